@@ -1,0 +1,1 @@
+"""Exact, proven algorithmic recourse: the least an applicant must change to be accepted."""

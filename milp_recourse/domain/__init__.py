@@ -1,0 +1,1 @@
+"""The mathematics of recourse: features, causal models, classifiers, costs. Knows no solver."""

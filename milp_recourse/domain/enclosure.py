@@ -1,0 +1,122 @@
+r"""Exact numbers where possible, proven intervals where not.
+
+A double is a rational number, and sums, products, squares and ReLUs of rationals are
+rational, so a ReLU network and a piecewise-linear SCM are evaluated *exactly*. Sigmoids and
+logarithms are irrational: they become intervals whose ends are rational and about
+:math:`10^{-50}` apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+from fractions import Fraction
+
+_DIGITS = 60
+_DOWN = Context(prec=_DIGITS, rounding=ROUND_FLOOR)
+_UP = Context(prec=_DIGITS, rounding=ROUND_CEILING)
+
+
+@dataclass(frozen=True)
+class Enclosure:
+    """A closed interval with rational ends that contains the number meant.
+
+    ``lower == upper`` says the number is known exactly.
+    """
+
+    lower: Fraction
+    upper: Fraction
+
+    @staticmethod
+    def of(value: float | int | Fraction | Enclosure) -> Enclosure:
+        """The point enclosure of a double (its exact binary value), integer or rational."""
+        if isinstance(value, Enclosure):
+            return value
+        exact = Fraction(value)
+        return Enclosure(exact, exact)
+
+    @property
+    def exact(self) -> bool:
+        """Whether the number is known exactly."""
+        return self.lower == self.upper
+
+    @property
+    def midpoint(self) -> Fraction:
+        """The middle; the number itself when exact."""
+        return (self.lower + self.upper) / 2
+
+    def __add__(self, other: Enclosure) -> Enclosure:
+        return Enclosure(self.lower + other.lower, self.upper + other.upper)
+
+    def __neg__(self) -> Enclosure:
+        return Enclosure(-self.upper, -self.lower)
+
+    def __sub__(self, other: Enclosure) -> Enclosure:
+        return self + (-other)
+
+    def __mul__(self, other: Enclosure) -> Enclosure:
+        if self.exact and other.exact:
+            return Enclosure.of(self.lower * other.lower)
+        products = [a * b for a in (self.lower, self.upper) for b in (other.lower, other.upper)]
+        return Enclosure(min(products), max(products))
+
+    def __truediv__(self, divisor: Fraction | float) -> Enclosure:
+        inverse = 1 / Fraction(divisor)
+        return self * Enclosure.of(inverse)
+
+    def square(self) -> Enclosure:
+        """x^2, not looser at zero than it must be."""
+        ends = self.lower**2, self.upper**2
+        smallest = Fraction(0) if self.lower <= 0 <= self.upper else min(ends)
+        return Enclosure(smallest, max(ends))
+
+    def relu(self) -> Enclosure:
+        """max(0, x)."""
+        return Enclosure(max(Fraction(0), self.lower), max(Fraction(0), self.upper))
+
+    def sigmoid(self) -> Enclosure:
+        """1 / (1 + exp(-x))."""
+        return Enclosure(_sigmoid(self.lower, _DOWN), _sigmoid(self.upper, _UP))
+
+    def log(self) -> Enclosure:
+        """Natural logarithm.
+
+        Raises
+        ------
+        ValueError
+            The enclosure reaches zero or below.
+        """
+        if self.lower <= 0:
+            raise ValueError(f"log of a number that may be <= 0: {float(self.lower)!r}")
+        return Enclosure(_monotone(self.lower, _DOWN, Decimal.ln), _monotone(self.upper, _UP, Decimal.ln))
+
+    def logit(self) -> Enclosure:
+        """log(x / (1 - x)), for x strictly inside (0, 1)."""
+        one = Enclosure.of(1)
+        return self.log() - (one - self).log()
+
+
+def _monotone(x: Fraction, context: Context, function: Callable[[Decimal, Context], Decimal]) -> Fraction:
+    """An increasing ``function`` at x, rounded in the context's direction.
+
+    Python's Decimal rounds exp and ln correctly to the nearest value, so stepping one unit in
+    the last place outward, after rounding the argument outward, is a proven bound.
+    """
+    argument = context.divide(Decimal(x.numerator), Decimal(x.denominator))
+    value = function(argument, context)
+    if value.is_infinite():
+        raise OverflowError(f"argument out of range: {float(x)!r}")
+    step = value.next_minus if context is _DOWN else value.next_plus
+    return Fraction(step(context))
+
+
+def _sigmoid(x: Fraction, context: Context) -> Fraction:
+    if abs(x) > 100000:  # beyond Decimal's comfort; sigmoid lies in (0, 1) all the same
+        tiny = Fraction(1, 10**_DIGITS)
+        if x > 0:
+            return Fraction(1) if context is _UP else 1 - tiny
+        return tiny if context is _UP else Fraction(0)
+    power = _monotone(x, context, Decimal.exp)  # exp(x) / (1 + exp(x)) increases with exp(x)
+    quotient = power / (1 + power)
+    return Fraction(context.divide(Decimal(quotient.numerator), Decimal(quotient.denominator)))

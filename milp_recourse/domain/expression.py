@@ -1,0 +1,237 @@
+r"""The small language structural equations are written in.
+
+An expression is a number, a feature, or one of: sum, product, relu, sigmoid, square, and one
+output of a ReLU network. Three readers share it: :meth:`Expression.evaluate` (float64 arrays,
+for search and sampling), :meth:`Expression.enclose` (exact, for judgement) and
+:mod:`milp_recourse.encodings.equations` (lowering to a program).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from milp_recourse.domain.enclosure import Enclosure
+from milp_recourse.domain.network import ReluNetwork
+
+Values = Mapping[str, NDArray]
+Enclosures = Mapping[str, Enclosure]
+Operand = "Expression | float | int"
+
+
+class Expression(ABC):
+    """A formula over features. Immutable; ``+``, ``-`` and ``*`` build larger ones."""
+
+    @abstractmethod
+    def evaluate(self, values: Values) -> NDArray:
+        """Value in float64, elementwise over arrays of a common shape."""
+
+    @abstractmethod
+    def enclose(self, values: Enclosures) -> Enclosure:
+        """Value in exact arithmetic; a point wherever it is rational."""
+
+    @abstractmethod
+    def children(self) -> tuple[Expression, ...]:
+        """The direct sub-expressions."""
+
+    def parents(self) -> frozenset[str]:
+        """Names of the features the expression reads."""
+        return frozenset().union(*(child.parents() for child in self.children()))
+
+    def walk(self) -> Iterator[Expression]:
+        """Every sub-expression, this one first."""
+        yield self
+        for child in self.children():
+            yield from child.walk()
+
+    def __add__(self, other: Expression | float) -> Expression:
+        return Sum((self, as_expression(other)))
+
+    def __radd__(self, other: float) -> Expression:
+        return Sum((as_expression(other), self))
+
+    def __neg__(self) -> Expression:
+        return Product((Constant(-1.0), self))
+
+    def __sub__(self, other: Expression | float) -> Expression:
+        return self + (-as_expression(other))
+
+    def __rsub__(self, other: float) -> Expression:
+        return as_expression(other) + (-self)
+
+    def __mul__(self, other: Expression | float) -> Expression:
+        return Product((self, as_expression(other)))
+
+    def __rmul__(self, other: float) -> Expression:
+        return Product((as_expression(other), self))
+
+
+def as_expression(value: Expression | float) -> Expression:
+    """The expression itself, or a number as a :class:`Constant`."""
+    return value if isinstance(value, Expression) else Constant(float(value))
+
+
+@dataclass(frozen=True)
+class Constant(Expression):
+    """A number; exact arithmetic starts from the double."""
+
+    value: float
+
+    def evaluate(self, values: Values) -> NDArray:
+        return np.float64(self.value)
+
+    def enclose(self, values: Enclosures) -> Enclosure:
+        return Enclosure.of(self.value)
+
+    def children(self) -> tuple[Expression, ...]:
+        return ()
+
+
+@dataclass(frozen=True)
+class Variable(Expression):
+    """The value of a feature."""
+
+    name: str
+
+    def evaluate(self, values: Values) -> NDArray:
+        return values[self.name]
+
+    def enclose(self, values: Enclosures) -> Enclosure:
+        return values[self.name]
+
+    def children(self) -> tuple[Expression, ...]:
+        return ()
+
+    def parents(self) -> frozenset[str]:
+        return frozenset((self.name,))
+
+
+@dataclass(frozen=True)
+class Sum(Expression):
+    """t_1 + ... + t_n."""
+
+    terms: tuple[Expression, ...]
+
+    def evaluate(self, values: Values) -> NDArray:
+        total = self.terms[0].evaluate(values)
+        for term in self.terms[1:]:
+            total = total + term.evaluate(values)
+        return total
+
+    def enclose(self, values: Enclosures) -> Enclosure:
+        return sum((term.enclose(values) for term in self.terms), Enclosure.of(0))
+
+    def children(self) -> tuple[Expression, ...]:
+        return self.terms
+
+
+@dataclass(frozen=True)
+class Product(Expression):
+    """f_1 * ... * f_n."""
+
+    factors: tuple[Expression, ...]
+
+    def evaluate(self, values: Values) -> NDArray:
+        total = self.factors[0].evaluate(values)
+        for factor in self.factors[1:]:
+            total = total * factor.evaluate(values)
+        return total
+
+    def enclose(self, values: Enclosures) -> Enclosure:
+        total = Enclosure.of(1)
+        for factor in self.factors:
+            total = total * factor.enclose(values)
+        return total
+
+    def children(self) -> tuple[Expression, ...]:
+        return self.factors
+
+
+@dataclass(frozen=True)
+class Relu(Expression):
+    """max(0, argument)."""
+
+    argument: Expression
+
+    def evaluate(self, values: Values) -> NDArray:
+        return np.maximum(self.argument.evaluate(values), 0.0)
+
+    def enclose(self, values: Enclosures) -> Enclosure:
+        return self.argument.enclose(values).relu()
+
+    def children(self) -> tuple[Expression, ...]:
+        return (self.argument,)
+
+
+@dataclass(frozen=True)
+class Sigmoid(Expression):
+    """1 / (1 + exp(-argument))."""
+
+    argument: Expression
+
+    def evaluate(self, values: Values) -> NDArray:
+        return sigmoid(self.argument.evaluate(values))
+
+    def enclose(self, values: Enclosures) -> Enclosure:
+        return self.argument.enclose(values).sigmoid()
+
+    def children(self) -> tuple[Expression, ...]:
+        return (self.argument,)
+
+
+@dataclass(frozen=True)
+class Square(Expression):
+    """argument^2."""
+
+    argument: Expression
+
+    def evaluate(self, values: Values) -> NDArray:
+        return np.square(self.argument.evaluate(values))
+
+    def enclose(self, values: Enclosures) -> Enclosure:
+        return self.argument.enclose(values).square()
+
+    def children(self) -> tuple[Expression, ...]:
+        return (self.argument,)
+
+
+@dataclass(frozen=True)
+class NetworkOutput(Expression):
+    """The single output of a ReLU network whose inputs are expressions."""
+
+    network: ReluNetwork
+    inputs: tuple[Expression, ...]
+
+    def evaluate(self, values: Values) -> NDArray:
+        columns = np.broadcast_arrays(*(e.evaluate(values) for e in self.inputs))
+        return self.network.evaluate(np.stack(columns, axis=-1))[..., 0]
+
+    def enclose(self, values: Enclosures) -> Enclosure:
+        return self.network.enclose([e.enclose(values) for e in self.inputs])[0]
+
+    def children(self) -> tuple[Expression, ...]:
+        return self.inputs
+
+
+def sigmoid(z: NDArray) -> NDArray:
+    """1 / (1 + exp(-z)) in float64, without overflow."""
+    return 0.5 * (1.0 + np.tanh(0.5 * np.asarray(z, dtype=np.float64)))
+
+
+def logit(p: NDArray) -> NDArray:
+    """log(p / (1 - p)) in float64; infinite at 0 and 1, nan outside."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.log(p) - np.log1p(-np.asarray(p, dtype=np.float64))
+
+
+def as_fraction(value: Expression) -> Fraction | None:
+    """The exact value of an expression that reads no feature and is rational, else None."""
+    if value.parents():
+        return None
+    enclosed = value.enclose({})
+    return enclosed.lower if enclosed.exact else None

@@ -1,0 +1,88 @@
+"""Features: what a column means, what an action may set it to, what its value must obey."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+Kind = Literal["continuous", "integer", "binary", "ordinal", "categorical"]
+Monotone = Literal["increase", "decrease"]
+Encoding = Literal["code", "one-hot"]
+
+
+@dataclass(frozen=True)
+class Feature:
+    """One feature of an applicant.
+
+    Inside the package every value is a number: an ordinal or categorical label is replaced by
+    its index in ``categories``; labels appear only in files and results.
+
+    Parameters
+    ----------
+    name
+        Unique within an instance.
+    kind
+        ``continuous``, ``integer``, ``binary`` (0 or 1), ``ordinal`` (ordered labels) or
+        ``categorical`` (unordered labels).
+    actionable
+        Whether anyone may act on it at all (the global mask).
+    bounds
+        Lowest and highest value an *action* may set, in the feature's unit; None for labels
+        and for features nobody acts on.
+    categories
+        The labels in order; None for numeric kinds.
+    domain
+        Limits of the *counterfactual's* value, acted on or not.
+    monotone
+        ``increase``: an action may not go below the factual value; ``decrease``: not above.
+    encoding
+        How labels enter the model: ``code`` (the index, one column) or ``one-hot`` (one 0/1
+        column per label). Numeric kinds are always one column.
+    """
+
+    name: str
+    kind: Kind = "continuous"
+    actionable: bool = False
+    bounds: tuple[float, float] | None = None
+    categories: tuple[str, ...] | None = None
+    domain: tuple[float, float] | None = None
+    monotone: Monotone | None = None
+    encoding: Encoding = "code"
+
+    @property
+    def labelled(self) -> bool:
+        """Whether values are labels in files."""
+        return self.categories is not None
+
+    @property
+    def integral(self) -> bool:
+        """Whether values are whole numbers (labels are, by their index)."""
+        return self.kind != "continuous"
+
+    @property
+    def action_bounds(self) -> tuple[float, float]:
+        """Lowest and highest number an action may set: ``bounds``, or the first and last index."""
+        if self.categories is not None:
+            return 0.0, float(len(self.categories) - 1)
+        if self.bounds is None:
+            raise ValueError(f"feature {self.name!r} has no bounds")
+        return self.bounds
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the model's input columns this feature fills."""
+        if self.categories is not None and self.encoding == "one-hot":
+            return tuple(f"{self.name}={label}" for label in self.categories)
+        return (self.name,)
+
+    def show(self, value: float) -> float | int | str:
+        """The value as files and people see it: a label, a whole number, or a float."""
+        if self.categories is not None:
+            return self.categories[int(value)]
+        return int(value) if self.integral and float(value).is_integer() else float(value)
+
+
+def input_columns(features: Sequence[Feature]) -> tuple[str, ...]:
+    """Names of all model input columns, in order."""
+    return tuple(column for feature in features for column in feature.columns)

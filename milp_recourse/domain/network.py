@@ -1,0 +1,176 @@
+r"""ReLU networks: evaluated in exact rational arithmetic, and as deployed.
+
+A network with layers :math:`(W_k, b_k)` is :math:`z_1 = W_1 x + b_1`,
+:math:`z_{k+1} = W_{k+1} \max(0, z_k) + b_{k+1}`; the last :math:`z` is one number, the logit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from milp_recourse.domain.enclosure import Enclosure
+
+DType = Literal["float32", "float64"]
+FloatArray = NDArray[np.float64]
+
+_GRID = 200  # bits behind the point when an irrational enclosure enters integer arithmetic
+
+
+@dataclass(frozen=True, eq=False)
+class ReluNetwork:
+    """A fully connected ReLU network.
+
+    Parameters
+    ----------
+    weights
+        One array per layer, shape (outputs, inputs), float64; with ``dtype`` float32 every
+        entry is a float32 value.
+    biases
+        One array per layer, shape (outputs,).
+    dtype
+        The precision the deployed predictor computes in.
+    """
+
+    weights: tuple[FloatArray, ...]
+    biases: tuple[FloatArray, ...]
+    dtype: DType = "float64"
+
+    @staticmethod
+    def from_layers(
+        layers: Sequence[tuple[Sequence[Sequence[float]] | NDArray, Sequence[float] | NDArray]],
+        dtype: DType = "float64",
+    ) -> ReluNetwork:
+        """Build from ``(weight, bias)`` pairs, checking that the shapes chain.
+
+        Raises
+        ------
+        ValueError
+            A shape does not fit, a number is not finite, or it is no float32 although
+            ``dtype`` says so; the message names the layer.
+        """
+        weights, biases = [], []
+        for k, (weight, bias) in enumerate(layers):
+            w, b = np.array(weight, dtype=np.float64), np.array(bias, dtype=np.float64)
+            if w.ndim != 2 or b.shape != (w.shape[0],) or 0 in w.shape:
+                raise ValueError(f"layers.{k}: weight {w.shape} and bias {b.shape} do not fit")
+            if weights and w.shape[1] != weights[-1].shape[0]:
+                raise ValueError(
+                    f"layers.{k}.weight: {w.shape[1]} inputs after a layer of {weights[-1].shape[0]} outputs"
+                )
+            if not (np.isfinite(w).all() and np.isfinite(b).all()):
+                raise ValueError(f"layers.{k}: a number is not finite")
+            if dtype == "float32" and not (_is_float32(w) and _is_float32(b)):
+                raise ValueError(f"layers.{k}: dtype is float32 but a number is not a float32 value")
+            w.setflags(write=False)
+            b.setflags(write=False)
+            weights.append(w)
+            biases.append(b)
+        if not weights:
+            raise ValueError("layers: at least one is needed")
+        return ReluNetwork(tuple(weights), tuple(biases), dtype)
+
+    @property
+    def inputs(self) -> int:
+        """Number of input columns."""
+        return self.weights[0].shape[1]
+
+    @property
+    def outputs(self) -> int:
+        """Number of outputs; 1 for a classifier."""
+        return self.weights[-1].shape[0]
+
+    @property
+    def hidden(self) -> int:
+        """Number of ReLU units."""
+        return sum(len(b) for b in self.biases[:-1])
+
+    def evaluate(self, x: NDArray) -> FloatArray:
+        """Outputs in float64, shape (..., outputs), for inputs of shape (..., inputs).
+
+        For search only: nothing is decided by these numbers.
+        """
+        z = np.asarray(x, dtype=np.float64)
+        last = len(self.weights) - 1
+        for k, (w, b) in enumerate(zip(self.weights, self.biases, strict=True)):
+            z = z @ w.T + b
+            if k < last:
+                z = np.maximum(z, 0.0)
+        return z
+
+    def deployed_logit(self, x: NDArray) -> float:
+        """The logit of one input row, shape (inputs,), computed in ``dtype`` as when deployed."""
+        z = np.asarray(x, dtype=np.float64).astype(self.dtype)
+        last = len(self.weights) - 1
+        for k, (w, b) in enumerate(zip(self._deployed_weights, self._deployed_biases, strict=True)):
+            z = w @ z + b
+            if k < last:
+                z = np.maximum(z, z.dtype.type(0))
+        return float(z[0])
+
+    def enclose(self, x: Sequence[Enclosure]) -> tuple[Enclosure, ...]:
+        """Outputs in exact arithmetic: points for rational dyadic inputs, proven intervals else.
+
+        Doubles are integers times a power of two, so the whole network is integer arithmetic.
+        """
+        exponent = max((_dyadic_exponent(end) for e in x for end in (e.lower, e.upper)), default=0)
+        lower = [_floor_scaled(e.lower, exponent) for e in x]
+        upper = [-_floor_scaled(-e.upper, exponent) for e in x]
+        last = len(self._integer_layers) - 1
+        for k, (positive, negative, bias, bits) in enumerate(self._integer_layers):
+            lo, hi = np.array(lower, dtype=object), np.array(upper, dtype=object)
+            shifted = [b << exponent for b in bias]
+            exponent += bits
+            if all(a == b for a, b in zip(lower, upper, strict=True)):
+                lower = upper = list((positive + negative) @ lo + shifted)
+            else:
+                lower = list(positive @ lo + negative @ hi + shifted)
+                upper = list(positive @ hi + negative @ lo + shifted)
+            if k < last:
+                lower = [max(0, v) for v in lower]
+                upper = [max(0, v) for v in upper]
+        scale = 1 << exponent
+        return tuple(Enclosure(Fraction(a, scale), Fraction(b, scale)) for a, b in zip(lower, upper, strict=True))
+
+    @cached_property
+    def _deployed_weights(self) -> tuple[NDArray, ...]:
+        return tuple(w.astype(self.dtype) for w in self.weights)
+
+    @cached_property
+    def _deployed_biases(self) -> tuple[NDArray, ...]:
+        return tuple(b.astype(self.dtype) for b in self.biases)
+
+    @cached_property
+    def _integer_layers(self) -> list[tuple[NDArray, NDArray, list[int], int]]:
+        """Per layer: positive part, negative part, bias as integers times 2**-bits."""
+        layers = []
+        for w, b in zip(self.weights, self.biases, strict=True):
+            numbers = [Fraction(v) for v in (*w.flat, *b)]
+            bits = max(_dyadic_exponent(v) for v in numbers)
+            scaled = [int(v * (1 << bits)) for v in numbers]
+            matrix = np.array(scaled[: w.size], dtype=object).reshape(w.shape)
+            zero = np.zeros_like(matrix)
+            positive, negative = np.where(matrix > 0, matrix, zero), np.where(matrix < 0, matrix, zero)
+            layers.append((positive, negative, scaled[w.size :], bits))
+        return layers
+
+
+def _is_float32(values: FloatArray) -> bool:
+    with np.errstate(over="ignore"):
+        return bool((values.astype(np.float32).astype(np.float64) == values).all())
+
+
+def _dyadic_exponent(x: Fraction) -> int:
+    """Bits behind the binary point of x, or the grid's where x is no dyadic rational."""
+    denominator = x.denominator
+    return denominator.bit_length() - 1 if denominator & (denominator - 1) == 0 else _GRID
+
+
+def _floor_scaled(x: Fraction, exponent: int) -> int:
+    return (x.numerator << exponent) // x.denominator

@@ -1,0 +1,49 @@
+"""The errors a caller can meet, all children of :class:`RecourseError`."""
+
+from __future__ import annotations
+
+
+class RecourseError(Exception):
+    """Base class of every error this package raises on purpose."""
+
+
+class BadInput(RecourseError):
+    """A file or an argument breaks the format.
+
+    The message is one line: ``FILE: FIELD: got VALUE; allowed: WHAT``.
+
+    Parameters
+    ----------
+    field
+        Dotted path of the offending field, e.g. ``preferences.weights.savings``.
+    got
+        The offending value; shown shortened.
+    allowed
+        What would have been accepted, in words.
+    file
+        The file that holds the field, or None for a Python call.
+    """
+
+    def __init__(self, field: str, got: object, allowed: str, file: str | None = None) -> None:
+        self.field, self.got, self.allowed, self.file = field, got, allowed, file
+        super().__init__(str(self))
+
+    def in_file(self, file: str) -> BadInput:
+        """The same error, naming the file it was found in (kept if already named)."""
+        return BadInput(self.field, self.got, self.allowed, self.file or file)
+
+    def __str__(self) -> str:
+        shown = self.got if isinstance(self.got, str) else repr(self.got)
+        shown = " ".join(shown.split())
+        if len(shown) > 80:
+            shown = shown[:77] + "..."
+        where = f"{self.file}: " if self.file else ""
+        return f"{where}{self.field}: got {shown}; allowed: {self.allowed}"
+
+
+class Unsupported(RecourseError):
+    """The problem is well formed, but the asked back end cannot solve it; the message says why."""
+
+
+class BackendUnavailable(RecourseError):
+    """The back end is unknown or its solver is not installed; the message says how to get it."""

@@ -1,0 +1,173 @@
+"""Instances and populations: one problem, said completely, and never changed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from milp_recourse.domain.cost import Cost
+from milp_recourse.domain.features import Feature, input_columns
+from milp_recourse.domain.forest import TreeEnsemble
+from milp_recourse.domain.network import ReluNetwork
+from milp_recourse.domain.scm import StructuralCausalModel
+
+Classifier = ReluNetwork | TreeEnsemble
+
+
+@dataclass(frozen=True)
+class Acceptance:
+    """When the classifier's answer counts as accepted.
+
+    Networks: exactly, logit >= threshold + margin; deployed, logit >= threshold. The margin is
+    part of the problem and covers what float rounding may take away. Trees (``strict``):
+    score > threshold.
+    """
+
+    threshold: float = 0.0
+    margin: float = 0.0
+    strict: bool = False
+
+
+@dataclass(frozen=True)
+class Preferences:
+    """What one applicant can and would rather change (iCARMA paper, section 3.3).
+
+    Parameters
+    ----------
+    actionable
+        The individual hard mask, in feature order; a subset of the globally actionable.
+    weights
+        w > 0 per feature; 1 where not named.
+    ranges
+        The applicant's own lowest and highest value, in the feature's unit.
+    """
+
+    actionable: tuple[str, ...] = ()
+    weights: Mapping[str, float] = field(default_factory=dict)
+    ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Reference:
+    """A known answer, for regression tests."""
+
+    status: str
+    cost: float | None = None
+    lower_bound: float | None = None
+
+
+@dataclass(frozen=True)
+class Instance:
+    """One applicant's recourse problem.
+
+    Parameters
+    ----------
+    features, scm, classifier, accept, cost
+        The model side, shared by a population. ``scm.features`` are the features' names.
+    factual
+        The applicant: a number per feature (labels as their index).
+    preferences
+        The applicant's mask, weights and ranges.
+    plausible
+        Whether log p(x_cf) >= log p(x) is demanded.
+    """
+
+    features: tuple[Feature, ...]
+    scm: StructuralCausalModel
+    classifier: Classifier
+    factual: Mapping[str, float]
+    preferences: Preferences
+    cost: Cost
+    accept: Acceptance = Acceptance()
+    plausible: bool = False
+    name: str | None = None
+    description: str | None = None
+    reference: Reference | None = None
+
+    def feature(self, name: str) -> Feature:
+        """The feature called ``name``."""
+        return self._by_name[name]
+
+    def weight(self, name: str) -> float:
+        """w of a feature; 1 unless the applicant said otherwise."""
+        return self.preferences.weights.get(name, 1.0)
+
+    @property
+    def weights(self) -> dict[str, float]:
+        """w of every individually actionable feature."""
+        return {name: self.weight(name) for name in self.preferences.actionable}
+
+    def allowed(self, name: str) -> tuple[float, float] | None:
+        """Lowest and highest value an action on the feature may set; None: there is none.
+
+        The intersection of bounds, the applicant's range, domain and monotonicity; whole
+        numbers where the kind asks for them.
+        """
+        f = self.feature(name)
+        low, high = f.action_bounds
+        for interval in (self.preferences.ranges.get(name), f.domain):
+            if interval is not None:
+                low, high = max(low, interval[0]), min(high, interval[1])
+        if f.monotone == "increase":
+            low = max(low, self.factual[name])
+        elif f.monotone == "decrease":
+            high = min(high, self.factual[name])
+        if f.integral:
+            low, high = float(math.ceil(low)), float(math.floor(high))
+        return (low, high) if low <= high else None
+
+    @cached_property
+    def levers(self) -> dict[str, tuple[float, float]]:
+        """The features the applicant can act on, with the values an action may take."""
+        intervals = {name: self.allowed(name) for name in self.preferences.actionable}
+        return {name: interval for name, interval in intervals.items() if interval is not None}
+
+    @property
+    def factual_row(self) -> NDArray[np.float64]:
+        """The factual as an array in feature order, shape (d,)."""
+        return np.array([self.factual[f.name] for f in self.features])
+
+    @cached_property
+    def columns(self) -> tuple[str, ...]:
+        """The classifier's input columns."""
+        return input_columns(self.features)
+
+    def model_rows(self, x: NDArray) -> NDArray[np.float64]:
+        """Feature rows (..., d) as classifier input (..., columns): labels one-hot encoded."""
+        x = np.asarray(x, dtype=np.float64)
+        parts = []
+        for k, f in enumerate(self.features):
+            if len(f.columns) == 1:
+                parts.append(x[..., k : k + 1])
+            else:
+                parts.append((x[..., k : k + 1] == np.arange(len(f.columns))).astype(np.float64))
+        return np.concatenate(parts, axis=-1)
+
+    @cached_property
+    def _by_name(self) -> dict[str, Feature]:
+        return {f.name: f for f in self.features}
+
+
+@dataclass(frozen=True)
+class Population:
+    """Many applicants, one model: ``template`` with each factual and preference put in."""
+
+    template: Instance
+    factuals: tuple[Mapping[str, float], ...]
+    preferences: tuple[Preferences, ...]
+
+    def __len__(self) -> int:
+        return len(self.factuals)
+
+    def __getitem__(self, index: int) -> Instance:
+        return replace(
+            self.template, factual=self.factuals[index], preferences=self.preferences[index], reference=None
+        )
+
+    def __iter__(self) -> Iterator[Instance]:
+        return (self[i] for i in range(len(self)))

@@ -1,0 +1,114 @@
+"""What comes back: a status that never says more than is proven."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Literal
+
+Proof = Literal["rigorous", "solver"]
+
+RELATIVE_GAP = 1e-6
+ABSOLUTE_GAP = 1e-9
+
+
+def gap_tolerance(cost: float) -> float:
+    """The gap up to which a cost counts as optimal: max(1e-6 cost, 1e-9) (SPEC 1)."""
+    return max(RELATIVE_GAP * cost, ABSOLUTE_GAP)
+
+
+class Status(str, Enum):
+    """How a solve ended; each member carries its sentence."""
+
+    sentence: str
+
+    def __new__(cls, value: str, sentence: str) -> Status:
+        member = str.__new__(cls, value)
+        member._value_ = value
+        member.sentence = sentence
+        return member
+
+    OPTIMAL = "optimal", "The action is feasible and no feasible action is cheaper by more than the gap."
+    INFEASIBLE = (
+        "infeasible",
+        "Proven: no feasible action exists. Relax the mask, the ranges, the bounds or plausibility.",
+    )
+    LIMIT = "limit", "Stopped before the proof was complete; cost and lower bound are both honest."
+    FOUND = "found", "A feasible action, without any claim that it is the cheapest."
+    NOT_FOUND = "not-found", "The search found no feasible action; one may exist all the same."
+
+
+@dataclass(frozen=True)
+class Result:
+    """The outcome for one applicant. Only :func:`milp_recourse.judge.conclude` makes one.
+
+    Attributes
+    ----------
+    status
+        See :class:`Status`.
+    cost
+        Cost of ``action``; None without one.
+    lower_bound
+        No feasible action costs less; None when infeasible or when nothing is claimed.
+    proof
+        ``rigorous``, ``solver`` (rests on a floating-point solver's bound), or None.
+    action
+        Value per feature acted on (labels as labels); None without one, {} when the factual
+        is accepted as it is.
+    counterfactual
+        Value of every feature after the action; the doubles the deployed model was asked.
+    logit, score
+        The exact logit of a network rounded to a double; the deployed score of trees.
+    accepted_exact, accepted_deployed
+        Both true whenever there is an action.
+    backend
+        Name of the back end that proposed it.
+    seconds
+        Wall time.
+    nodes
+        Search nodes, where the back end counts them.
+    message
+        Why it is a limit, or what to relax.
+    """
+
+    status: Status
+    cost: float | None = None
+    lower_bound: float | None = None
+    proof: Proof | None = None
+    action: Mapping[str, float | int | str] | None = None
+    counterfactual: Mapping[str, float | int | str] | None = None
+    logit: float | None = None
+    score: float | None = None
+    accepted_exact: bool = False
+    accepted_deployed: bool = False
+    backend: str = ""
+    seconds: float = 0.0
+    nodes: int | None = None
+    certificate: str | None = None
+    message: str | None = None
+
+    @property
+    def gap(self) -> float | None:
+        """cost - lower_bound; None where either is missing."""
+        if self.cost is None or self.lower_bound is None:
+            return None
+        return max(0.0, self.cost - self.lower_bound)
+
+    def __post_init__(self) -> None:
+        cost, bound, s = self.cost, self.lower_bound, self.status
+        allowed = {
+            Status.OPTIMAL: cost is not None and bound is not None and cost - bound <= gap_tolerance(cost),
+            Status.INFEASIBLE: cost is None and bound is None,
+            Status.LIMIT: bound is not None,
+            Status.FOUND: cost is not None and bound is None,
+            Status.NOT_FOUND: cost is None and bound is None,
+        }
+        if not allowed[s]:
+            raise ValueError(f"a result cannot be {s.value!r} with cost {cost!r} and lower bound {bound!r}")
+        if (cost is None) != (self.action is None):
+            raise ValueError("cost and action come together")
+        if self.action is not None and not (self.accepted_exact and self.accepted_deployed):
+            raise ValueError("a returned action must be accepted exactly and as deployed")
+        if (s in (Status.OPTIMAL, Status.INFEASIBLE)) and self.proof is None:
+            raise ValueError(f"{s.value!r} needs a proof")
