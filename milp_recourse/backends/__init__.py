@@ -1,0 +1,51 @@
+"""The registry of back ends. A new one is a file, a line here and the conformance suite."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+from milp_recourse.backends.protocol import Backend, Options, Proposal
+from milp_recourse.errors import BackendUnavailable
+
+_MODULES = {
+    "highs": "milp_recourse.backends.highs:HighsBackend",
+    "pyomo": "milp_recourse.backends.pyomo:PyomoBackend",
+    "grid": "milp_recourse.backends.grid:GridBackend",
+}
+
+PYOMO_SOLVERS = ("highs", "scip_direct", "gurobi_direct_minlp")
+"""Pyomo solver interfaces that ``backends`` lists; any other name Pyomo knows works too."""
+
+
+def backend(name: str) -> Backend:
+    """The back end called ``name``: ``highs``, ``pyomo:<solver>``, ``grid``.
+
+    Raises
+    ------
+    BackendUnavailable
+        Unknown, or its solver is not installed; the message says how to get it.
+    """
+    family, _, solver = name.partition(":")
+    if family not in _MODULES or (solver != "") != (family == "pyomo"):
+        known = ", ".join(sorted(listed()))
+        raise BackendUnavailable(f"backend: got {name!r}; allowed: {known}, or pyomo:<any solver Pyomo reaches>")
+    module, _, cls = _MODULES[family].partition(":")
+    made: Backend = getattr(import_module(module), cls)(*([solver] if solver else []))
+    reason = made.unavailable()
+    if reason is not None:
+        raise BackendUnavailable(f"backend {name!r} cannot run here: {reason}")
+    return made
+
+
+def listed() -> dict[str, str | None]:
+    """Every listed back end and why it is not usable here (None: it is)."""
+    names = [n for n in _MODULES if n != "pyomo"] + [f"pyomo:{s}" for s in PYOMO_SOLVERS]
+    reasons: dict[str, str | None] = {}
+    for name in names:
+        family, _, solver = name.partition(":")
+        module, _, cls = _MODULES[family].partition(":")
+        reasons[name] = getattr(import_module(module), cls)(*([solver] if solver else [])).unavailable()
+    return reasons
+
+
+__all__ = ["PYOMO_SOLVERS", "Backend", "Options", "Proposal", "backend", "listed"]

@@ -1,0 +1,67 @@
+"""What a back end is: it proposes, :func:`milp_recourse.judge.conclude` disposes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from milp_recourse.instance import Instance
+from milp_recourse.result import Proof
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to solve.
+
+    Parameters
+    ----------
+    time_limit
+        Wall seconds per applicant; None for no limit.
+    """
+
+    time_limit: float | None = None
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """What a back end says about an instance whose factual is not already good.
+
+    Parameters
+    ----------
+    action
+        Feature name -> number; None when the back end has none.
+    lower_bound
+        No feasible action costs less, as far as ``proof`` goes; ``inf`` says that none exists;
+        None claims nothing (grid).
+    proof
+        What the bound rests on; None with ``lower_bound`` None.
+    nodes
+        Search nodes, where counted.
+    message
+        Why the back end stopped early, if it did.
+    """
+
+    action: Mapping[str, float] | None
+    lower_bound: float | None
+    proof: Proof | None = None
+    nodes: int | None = None
+    message: str | None = None
+
+
+class Backend(Protocol):
+    """One way to solve. Native imports sit inside the methods that need them."""
+
+    name: str
+
+    def unavailable(self) -> str | None:
+        """Why the back end cannot run here (and how to get it), or None."""
+        ...
+
+    def why_not(self, instance: Instance) -> str | None:
+        """Why the back end cannot solve this instance, or None."""
+        ...
+
+    def solve(self, instance: Instance, options: Options) -> Proposal:
+        """Search. Never raises for a hard instance: a limit is a proposal too."""
+        ...

@@ -1,0 +1,1 @@
+"""Derived bounds: nothing here is assumed, everything follows from stated intervals."""

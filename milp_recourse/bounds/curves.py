@@ -1,0 +1,96 @@
+r"""Univariate functions between two parallel lines.
+
+On [l, u] a smooth function f lies between :math:`m x + c_{lo}` and :math:`m x + c_{hi}`, where m
+is the chord's slope: f(x) - m x has its extremes at the ends and where f'(x) = m, which for each
+of our functions is a closed form. The gap :math:`c_{hi} - c_{lo}` is the proven error of the
+linearisation and shrinks with the square of the width. ReLU has its own, tighter triangle.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from milp_recourse.domain.expression import logit, sigmoid
+
+_SLACK = 1e-13  # covers the rounding of the few float operations behind an offset, relatively
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A smooth function, its range and where its slope equals m.
+
+    Parameters
+    ----------
+    value
+        f, elementwise.
+    slope_points
+        m -> the points (up to two) where f'(x) = m, stacked on a new last axis; nan for none.
+    low, high
+        The open interval f is defined on.
+    """
+
+    value: Callable[[NDArray], NDArray]
+    slope_points: Callable[[NDArray], NDArray]
+    derivative: Callable[[NDArray], NDArray]
+    low: float = -np.inf
+    high: float = np.inf
+
+
+def _sigmoid_points(m: NDArray) -> NDArray:
+    root = np.sqrt(np.maximum(1 - 4 * m, 0.0))
+    return np.stack([logit((1 + root) / 2), logit((1 - root) / 2)], axis=-1)
+
+
+def _logit_points(m: NDArray) -> NDArray:
+    root = np.sqrt(np.maximum(1 - 4 / m, 0.0))
+    return np.stack([(1 + root) / 2, (1 - root) / 2], axis=-1)
+
+
+CURVES: dict[str, Curve] = {
+    "sigmoid": Curve(sigmoid, _sigmoid_points, lambda x: sigmoid(x) * (1 - sigmoid(x))),
+    "logit": Curve(logit, _logit_points, lambda p: 1 / (p * (1 - p)), 0.0, 1.0),
+    "log": Curve(np.log, lambda m: (1 / m)[..., None], lambda x: 1 / x, low=0.0),
+    "square": Curve(np.square, lambda m: (m / 2)[..., None], lambda x: 2 * x),
+}
+
+
+def band(function: str, low: NDArray, high: NDArray) -> tuple[NDArray, NDArray, NDArray]:
+    """Slope m and offsets (c_lo, c_hi) with m x + c_lo <= f(x) <= m x + c_hi on [low, high].
+
+    Parameters
+    ----------
+    function
+        A name in :data:`CURVES`.
+    low, high
+        Ends, any common shape; inside the function's domain.
+    """
+    curve = CURVES[function]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        width = high - low
+        chord = (curve.value(high) - curve.value(low)) / width
+        middle = curve.derivative((low + high) / 2)
+        m = np.where(width > 1e-9 * (1 + np.abs(low)), chord, middle)
+        points = np.stack([low, high], axis=-1)
+        inside = np.clip(np.nan_to_num(curve.slope_points(m), nan=0.0), low[..., None], high[..., None])
+        points = np.concatenate([points, inside], axis=-1)
+        offsets = curve.value(points) - m[..., None] * points
+    slack = _SLACK * (1 + np.abs(m) * np.maximum(np.abs(low), np.abs(high)) + np.abs(offsets).max(axis=-1))
+    return m, offsets.min(axis=-1) - slack, offsets.max(axis=-1) + slack
+
+
+def value_range(function: str, low: NDArray, high: NDArray) -> tuple[NDArray, NDArray]:
+    """Smallest and largest value of a function on [low, high], rounded outward."""
+    if function == "relu":
+        return np.maximum(low, 0.0), np.maximum(high, 0.0)
+    if function == "square":
+        ends = np.stack([np.square(low), np.square(high)])
+        smallest = np.where((low <= 0) & (high >= 0), 0.0, ends.min(axis=0))
+        lowest, highest = smallest, ends.max(axis=0)
+    else:
+        curve = CURVES[function]
+        lowest, highest = curve.value(low), curve.value(high)  # increasing
+    return lowest - _SLACK * (1 + np.abs(lowest)), highest + _SLACK * (1 + np.abs(highest))

@@ -1,0 +1,112 @@
+"""Bounds for a program whose switches are still open: the hull over its configurations."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from milp_recourse.bounds.tape import Bounds, Tape
+from milp_recourse.program.affine import Affine
+from milp_recourse.program.model import Program, Switch, Unit
+
+Array = NDArray[np.float64]
+
+_OUTWARD = 1e-9  # relative; covers float rounding in the bounds handed to float solvers
+
+
+@dataclass(frozen=True)
+class ProgramBounds:
+    """Finite bounds of everything an encoding needs.
+
+    Attributes
+    ----------
+    atoms
+        Shape (atoms, 2).
+    arguments
+        What each unit is applied to, shape (atoms, 2); nan for other atoms.
+    branches
+        Switch atom -> ((low, high) of acted, (low, high) of natural).
+    hidden
+        Pre-activations per hidden layer, shape (width, 2).
+    logit
+        Lowest and highest logit.
+    """
+
+    atoms: Array
+    arguments: Array
+    branches: dict[int, tuple[tuple[float, float], tuple[float, float]]]
+    hidden: list[Array]
+    logit: tuple[float, float]
+
+
+def hull(program: Program, boxes: dict[frozenset[str], tuple[Array, Array]] | None = None) -> ProgramBounds | None:
+    """Bounds over every configuration; None when every configuration is empty.
+
+    Parameters
+    ----------
+    boxes
+        Configuration -> a box of its actions that holds every solution worth finding; the
+        stated action bounds where missing.
+    """
+    n = len(program.atoms)
+    atoms, arguments = _empty(n), _empty(n)
+    branches = {k: (_empty(1), _empty(1)) for k, a in enumerate(program.atoms) if isinstance(a, Switch)}
+    hidden: list[Array] | None = None
+    logit = _empty(1)
+    for acted in program.configurations():
+        fixed = program.fix(acted)
+        tape = Tape(fixed)
+        low, high = (boxes or {}).get(acted, (tape.lower, tape.upper))
+        if (low > high).any():
+            continue
+        bounds = tape.bounds(low[None], high[None])
+        _, forms = program.substitution(acted)
+        for k, atom in enumerate(program.atoms):
+            _widen(atoms, k, *_form_range(forms[k], bounds))
+            if isinstance(atom, Unit):
+                _widen(arguments, k, *_form_range(atom.argument.substitute(forms), bounds))
+            if isinstance(atom, Switch):
+                side = 0 if atom.feature in acted else 1
+                _widen(branches[k][side], 0, *_form_range(forms[k], bounds))
+        layers = [np.stack([l[0], h[0]], axis=1) for l, h in zip(bounds.hidden_low, bounds.hidden_high, strict=True)]
+        hidden = layers if hidden is None else [_union(a, b) for a, b in zip(hidden, layers, strict=True)]
+        _widen(logit, 0, float(bounds.logit_low[0]), float(bounds.logit_high[0]))
+    if hidden is None:
+        return None
+    for k, action in enumerate(program.atoms):
+        if not isinstance(action, (Switch, Unit)):
+            atoms[k] = action.lower, action.upper
+    return ProgramBounds(
+        atoms,
+        arguments,
+        {k: (_pair(a), _pair(b)) for k, (a, b) in branches.items()},
+        hidden,
+        (float(logit[0, 0]), float(logit[0, 1])),
+    )
+
+
+def _form_range(form: Affine, bounds: Bounds) -> tuple[float, float]:
+    low = high = float(form.constant)
+    for k, c in form.terms.items():
+        ends = float(c) * bounds.atoms_low[0, k], float(c) * bounds.atoms_high[0, k]
+        low, high = low + min(ends), high + max(ends)
+    slack = _OUTWARD * (1 + abs(low) + abs(high))
+    return low - slack, high + slack
+
+
+def _empty(n: int) -> Array:
+    return np.tile([np.inf, -np.inf], (n, 1))
+
+
+def _widen(array: Array, k: int, low: float, high: float) -> None:
+    array[k] = min(array[k, 0], low), max(array[k, 1], high)
+
+
+def _union(a: Array, b: Array) -> Array:
+    return np.stack([np.minimum(a[:, 0], b[:, 0]), np.maximum(a[:, 1], b[:, 1])], axis=1)
+
+
+def _pair(a: Array) -> tuple[float, float]:
+    return float(a[0, 0]), float(a[0, 1])

@@ -1,0 +1,328 @@
+r"""A fixed program as arrays: evaluation and back-substituted bounds for many boxes at once.
+
+The bounds are those of CROWN/DeepPoly: every unit is replaced by a linear lower and a linear
+upper function, chosen by the sign of its coefficient, from the last layer back to the actions,
+and the linear form that is left takes its extreme at a corner of the box.
+
+References
+----------
+Zhang et al. (2018), https://arxiv.org/abs/1811.00866;
+Singh et al. (2019), https://doi.org/10.1145/3290354
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from milp_recourse.bounds.curves import band, value_range
+from milp_recourse.domain.expression import logit, sigmoid
+from milp_recourse.domain.network import ReluNetwork
+from milp_recourse.program.affine import Affine
+from milp_recourse.program.model import Action, Program, Switch, Unit
+
+Array = NDArray[np.float64]
+
+
+@dataclass
+class Bounds:
+    """Lower and upper bounds for a batch of B boxes.
+
+    Attributes
+    ----------
+    atoms_low, atoms_high
+        Shape (B, atoms).
+    arguments_low, arguments_high
+        What each unit is applied to, shape (B, atoms); nan for actions.
+    hidden_low, hidden_high
+        Pre-activations, one array (B, width) per hidden layer.
+    logit_low, logit_high
+        Shape (B,).
+    """
+
+    atoms_low: Array
+    atoms_high: Array
+    arguments_low: Array
+    arguments_high: Array
+    hidden_low: list[Array]
+    hidden_high: list[Array]
+    logit_low: Array
+    logit_high: Array
+
+    def unstable(self) -> NDArray[np.int64]:
+        """Number of ReLUs whose sign is open, hidden and structural, shape (B,)."""
+        count = np.zeros(len(self.logit_low), dtype=np.int64)
+        for low, high in zip(self.hidden_low, self.hidden_high, strict=True):
+            count += ((low < 0) & (high > 0)).sum(axis=1)
+        return count
+
+
+class Tape:
+    """A program without switches, compiled to float64 arrays.
+
+    Parameters
+    ----------
+    program
+        From :meth:`Program.fix`; its classifier is a ReLU network.
+    """
+
+    def __init__(self, program: Program) -> None:
+        if not isinstance(program.classifier, ReluNetwork):
+            raise TypeError("a tape needs a ReLU network")
+        if any(isinstance(a, Switch) for a in program.atoms):
+            raise TypeError("a tape needs a fixed program")
+        self.program = program
+        self.atoms = len(program.atoms)
+        self.actions = np.array([k for k, a in enumerate(program.atoms) if isinstance(a, Action)], dtype=int)
+        self.lower = np.array([a.lower for a in program.actions])
+        self.upper = np.array([a.upper for a in program.actions])
+        self.integral = np.array([a.integral for a in program.actions], dtype=bool)
+        self.units: list[tuple[int, Unit, Array, float]] = [
+            (k, a, *self.dense([a.argument])) for k, a in enumerate(program.atoms) if isinstance(a, Unit)
+        ]
+        self.columns, self.column_offset = self.dense(program.columns)
+        network = program.classifier
+        self.weights = list(network.weights)
+        self.biases = list(network.biases)
+        # The first layer composed with the columns: affine in atoms.
+        self.first = self.weights[0] @ self.columns
+        self.first_offset = self.weights[0] @ self.column_offset + self.biases[0]
+        self.threshold = float(program.accept.threshold) + float(program.accept.margin)
+        self.row_forms, self.row_offset = self.dense([r.form for r in program.rows])
+        self.row_low = np.array([r.lower for r in program.rows])
+        self.row_high = np.array([r.upper for r in program.rows])
+        squares = program.ball.squares if program.ball else ()
+        self.residuals, self.residual_offset = self.dense([f for _, f in squares])
+        self.ball_weights = np.array([float(w) for w, _ in squares])
+        linear, offset = self.dense([program.ball.linear] if program.ball else [Affine()])
+        self.ball_linear, self.ball_offset = linear[0], float(offset[0])
+        self.deltas, self.delta_offset = self.dense([t.delta for t in program.cost_terms])
+        self.cost_weights = np.array([float(t.weight) for t in program.cost_terms])
+        self.cost_scales = np.array([float(t.scale) for t in program.cost_terms])
+
+    def dense(self, forms: list[Affine] | tuple[Affine, ...]) -> tuple[Array, Array]:
+        """Forms as a matrix over atoms, shape (len, atoms), and a constant vector."""
+        matrix = np.zeros((len(forms), len(self.program.atoms)))
+        for row, form in zip(matrix, forms, strict=True):
+            for k, c in form.terms.items():
+                row[k] = float(c)
+        return matrix, np.array([float(f.constant) for f in forms])
+
+    # -- evaluation ----------------------------------------------------------------------
+
+    def evaluate(self, a: Array) -> Array:
+        """Atom values (n, atoms) for action values (n, d)."""
+        v = np.zeros((len(a), self.atoms))
+        v[:, self.actions] = a
+        for k, unit, row, offset in self.units:
+            v[:, k] = _apply(unit, v @ row[0] + offset[0])
+        return v
+
+    def logits(self, v: Array) -> Array:
+        """Logits (n,) for atom values (n, atoms)."""
+        z = v @ self.first.T + self.first_offset
+        for w, b in zip(self.weights[1:], self.biases[1:], strict=True):
+            z = np.maximum(z, 0.0) @ w.T + b
+        return z[:, 0]
+
+    def ball_excess(self, v: Array) -> Array:
+        """Left side of the ball constraint (<= 0 is plausible); zero without one, shape (n,)."""
+        if self.program.ball is None:
+            return np.zeros(len(v))
+        r = v @ self.residuals.T + self.residual_offset
+        return np.square(r) @ self.ball_weights + v @ self.ball_linear + self.ball_offset
+
+    def row_excess(self, v: Array) -> Array:
+        """Largest violation of a domain row, shape (n,); non-positive when all hold."""
+        if not len(self.row_low):
+            return np.full(len(v), -np.inf)
+        f = v @ self.row_forms.T + self.row_offset
+        return np.maximum(f - self.row_high, self.row_low - f).max(axis=1)
+
+    def costs(self, v: Array) -> Array:
+        """Cost of acting on every feature of the tape, shape (n,)."""
+        c = self.program.cost
+        step = np.abs(v @ self.deltas.T + self.delta_offset) / self.cost_scales
+        weighted = self.cost_weights * step
+        total = float(c.l2_squared) * (weighted * step).sum(axis=1) + float(c.l1) * weighted.sum(axis=1)
+        if c.linf and weighted.shape[1]:
+            total = total + float(c.linf) * weighted.max(axis=1)
+        return total + self.fixed_cost
+
+    @property
+    def fixed_cost(self) -> float:
+        """What acting costs whatever the values: the l0 part."""
+        return float(self.program.cost.l0) * float(self.cost_weights.sum())
+
+    # -- bounds --------------------------------------------------------------------------
+
+    def bounds(self, low: Array, high: Array, known: Bounds | None = None) -> Bounds | None:
+        """Back-substituted bounds on boxes [low, high], shape (B, d); None if a curve leaves its domain.
+
+        Parameters
+        ----------
+        known
+            Bounds proven before for boxes that contain these; intersected with the new ones.
+        """
+        batch = len(low)
+        shape = (batch, self.atoms)
+        al, ah = np.zeros(shape), np.zeros(shape)
+        ul, uh = np.full(shape, np.nan), np.full(shape, np.nan)
+        al[:, self.actions], ah[:, self.actions] = low, high
+        lines = _Lines(al, ah)
+        for k, unit, row, offset in self.units:
+            l, h = self._concretise(np.broadcast_to(row, (batch, 1, self.atoms)), offset, lines)
+            l, h = l[:, 0], h[:, 0]
+            if known is not None:
+                l, h = np.maximum(l, known.arguments_low[:, k]), np.minimum(h, known.arguments_high[:, k])
+            l, h = _within_domain(unit, l, h)
+            ul[:, k], uh[:, k] = l, h
+            al[:, k], ah[:, k] = _unit_range(unit, l, h)
+            lines.add(k, unit, row[0], float(offset[0]), l, h)
+        hidden_low: list[Array] = []
+        hidden_high: list[Array] = []
+        relaxed: list[tuple[Array, Array, Array]] = []
+        for layer in range(len(self.weights)):
+            w, b = self.weights[layer], self.biases[layer]
+            l, h = self._layer_bounds(w, b, layer, relaxed, lines, hidden_low, hidden_high)
+            if layer == len(self.weights) - 1:
+                return Bounds(al, ah, ul, uh, hidden_low, hidden_high, l[:, 0], h[:, 0])
+            if known is not None:
+                l, h = np.maximum(l, known.hidden_low[layer]), np.minimum(h, known.hidden_high[layer])
+            h = np.maximum(l, h)
+            hidden_low.append(l)
+            hidden_high.append(h)
+            relaxed.append(relu_lines(l, h))
+        raise AssertionError("a network has a last layer")
+
+    def _layer_bounds(
+        self,
+        w: Array,
+        b: Array,
+        layer: int,
+        relaxed: list[tuple[Array, Array, Array]],
+        lines: _Lines,
+        hidden_low: list[Array],
+        hidden_high: list[Array],
+    ) -> tuple[Array, Array]:
+        batch = len(lines.low)
+        sides = []
+        for sign in (-1.0, 1.0):  # lower, upper
+            coefficients = np.broadcast_to(w, (batch, *w.shape))
+            constant = np.broadcast_to(b, (batch, len(b)))
+            for k in range(layer - 1, -1, -1):
+                coefficients, constant = _through_relu(coefficients, constant, relaxed[k], sign)
+                if k > 0:
+                    constant = constant + coefficients @ self.biases[k]
+                    coefficients = coefficients @ self.weights[k]
+            if layer > 0:
+                constant = constant + coefficients @ self.first_offset
+                coefficients = coefficients @ self.first
+            else:
+                coefficients = np.broadcast_to(self.first, (batch, *self.first.shape))
+                constant = np.broadcast_to(self.first_offset, (batch, len(b)))
+            sides.append(lines.extreme(coefficients, constant, sign))
+        low, high = sides
+        if layer > 0:  # interval arithmetic is sometimes tighter
+            pl, ph = np.maximum(hidden_low[-1], 0.0), np.maximum(hidden_high[-1], 0.0)
+            positive, negative = np.maximum(w, 0.0), np.minimum(w, 0.0)
+            low = np.maximum(low, pl @ positive.T + ph @ negative.T + b)
+            high = np.minimum(high, ph @ positive.T + pl @ negative.T + b)
+        return low, high
+
+    def _concretise(self, rows: Array, offset: Array, lines: _Lines) -> tuple[Array, Array]:
+        constant = np.broadcast_to(offset, rows.shape[:2])
+        return lines.extreme(rows, constant, -1.0), lines.extreme(rows, constant, 1.0)
+
+
+class _Lines:
+    """Linear lower and upper functions of the units found so far, for back-substitution."""
+
+    def __init__(self, low: Array, high: Array) -> None:
+        self.low, self.high = low, high
+        self.entries: list[tuple[int, Array, float, Array, Array, Array, Array]] = []
+
+    def add(self, k: int, unit: Unit, row: Array, offset: float, l: Array, h: Array) -> None:
+        """Record unit k = f(row v + offset) with argument in [l, h]."""
+        if unit.function == "relu":
+            alpha, slope, intercept = (x[:, 0] for x in relu_lines(l[:, None], h[:, None]))
+            self.entries.append((k, row, offset, alpha, np.zeros_like(l), slope, intercept))
+        elif unit.function == "indicator":
+            zero = np.zeros_like(l)
+            self.entries.append((k, row, offset, zero, self.low[:, k], zero, self.high[:, k]))
+        else:
+            m, lo, hi = band(unit.function, l, h)
+            self.entries.append((k, row, offset, m, lo, m, hi))
+
+    def extreme(self, coefficients: Array, constant: Array, sign: float) -> Array:
+        """Smallest (sign -1) or largest (+1) value of forms over atoms, shape (B, rows)."""
+        c = np.array(coefficients, dtype=np.float64)
+        total = np.array(constant, dtype=np.float64)
+        for k, row, offset, sl, il, sh, ih in reversed(self.entries):
+            ck = c[:, :, k].copy()
+            if not ck.any():
+                continue
+            upward = (ck * sign) >= 0
+            slope = np.where(upward, sh[:, None], sl[:, None]) * ck
+            total += np.where(upward, ih[:, None], il[:, None]) * ck + slope * offset
+            c[:, :, k] = 0.0
+            c += slope[:, :, None] * row
+        middle, radius = (self.low + self.high) / 2, (self.high - self.low) / 2
+        # what is left rests on actions only
+        return total + (c @ middle[:, :, None])[:, :, 0] + sign * (np.abs(c) @ radius[:, :, None])[:, :, 0]
+
+
+def relu_lines(low: Array, high: Array) -> tuple[Array, Array, Array]:
+    """ReLU on [low, high]: alpha x <= relu(x) <= slope x + intercept."""
+    on, off = low >= 0, high <= 0
+    with np.errstate(divide="ignore", invalid="ignore"):
+        slope = high / (high - low)
+    slope = np.where(on, 1.0, np.where(off, 0.0, slope))
+    intercept = np.where(on | off, 0.0, -slope * low)
+    alpha = np.where(on, 1.0, np.where(off, 0.0, (high > -low).astype(np.float64)))
+    return alpha, slope, intercept
+
+
+def _through_relu(
+    coefficients: Array, constant: Array, relaxed: tuple[Array, Array, Array], sign: float
+) -> tuple[Array, Array]:
+    alpha, slope, intercept = relaxed
+    helping = coefficients * sign >= 0
+    constant = constant + np.where(helping, coefficients * intercept[:, None, :], 0.0).sum(axis=2)
+    return coefficients * np.where(helping, slope[:, None, :], alpha[:, None, :]), constant
+
+
+def _apply(unit: Unit, x: Array) -> Array:
+    match unit.function:
+        case "relu":
+            return np.maximum(x, 0.0)
+        case "square":
+            return np.square(x)
+        case "sigmoid":
+            return sigmoid(x)
+        case "logit":
+            return logit(x)
+        case "log":
+            with np.errstate(divide="ignore", invalid="ignore"):
+                return np.log(x)
+        case "indicator":
+            return (np.round(x) == unit.level).astype(np.float64)
+
+
+def _unit_range(unit: Unit, low: Array, high: Array) -> tuple[Array, Array]:
+    if unit.function == "indicator":
+        possible = (low <= unit.level) & (high >= unit.level)
+        certain = possible & (low == high)
+        return certain.astype(np.float64), possible.astype(np.float64)
+    return value_range(unit.function, low, high)
+
+
+def _within_domain(unit: Unit, low: Array, high: Array) -> tuple[Array, Array]:
+    """Arguments outside a curve's domain cannot occur in a counterfactual of positive density."""
+    if unit.function == "log":
+        return np.maximum(low, 1e-9), np.maximum(high, 2e-9)
+    if unit.function == "logit":
+        return np.clip(low, 1e-9, 1 - 2e-9), np.clip(high, 2e-9, 1 - 1e-9)
+    return low, high

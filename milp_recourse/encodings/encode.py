@@ -1,0 +1,182 @@
+"""The whole program as a mixed-integer program, for switches open or decided."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from milp_recourse.bounds.program import ProgramBounds
+from milp_recourse.domain.network import ReluNetwork
+from milp_recourse.encodings.mixed_integer import Form, MixedInteger, QuadraticRow, combine
+from milp_recourse.encodings.units import curve_rows, indicator_rows, relu_rows, switch_rows
+from milp_recourse.program.affine import Affine
+from milp_recourse.program.model import Action, Program, Switch, Unit
+
+
+def encode(program: Program, bounds: ProgramBounds, pieces: int = 16) -> MixedInteger:
+    """Every atom, the network, domain rows, ball and cost as columns and rows.
+
+    Parameters
+    ----------
+    bounds
+        Derived bounds of this program, e.g. :func:`milp_recourse.bounds.program.hull`.
+    pieces
+        Parts each curve (sigmoid, log, ...) is cut into; piecewise-linear programs have none.
+    """
+    model = MixedInteger()
+    for feature in program.switched:
+        model.flags[feature] = model.column(f"act_{feature}", 0.0, 1.0, integer=True)
+    forms = _atoms(model, program, bounds, pieces)
+    _network(model, program, forms, bounds)
+    for row in program.rows:
+        model.row(row.name, lift(row.form, forms), row.lower, row.upper)
+    if program.ball is not None:
+        _ball(model, program, forms)
+    _cost(model, program, forms)
+    return model
+
+
+def lift(form: Affine, forms: list[Form]) -> Form:
+    """A form over atoms as a form over columns."""
+    total, constant = combine(*((forms[k], float(c)) for k, c in form.terms.items()))
+    return total, constant + float(form.constant)
+
+
+def _range(form: Form, model: MixedInteger) -> tuple[float, float]:
+    low = high = form[1]
+    for k, c in form[0].items():
+        ends = c * model.lower[k], c * model.upper[k]
+        low, high = low + min(ends), high + max(ends)
+    return low, high
+
+
+def _atoms(model: MixedInteger, program: Program, bounds: ProgramBounds, pieces: int) -> list[Form]:
+    forms: list[Form] = []
+    levels: dict[tuple, dict[int, int]] = {}
+    for k, atom in enumerate(program.atoms):
+        low, high = (float(v) for v in bounds.atoms[k])
+        if isinstance(atom, Action):
+            column = model.column(f"set_{atom.feature}", low, high, atom.integral)
+            model.actions[atom.feature] = column
+            forms.append(({column: 1.0}, 0.0))
+        elif isinstance(atom, Switch):
+            acted, natural = bounds.branches[k]
+            forms.append(
+                switch_rows(
+                    model,
+                    f"value_{atom.feature}_{k}",
+                    model.flags[atom.feature],
+                    (lift(atom.acted, forms), *acted),
+                    (lift(atom.natural, forms), *natural),
+                )
+            )
+        else:
+            argument = lift(atom.argument, forms)
+            name = f"{atom.function}_{k}"
+            l, h = (float(v) for v in bounds.arguments[k])
+            if atom.function == "relu":
+                forms.append(relu_rows(model, name, argument, l, h))
+            elif atom.function == "indicator":
+                column = model.column(f"{name}_is{atom.level}", low, high, integer=True)
+                key = tuple(sorted(atom.argument.terms.items())) + (atom.argument.constant,)
+                levels.setdefault(key, {})[atom.level] = column
+                forms.append(({column: 1.0}, 0.0))
+            else:
+                forms.append(curve_rows(model, name, atom.function, argument, l, h, (low, high), pieces))
+    _indicators(model, program, forms, levels)
+    return forms
+
+
+def _indicators(model: MixedInteger, program: Program, forms: list[Form], levels: dict[tuple, dict[int, int]]) -> None:
+    """Tie the indicator columns of one whole number together."""
+    for k, atom in enumerate(program.atoms):
+        if not (isinstance(atom, Unit) and atom.function == "indicator"):
+            continue
+        key = tuple(sorted(atom.argument.terms.items())) + (atom.argument.constant,)
+        columns = levels.pop(key, None)
+        if columns is None:
+            continue
+        form = lift(atom.argument, forms)
+        low, high = _range(form, model)
+        for level in range(round(low), round(high) + 1):
+            if level not in columns:
+                columns[level] = model.column(f"indicator_{k}_level{level}", 0.0, 1.0, integer=True)
+        indicator_rows(model, f"indicator_{k}", form, columns)
+
+
+def _network(model: MixedInteger, program: Program, forms: list[Form], bounds: ProgramBounds) -> None:
+    network = program.classifier
+    if not isinstance(network, ReluNetwork):
+        raise TypeError("only ReLU networks are encoded as rows")
+    z = []
+    for name, column in zip(program.column_names, program.columns, strict=True):
+        form = lift(column, forms)
+        low, high = _range(form, model)
+        trivial = not form[0] or (len(form[0]) == 1 and form[1] == 0 and next(iter(form[0].values())) == 1)
+        z.append(form if trivial else ({model.fixed_column(f"input_{name}", form, low, high): 1.0}, 0.0))
+    last = len(network.weights) - 1
+    for k, (weight, bias) in enumerate(zip(network.weights, network.biases, strict=True)):
+        pre = [_weighted(z, row, float(b)) for row, b in zip(weight, bias, strict=True)]
+        if k == last:
+            threshold = program.accept.threshold + program.accept.margin
+            model.row("accepted", pre[0], lower=threshold)
+            return
+        z = []
+        for j, form in enumerate(pre):
+            low, high = (float(v) for v in bounds.hidden[k][j])
+            if high > 0 and len(form[0]) > 1:
+                column = model.fixed_column(f"pre_{k}_{j}", form, low, high)
+                form = ({column: 1.0}, 0.0)
+            z.append(relu_rows(model, f"hidden_{k}_{j}", form, low, high))
+
+
+def _weighted(forms: list[Form], weights: np.ndarray, bias: float) -> Form:
+    total, constant = combine(*((f, float(w)) for f, w in zip(forms, weights, strict=True) if w))
+    return total, constant + bias
+
+
+def _ball(model: MixedInteger, program: Program, forms: list[Form]) -> None:
+    """sum w r^2 + linear <= 0 with one column per residual r."""
+    assert program.ball is not None
+    squares: dict[int, float] = {}
+    linear, constant = lift(program.ball.linear, forms)
+    for j, (weight, residual) in enumerate(program.ball.squares):
+        form = lift(residual, forms)
+        if not form[0]:
+            constant += float(weight) * form[1] ** 2
+            continue
+        squares[model.fixed_column(f"residual_{j}", form, *_range(form, model))] = float(weight)
+    model.ball = QuadraticRow("plausible", squares, {k: c for k, c in linear.items() if c}, -constant)
+
+
+def _cost(model: MixedInteger, program: Program, forms: list[Form]) -> None:
+    """One column per delta (zero where not acted on); |delta| and the maximum by epigraph."""
+    c = program.cost
+    top: int | None = None
+    for term in program.cost_terms:
+        form = lift(term.delta, forms)
+        low, high = _range(form, model)
+        flag = model.flags.get(term.feature)
+        name = f"delta_{term.feature}"
+        if flag is None:
+            delta = model.fixed_column(name, form, low, high)
+            model.offset += float(c.l0 * term.weight)
+        else:
+            held: tuple[Form, float, float] = (({}, 0.0), 0.0, 0.0)
+            (delta,) = switch_rows(model, name, flag, (form, low, high), held)[0]
+            if c.l0:
+                model.linear[flag] = model.linear.get(flag, 0.0) + float(c.l0 * term.weight)
+        if c.l2_squared:
+            model.squares[delta] = float(c.l2_squared * term.weight / term.scale**2)
+        if c.l1 or c.linf:
+            size = model.column(f"size_{term.feature}", 0.0, max(abs(model.lower[delta]), abs(model.upper[delta])))
+            for sign in (1.0, -1.0):
+                model.row(f"size_{term.feature}_{'up' if sign > 0 else 'down'}", ({size: 1.0, delta: -sign}, 0.0), lower=0.0)
+            if c.l1:
+                model.linear[size] = float(c.l1 * term.weight / term.scale)
+            if c.linf:
+                share = float(term.weight / term.scale)
+                if top is None:
+                    top = model.column("largest", 0.0, 0.0)
+                    model.linear[top] = float(c.linf)
+                model.upper[top] = max(model.upper[top], share * model.upper[size])
+                model.row(f"largest_{term.feature}", ({top: 1.0, size: -share}, 0.0), lower=0.0)

@@ -1,0 +1,214 @@
+"""Pydantic models that mirror the instance and population formats, key by key.
+
+They check shape: which keys, which types, finite numbers. What spans several fields (shapes of
+weights, known labels, scales for everyone who needs one) is checked by the builders beside this
+module. The JSON Schema files shipped in ``schemas/`` are generated from these models.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Discriminator, Field, StringConstraints, Tag
+
+from milp_recourse.formats.schema_base import Interval, NonNegative, Number, Positive, Strict, Value, Word
+from milp_recourse.formats.schema_scm import Layer, ScmModel
+
+INSTANCE_FORMAT = "milp-recourse/instance-1"
+POPULATION_FORMAT = "milp-recourse/population-1"
+
+
+class FeatureModel(Strict):
+    """One feature. Numeric kinds take ``bounds``, ordinal and categorical take ``categories``."""
+
+    name: Word
+    kind: Literal["continuous", "integer", "binary", "ordinal", "categorical"]
+    actionable: bool
+    bounds: Interval | None = Field(
+        default=None, description="lowest and highest value an action may set; needed where actionable"
+    )
+    categories: Annotated[list[Word], Field(min_length=1)] | None = None
+    domain: Interval | None = Field(
+        default=None, description="limits of the counterfactual's value; for ordinal features by index"
+    )
+    monotone: Literal["increase", "decrease"] | None = None
+    encoding: Literal["code", "one-hot"] | None = Field(
+        default=None, description="how labels enter the model; ordinal: code, categorical: one-hot"
+    )
+
+
+class NetworkModel(Strict):
+    """A fully connected ReLU network on raw features; the last layer is one number, the logit."""
+
+    kind: Literal["relu-network"]
+    dtype: Literal["float32", "float64"]
+    layers: Annotated[list[Layer], Field(min_length=1)]
+
+
+class TreeModel(Strict):
+    """scikit-learn's node arrays, all of one length; a node is a leaf where left is -1."""
+
+    feature: Annotated[list[int], Field(min_length=1)]
+    threshold: list[Number]
+    left: list[int]
+    right: list[int]
+    value: list[Number] = Field(description="probability of class 1 at the node")
+
+
+class EnsembleModel(Strict):
+    """Trees whose mean value is the score; go left when float32(x) <= threshold."""
+
+    kind: Literal["tree-ensemble"]
+    dtype: Literal["float32"]
+    trees: Annotated[list[TreeModel], Field(min_length=1)]
+
+
+class FileModel(Strict):
+    """A classifier kept in its own file, bound by its hash."""
+
+    path: Annotated[str, StringConstraints(min_length=1)] = Field(description="relative to this file")
+    sha256: Annotated[str, StringConstraints(pattern=r"^[0-9a-fA-F]{64}$")] = Field(
+        description="of the file's bytes as they lie on disk"
+    )
+
+
+def _classifier_form(value: Any) -> str | None:
+    if not isinstance(value, dict):
+        return "relu-network"
+    if "kind" not in value and ("path" in value or "sha256" in value):
+        return "file"
+    kind = value.get("kind")
+    return kind if isinstance(kind, str) else None if kind is None else "?"
+
+
+InlineClassifier = Annotated[NetworkModel | EnsembleModel, Field(discriminator="kind")]
+ClassifierModel = Annotated[
+    Annotated[NetworkModel, Tag("relu-network")]
+    | Annotated[EnsembleModel, Tag("tree-ensemble")]
+    | Annotated[FileModel, Tag("file")],
+    Discriminator(_classifier_form),
+]
+
+
+class AcceptModel(Strict):
+    """Networks: logit >= at_least + margin. Trees: score > above."""
+
+    at_least: Number | None = Field(default=None, description="networks; default 0")
+    margin: NonNegative | None = Field(default=None, description="networks; default 0")
+    above: Number | None = Field(default=None, description="trees; default 0.5")
+
+
+class PreferencesModel(Strict):
+    """The applicant's mask, weights and ranges."""
+
+    actionable: list[str]
+    weights: dict[str, Positive] = {}
+    ranges: dict[str, Interval] = Field(default={}, description="for ordinal features by index")
+
+
+Scale = dict[str, Positive]
+
+
+class SquaredModel(Strict):
+    """Sum of w (delta / s)^2."""
+
+    kind: Literal["l2-squared"]
+    scale: Scale
+
+
+class AbsoluteModel(Strict):
+    """Sum of w |delta| / s."""
+
+    kind: Literal["l1"]
+    scale: Scale
+
+
+class LargestModel(Strict):
+    """Max of w |delta| / s."""
+
+    kind: Literal["linf"]
+    scale: Scale
+
+
+class CountModel(Strict):
+    """Sum of w over acted features."""
+
+    kind: Literal["l0"]
+    scale: Scale = {}
+
+
+class MixtureModel(Strict):
+    """A non-negative combination of the four; at least one coefficient is positive."""
+
+    kind: Literal["mixture"]
+    l2_squared: NonNegative = Field(default=0.0, alias="l2-squared")
+    l1: NonNegative = 0.0
+    linf: NonNegative = 0.0
+    l0: NonNegative = 0.0
+    scale: Scale = {}
+
+
+CostModel = Annotated[
+    SquaredModel | AbsoluteModel | LargestModel | CountModel | MixtureModel, Field(discriminator="kind")
+]
+
+
+class PlausibilityModel(Strict):
+    """The counterfactual is at least as probable as the factual under the SCM."""
+
+    kind: Literal["scm-density"]
+    at_least: Literal["factual"]
+
+
+class ReferenceModel(Strict):
+    """The known answer, for regression tests."""
+
+    status: Literal["optimal", "infeasible", "limit", "found", "not-found"]
+    cost: Number | None = None
+    lower_bound: Number | None = None
+
+
+class Problem(Strict):
+    """What an instance and a population share."""
+
+    name: str | None = None
+    description: str | None = None
+    features: Annotated[list[FeatureModel], Field(min_length=1)]
+    scm: ScmModel
+    classifier: ClassifierModel
+    accept: AcceptModel = AcceptModel()
+    cost: CostModel
+    plausibility: PlausibilityModel | None = None
+
+
+class InstanceModel(Problem):
+    """One applicant's recourse problem."""
+
+    format: Literal["milp-recourse/instance-1"]
+    factual: dict[str, Value]
+    preferences: PreferencesModel
+    reference: ReferenceModel | None = None
+
+
+class CsvModel(Strict):
+    """A table with exactly the features as columns, one applicant per row."""
+
+    csv: Annotated[str, StringConstraints(min_length=1)] = Field(description="relative to this file")
+
+
+def _list_or_object(value: Any) -> str:
+    return "list" if isinstance(value, list) else "object"
+
+
+class PopulationModel(Problem):
+    """Many applicants, one model."""
+
+    format: Literal["milp-recourse/population-1"]
+    factuals: Annotated[
+        Annotated[list[dict[str, Value]], Field(min_length=1), Tag("list")] | Annotated[CsvModel, Tag("object")],
+        Discriminator(_list_or_object),
+    ]
+    preferences: Annotated[
+        Annotated[list[PreferencesModel], Tag("list")] | Annotated[PreferencesModel, Tag("object")],
+        Discriminator(_list_or_object),
+    ]

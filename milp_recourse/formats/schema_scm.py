@@ -1,0 +1,159 @@
+"""Structural causal models in JSON: built in by name, or written out as expressions."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Discriminator, Field, Tag
+
+from milp_recourse.formats.schema_base import NonNegative, Number, Positive, Share, Strict, Word
+
+Row = Annotated[list[Number], Field(min_length=1)]
+
+
+class Layer(Strict):
+    """One layer z = weight x + bias."""
+
+    weight: Annotated[list[Row], Field(min_length=1)] = Field(description="outputs x inputs")
+    bias: Row
+
+
+class Layers(Strict):
+    """A ReLU network inside a structural equation: ReLU between layers, one output."""
+
+    layers: Annotated[list[Layer], Field(min_length=1)]
+
+
+_FORMS = ("sum", "product", "relu", "sigmoid", "square", "network")
+
+
+def _form(value: Any) -> str:
+    if isinstance(value, str):
+        return "feature"
+    if isinstance(value, dict):
+        return next((form for form in _FORMS if form in value), "sum")
+    return "number"
+
+
+Expr = Annotated[
+    Annotated[Number, Tag("number")]
+    | Annotated[Word, Tag("feature")]
+    | Annotated["SumExpr", Tag("sum")]
+    | Annotated["ProductExpr", Tag("product")]
+    | Annotated["ReluExpr", Tag("relu")]
+    | Annotated["SigmoidExpr", Tag("sigmoid")]
+    | Annotated["SquareExpr", Tag("square")]
+    | Annotated["NetworkExpr", Tag("network")],
+    Discriminator(_form),
+]
+"""A number, the name of a feature, or one of the forms below."""
+
+
+class SumExpr(Strict):
+    """t_1 + ... + t_n."""
+
+    sum: Annotated[list[Expr], Field(min_length=1)]
+
+
+class ProductExpr(Strict):
+    """f_1 * ... * f_n."""
+
+    product: Annotated[list[Expr], Field(min_length=1)]
+
+
+class ReluExpr(Strict):
+    """max(0, argument)."""
+
+    relu: Expr
+
+
+class SigmoidExpr(Strict):
+    """1 / (1 + exp(-argument))."""
+
+    sigmoid: Expr
+
+
+class SquareExpr(Strict):
+    """argument^2."""
+
+    square: Expr
+
+
+class NetworkExpr(Strict):
+    """The single output of a ReLU network."""
+
+    network: Layers
+    inputs: Annotated[list[Expr], Field(min_length=1)]
+
+
+class LinkModel(Strict):
+    """offset + scale * sigmoid(equation + noise); without a link the value is equation + noise."""
+
+    kind: Literal["sigmoid"]
+    offset: Number = 0.0
+    scale: Number = Field(default=1.0, description="not 0")
+
+
+class NormalModel(Strict):
+    """N(0, sd^2)."""
+
+    kind: Literal["normal"]
+    sd: Positive
+
+
+class GammaModel(Strict):
+    """Gamma(shape, scale)."""
+
+    kind: Literal["gamma"]
+    shape: Positive
+    scale: Positive
+
+
+class BernoulliModel(Strict):
+    """1 with probability p, else 0."""
+
+    kind: Literal["bernoulli"]
+    p: Share
+
+
+NoiseModel = Annotated[NormalModel | GammaModel | BernoulliModel, Field(discriminator="kind")]
+
+
+class MechanismModel(Strict):
+    """One structural equation: value = link(equation(parents) + noise)."""
+
+    equation: Expr
+    link: LinkModel | None = None
+    noise: NoiseModel | None = None
+
+
+class LoanModel(Strict):
+    """The Loan SCM of the released data."""
+
+    name: Literal["loan"]
+
+
+class LoanAsPrintedModel(Strict):
+    """The Loan SCM as the iCARMA paper prints it, misprints included."""
+
+    name: Literal["loan-as-printed"]
+
+
+class IndependentModel(Strict):
+    """No feature causes another; nothing is known about noise."""
+
+    name: Literal["independent"]
+
+
+class ExplicitModel(Strict):
+    """Structural equations by feature; a feature not named is a root without stated noise."""
+
+    name: Literal["explicit"]
+    mechanisms: dict[Word, MechanismModel]
+
+
+ScmModel = Annotated[
+    LoanModel | LoanAsPrintedModel | IndependentModel | ExplicitModel, Field(discriminator="name")
+]
+
+__all__ = ["Expr", "Layer", "MechanismModel", "NonNegative", "NoiseModel", "ScmModel"]

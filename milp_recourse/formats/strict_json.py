@@ -1,0 +1,181 @@
+"""JSON without surprises: one meaning per file, or one clear line saying why not.
+
+Python's own reader accepts NaN, Infinity, 1e400 and repeated keys. Here each of them is bad
+input, and so are a file that is missing, cut short, not UTF-8 or nested too deeply.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import math
+import os
+import tempfile
+import zlib
+from pathlib import Path
+from typing import Any
+
+from milp_recourse.errors import BadInput
+
+_LARGEST_PLAIN_INTEGER = 2**53
+
+
+def read_bytes(path: str | Path) -> bytes:
+    """The content of a regular file; of the file inside, where the name ends in ``.gz``.
+
+    Raises
+    ------
+    BadInput
+        Missing, a directory, unreadable, or not gzip although its name says so.
+    """
+    shown = str(path)
+    try:
+        target = Path(path)
+        if target.is_dir():
+            raise BadInput("file", "a directory", "a JSON file, .json or .json.gz", shown)
+        if not target.exists():
+            raise BadInput("file", "nothing: no such file", "a JSON file, .json or .json.gz", shown)
+        if not target.is_file():
+            raise BadInput("file", "a device or pipe", "a JSON file, .json or .json.gz", shown)
+        content = target.read_bytes()
+    except (OSError, ValueError) as error:
+        raise BadInput("file", f"an error: {error}", "a readable file", shown) from None
+    if target.suffix != ".gz":
+        return content
+    try:
+        return gzip.decompress(content)
+    except (OSError, EOFError, zlib.error) as error:
+        raise BadInput("file", f"broken gzip data: {error}", "gzipped JSON (.json.gz)", shown) from None
+
+
+def read_json(path: str | Path) -> Any:
+    """The value a ``.json`` or ``.json.gz`` file holds.
+
+    Raises
+    ------
+    BadInput
+        See :func:`parse_json`; the error names the file.
+    """
+    try:
+        return parse_json(read_bytes(path))
+    except BadInput as error:
+        raise error.in_file(str(path)) from None
+
+
+def parse_json(content: bytes) -> Any:
+    """The value that UTF-8 JSON text denotes; integers beyond 2^53 become their nearest double.
+
+    Raises
+    ------
+    BadInput
+        Not UTF-8, not JSON, NaN or Infinity, a number that overflows, a repeated key, or
+        nesting beyond what can be read.
+    """
+    refused: list[_Refused] = []
+
+    def refuse(got: str, allowed: str) -> _Refused:
+        refused.append(_Refused(got, allowed))
+        return refused[-1]
+
+    def whole(text: str) -> Any:
+        value = int(text) if len(text) < 400 else _LARGEST_PLAIN_INTEGER
+        return value if abs(value) < _LARGEST_PLAIN_INTEGER else real(text)
+
+    def real(text: str) -> Any:
+        value = float(text)
+        return value if math.isfinite(value) else refuse(text, "a number a double can hold")
+
+    def constant(text: str) -> Any:
+        return refuse(text, "a finite number")
+
+    def unique(pairs: list[tuple[str, Any]]) -> Any:
+        made = dict(pairs)
+        if len(made) < len(pairs):
+            keys = [key for key, _ in pairs]
+            twice = next(key for key in keys if keys.count(key) > 1)
+            return refuse(f"the key {twice!r} twice", "each key once")
+        return made
+
+    try:
+        text = content.decode("utf-8")
+        value = json.loads(
+            text, parse_int=whole, parse_float=real, parse_constant=constant, object_pairs_hook=unique
+        )
+        if "\\u" in text:
+            json.dumps(value, ensure_ascii=False, default=str).encode("utf-8")
+    except UnicodeDecodeError as error:
+        raise BadInput("file", f"a byte that is not UTF-8 at {error.start}", "UTF-8 text") from None
+    except UnicodeEncodeError:
+        raise BadInput("file", "half of a surrogate pair", "Unicode text") from None
+    except RecursionError:
+        raise BadInput("file", "nesting too deep to read", "JSON of a few dozen levels") from None
+    except json.JSONDecodeError as error:
+        where = f"line {error.lineno} column {error.colno}"
+        raise BadInput("file", f"no JSON: {error.msg} at {where}", "a JSON object") from None
+    if refused:
+        path, first = _locate(value)
+        raise BadInput(path, first.got, first.allowed)
+    return value
+
+
+def write_json(value: Any, path: str | Path, indent: int | None = 2) -> None:
+    """Write JSON, gzipped where the name ends in ``.gz``; never half a file.
+
+    Raises
+    ------
+    BadInput
+        The file cannot be written.
+    ValueError
+        A number is not finite.
+    """
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, indent=indent) + "\n"
+    content = text.encode("utf-8")
+    if Path(path).suffix == ".gz":
+        content = gzip.compress(content, mtime=0)
+    write_whole(content, path)
+
+
+def write_whole(content: bytes, path: str | Path) -> None:
+    """Write a file completely or not at all: beside its place first, then renamed.
+
+    Raises
+    ------
+    BadInput
+        The file cannot be written.
+    """
+    target = Path(path)
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        handle, beside = tempfile.mkstemp(prefix=f".{target.name[:80]}.", dir=target.parent)
+        try:
+            with os.fdopen(handle, "wb") as stream:
+                stream.write(content)
+            Path(beside).chmod(0o644)
+            Path(beside).replace(target)
+        except BaseException:
+            Path(beside).unlink(missing_ok=True)
+            raise
+    except (OSError, ValueError) as error:
+        raise BadInput("file", f"an error: {error}", "a path that can be written", str(path)) from None
+
+
+class _Refused:
+    """Stands where the file says something that is not allowed, until its path is known."""
+
+    def __init__(self, got: str, allowed: str) -> None:
+        self.got, self.allowed = got, allowed
+
+    def __str__(self) -> str:
+        return self.got
+
+
+def _locate(value: Any) -> tuple[str, _Refused]:
+    """Path of the first refused value in document order."""
+    stack: list[tuple[str, Any]] = [("", value)]
+    while stack:
+        path, item = stack.pop()
+        if isinstance(item, _Refused):
+            return path or "top level", item
+        children = item.items() if isinstance(item, dict) else enumerate(item) if isinstance(item, list) else ()
+        stack.extend(reversed([(f"{path}.{key}" if path else str(key), child) for key, child in children]))
+    raise AssertionError("refused values sit in the tree")  # pragma: no cover

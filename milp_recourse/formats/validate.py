@@ -1,0 +1,134 @@
+"""From pydantic's complaints to one :class:`BadInput` line."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any, NoReturn, TypeVar
+
+from pydantic import TypeAdapter, ValidationError
+
+from milp_recourse.errors import BadInput
+
+M = TypeVar("M")
+
+_KINDS = {
+    "float_type": "a number",
+    "float_parsing": "a number",
+    "int_type": "a whole number",
+    "int_from_float": "a whole number",
+    "bool_type": "true or false",
+    "string_type": "text",
+    "string_unicode": "Unicode text",
+    "list_type": "a list",
+    "dict_type": "an object",
+    "model_type": "an object",
+    "model_attributes_type": "an object",
+    "finite_number": "a finite number",
+    "recursion_loop": "fewer levels of nesting",
+}
+_DISCRIMINATOR = {"scm": "name"}
+
+
+def validate(kind: Any, data: Any, prefix: str = "") -> Any:
+    """``data`` as the pydantic type ``kind``.
+
+    Parameters
+    ----------
+    prefix
+        Where ``data`` sits in its file, for the error.
+
+    Raises
+    ------
+    BadInput
+        The first thing that does not fit, by its path.
+    """
+    try:
+        return TypeAdapter(kind).validate_python(data)
+    except ValidationError as error:
+        _refuse(error.errors(include_url=False)[0], data, prefix)
+    except RecursionError:
+        raise BadInput(prefix or "top level", "nesting too deep to read", "fewer levels of nesting") from None
+
+
+def shown(value: Any) -> str:
+    """A JSON value in a few characters, for messages."""
+    if isinstance(value, dict):
+        return "an object"
+    if isinstance(value, list):
+        return f"a list of {len(value)}"
+    if value is None or isinstance(value, bool):
+        return json.dumps(value)
+    return value if isinstance(value, str) and value else repr(value)
+
+
+def dotted(*parts: str | int) -> str:
+    """The path of a field: ``preferences.weights.savings``."""
+    return ".".join(str(part) for part in parts if part != "")
+
+
+def _refuse(error: Any, data: Any, prefix: str) -> NoReturn:
+    kind, context = error["type"], error.get("ctx", {})
+    loc = _real_path(error["loc"], data)
+    got = shown(error["input"])
+    if kind == "missing":
+        got, allowed = "nothing", "this field is required"
+    elif kind == "unknown_key":
+        loc, got, allowed = (*loc, context["key"]), "an unknown key", context["known"]
+    elif kind in ("union_tag_not_found", "union_tag_invalid"):
+        field = _DISCRIMINATOR.get(str(loc[-1]) if loc else prefix, "kind")
+        value = error["input"].get(field) if isinstance(error["input"], dict) else None
+        if isinstance(error["input"], dict):
+            loc = (*loc, field)
+            got = shown(value) if field in error["input"] else "nothing"
+        allowed = context.get("expected_tags") or _tags(field, loc)
+    else:
+        allowed = _allowed(kind, context, error["msg"])
+    path = dotted(prefix, *loc)
+    raise BadInput(path or "top level", got, allowed) from None
+
+
+def _tags(field: str, loc: Sequence[str | int]) -> str:
+    return {
+        "scm": "'loan', 'loan-as-printed', 'independent', 'explicit'",
+        "classifier": "'relu-network', 'tree-ensemble', or a path and its sha256",
+        "cost": "'l2-squared', 'l1', 'linf', 'l0', 'mixture'",
+        "noise": "'normal', 'gamma', 'bernoulli'",
+    }.get(str(loc[-2]) if len(loc) > 1 else "", f"an object with a known {field}")
+
+
+def _allowed(kind: str, context: dict[str, Any], message: str) -> str:  # noqa: PLR0911
+    if kind in _KINDS:
+        return _KINDS[kind]
+    if kind == "greater_than":
+        return f"a number above {context['gt']:g}"
+    if kind == "greater_than_equal":
+        return f"a number at least {context['ge']:g}"
+    if kind == "less_than_equal":
+        return f"a number at most {context['le']:g}"
+    if kind in ("too_short", "too_long"):
+        count = context.get("min_length", context.get("max_length"))
+        return f"at {'least' if kind == 'too_short' else 'most'} {count} items"
+    if kind == "literal_error":
+        return str(context["expected"])
+    if kind == "string_pattern_mismatch":
+        return "64 hexadecimal digits" if "64" in context["pattern"] else "text without control characters"
+    if kind in ("string_too_short", "string_too_long"):
+        return "text of 1 to 200 characters"
+    return " ".join(message.split())
+
+
+def _real_path(loc: Sequence[str | int], data: Any) -> tuple[str | int, ...]:
+    """pydantic's location without the names of union members, which no file contains."""
+    path: list[str | int] = []
+    here = data
+    for position, step in enumerate(loc):
+        last = position == len(loc) - 1
+        if isinstance(here, dict) and step in here:
+            here = here[step]
+        elif isinstance(here, list) and isinstance(step, int) and step < len(here):
+            here = here[step]
+        elif not (last and isinstance(here, dict) and isinstance(step, str) and step != "[key]"):
+            continue
+        path.append(step)
+    return tuple(path)

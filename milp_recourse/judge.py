@@ -1,0 +1,254 @@
+"""Judgement in one place: the numbers as returned, in exact arithmetic and as deployed.
+
+A back end proposes an action and a bound. :func:`conclude` is the only function that makes a
+:class:`~milp_recourse.result.Result`; it trusts neither.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from milp_recourse.backends.protocol import Proposal
+from milp_recourse.domain.enclosure import Enclosure
+from milp_recourse.domain.network import ReluNetwork
+from milp_recourse.domain.plausibility import plausible_exact
+from milp_recourse.instance import Instance
+from milp_recourse.result import Proof, Result, Status, gap_tolerance
+
+Action = Mapping[str, float]
+Repair = Callable[[Instance, Action], "Action | None"]
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """Everything that can be said about one action.
+
+    Attributes
+    ----------
+    faults
+        One sentence per broken demand; empty when the action is feasible in exact arithmetic.
+    cost
+        Exact.
+    counterfactual
+        The doubles nearest to the exact counterfactual.
+    logit
+        Exact or enclosed; None for trees.
+    score
+        Deployed score of trees; None for networks.
+    accepted_exact, accepted_deployed
+        The classifier's two answers.
+    """
+
+    faults: tuple[str, ...]
+    cost: Fraction
+    counterfactual: Mapping[str, float]
+    logit: Enclosure | None
+    score: float | None
+    accepted_exact: bool
+    accepted_deployed: bool
+
+    @property
+    def feasible(self) -> bool:
+        """Whether the action meets every demand and the deployed model accepts it."""
+        return not self.faults and self.accepted_deployed
+
+
+def judge(instance: Instance, action: Action) -> Judgement:
+    """Evaluate an action exactly: mask, bounds, domains, SCM, classifier, plausibility, cost.
+
+    Parameters
+    ----------
+    action
+        Feature name -> double (labels by index); {} for doing nothing.
+    """
+    faults = _permission_faults(instance, action)
+    exact = instance.scm.counterfactual_exact(instance.factual, action)
+    nearest = {name: float(e.midpoint) for name, e in exact.items()}
+    faults += _domain_faults(instance, exact)
+    row = instance.model_rows(np.array([nearest[f.name] for f in instance.features]))
+    accept = instance.accept
+    logit: Enclosure | None = None
+    score: float | None = None
+    if isinstance(instance.classifier, ReluNetwork):
+        logit = instance.classifier.enclose(_model_inputs(instance, exact))[0]
+        accepted_exact = logit.lower >= Fraction(accept.threshold) + Fraction(accept.margin)
+        accepted_deployed = instance.classifier.deployed_logit(row) >= accept.threshold
+    else:
+        score = instance.classifier.score(row)
+        accepted_exact = accepted_deployed = score > accept.threshold
+    if not accepted_exact:
+        faults.append("the classifier does not accept the counterfactual in exact arithmetic")
+    if instance.plausible and action:
+        if not plausible_exact(instance.scm, instance.factual, exact, frozenset(action)):
+            faults.append("the counterfactual is less plausible than the factual")
+    return Judgement(
+        tuple(faults),
+        instance.cost.exact(deltas(instance, action), instance.weights) if not _foreign(instance, action) else Fraction(0),
+        nearest,
+        logit,
+        score,
+        accepted_exact,
+        accepted_deployed,
+    )
+
+
+def deltas(instance: Instance, action: Action) -> dict[str, Fraction]:
+    """delta_i of the acted features: a - x, or 1 for a changed category."""
+    result = {}
+    for name, value in action.items():
+        delta = Fraction(value) - Fraction(instance.factual[name])
+        if instance.feature(name).kind == "categorical":
+            delta = Fraction(int(delta != 0))
+        result[name] = delta
+    return result
+
+
+def without_idle_holds(instance: Instance, action: Action) -> dict[str, float]:
+    """The action less those entries that change nothing: a factual value nothing would move."""
+    moving = {n for n, v in action.items() if v != instance.factual[n]}
+    downstream = instance.scm.descendants(moving)
+    return {n: v for n, v in action.items() if n in moving or n in downstream}
+
+
+def conclude(
+    instance: Instance,
+    proposal: Proposal,
+    backend: str,
+    seconds: float,
+    repair: Repair | None = None,
+) -> Result:
+    """The one door to a result: re-judge the proposed action, repair a hair, weigh the bound.
+
+    Parameters
+    ----------
+    proposal
+        What the back end says; neither its action nor its status is taken on trust.
+    repair
+        Moves an action that fails by a solver's tolerance a hair inward, or returns None.
+
+    Returns
+    -------
+    Result
+        ``optimal`` only if the exact cost and the bound agree to the gap; ``infeasible`` only
+        for a bound of infinity and no feasible action in hand; ``found`` or ``not-found`` for a
+        proposal without bound; otherwise ``limit``.
+    """
+    action, message = proposal.action, proposal.message
+    judgement: Judgement | None = None
+    if action is not None:
+        action = without_idle_holds(instance, action)
+        judgement = judge(instance, action)
+        if not judgement.feasible and repair is not None:
+            repaired = repair(instance, action)
+            if repaired is not None:
+                action = without_idle_holds(instance, repaired)
+                judgement = judge(instance, action)
+        if not judgement.feasible:
+            message = message or _refusal(instance, judgement)
+            action = judgement = None
+    bound, proof = proposal.lower_bound, proposal.proof
+    cost = _round_up(judgement.cost) if judgement is not None else None
+    if bound is None:
+        status, bound, proof = (Status.FOUND if cost is not None else Status.NOT_FOUND), None, None
+    elif cost is None and bound == math.inf and proposal.action is None:
+        status, bound = Status.INFEASIBLE, None
+    else:
+        status, bound, message = _weigh(cost, bound, proof, message)
+    fields: dict[str, object] = {}
+    if action is not None and judgement is not None:
+        logit = judgement.logit
+        fields = {
+            "action": {n: instance.feature(n).show(v) for n, v in action.items()},
+            "counterfactual": {
+                f.name: f.show(judgement.counterfactual[f.name]) for f in instance.features
+            },
+            "logit": None if logit is None else float(logit.midpoint),
+            "score": judgement.score,
+            "accepted_exact": judgement.accepted_exact,
+            "accepted_deployed": judgement.accepted_deployed,
+        }
+    if status is Status.INFEASIBLE:
+        message = message or Status.INFEASIBLE.sentence
+    return Result(
+        status, cost, bound, proof, backend=backend, seconds=seconds, nodes=proposal.nodes, message=message,
+        **fields,  # type: ignore[arg-type]
+    )
+
+
+def already_good(instance: Instance) -> bool:
+    """Whether the factual is accepted, inside its domains, and so needs no action."""
+    return judge(instance, {}).feasible
+
+
+def _weigh(
+    cost: float | None, bound: float, proof: Proof | None, message: str | None
+) -> tuple[Status, float, str | None]:
+    """Optimal or limit, and never a bound above the cost in hand."""
+    bound = max(0.0, bound)
+    if cost is None:
+        if bound == math.inf:  # an action was proposed and refused: the back end contradicts itself
+            bound = 0.0
+        return Status.LIMIT, bound, message or "stopped before any feasible action was found"
+    bound = min(bound, cost)
+    if proof is not None and cost - bound <= gap_tolerance(cost):
+        return Status.OPTIMAL, bound, None
+    return Status.LIMIT, bound, message or "stopped with the gap open"
+
+
+def _refusal(instance: Instance, judgement: Judgement) -> str:
+    if judgement.faults:
+        return "the proposed action fails the exact check: " + "; ".join(judgement.faults)
+    dtype = instance.classifier.dtype if isinstance(instance.classifier, ReluNetwork) else "float32"
+    return (
+        f"accepted exactly but not by the deployed {dtype} model, which rounds near the threshold: "
+        "set accept.margin to cover its rounding"
+    )
+
+
+def _round_up(value: Fraction) -> float:
+    """The smallest double not below the value."""
+    nearest = float(value)
+    return nearest if Fraction(nearest) >= value else math.nextafter(nearest, math.inf)
+
+
+def _foreign(instance: Instance, action: Action) -> bool:
+    return any(name not in instance.preferences.actionable for name in action)
+
+
+def _permission_faults(instance: Instance, action: Action) -> list[str]:
+    faults = []
+    for name, value in action.items():
+        if name not in instance.preferences.actionable:
+            faults.append(f"{name!r} is not individually actionable")
+            continue
+        allowed = instance.levers.get(name)
+        if allowed is None or not (math.isfinite(value) and allowed[0] <= value <= allowed[1]):
+            faults.append(f"{name!r} = {value!r} lies outside {allowed}")
+        elif instance.feature(name).integral and not float(value).is_integer():
+            faults.append(f"{name!r} = {value!r} is not a whole number")
+    return faults
+
+
+def _domain_faults(instance: Instance, values: Mapping[str, Enclosure]) -> list[str]:
+    faults = []
+    for f in instance.features:
+        if f.domain is not None:
+            low, high = (Fraction(end) for end in f.domain)
+            if not (low <= values[f.name].lower and values[f.name].upper <= high):
+                faults.append(f"{f.name!r} leaves its domain {f.domain}")
+    return faults
+
+
+def _model_inputs(instance: Instance, values: Mapping[str, Enclosure]) -> list[Enclosure]:
+    inputs = []
+    for f in instance.features:
+        if len(f.columns) == 1:
+            inputs.append(values[f.name])
+        else:
+            inputs += [Enclosure.of(int(values[f.name].lower == k)) for k in range(len(f.columns))]
+    return inputs

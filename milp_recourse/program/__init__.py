@@ -1,0 +1,7 @@
+"""The neutral program: one problem, lowered once, solved anywhere."""
+
+from milp_recourse.program.affine import Affine
+from milp_recourse.program.lower import lower
+from milp_recourse.program.model import Action, Ball, CostTerm, Program, Row, Switch, Unit
+
+__all__ = ["Action", "Affine", "Ball", "CostTerm", "Program", "Row", "Switch", "Unit", "lower"]

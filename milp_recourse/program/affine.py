@@ -1,0 +1,68 @@
+"""Affine forms with rational coefficients over a program's atoms."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+from milp_recourse.domain.enclosure import Enclosure
+
+Number = Fraction | float | int
+
+
+@dataclass(frozen=True)
+class Affine:
+    """constant + sum of terms[k] * atom k; no zero coefficients are stored."""
+
+    constant: Fraction = Fraction(0)
+    terms: Mapping[int, Fraction] = field(default_factory=dict)
+
+    @staticmethod
+    def of(value: Number) -> Affine:
+        """A constant form; a double means its exact binary value."""
+        return Affine(Fraction(value))
+
+    @staticmethod
+    def atom(index: int) -> Affine:
+        """The form that is one atom."""
+        return Affine(Fraction(0), {index: Fraction(1)})
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether no atom enters."""
+        return not self.terms
+
+    def __add__(self, other: Affine) -> Affine:
+        terms = dict(self.terms)
+        for k, c in other.terms.items():
+            total = terms.get(k, Fraction(0)) + c
+            if total:
+                terms[k] = total
+            else:
+                terms.pop(k, None)
+        return Affine(self.constant + other.constant, terms)
+
+    def __sub__(self, other: Affine) -> Affine:
+        return self + other.scaled(-1)
+
+    def scaled(self, factor: Number) -> Affine:
+        """The form times a number."""
+        f = Fraction(factor)
+        if not f:
+            return Affine()
+        return Affine(self.constant * f, {k: c * f for k, c in self.terms.items()})
+
+    def substitute(self, forms: Sequence[Affine]) -> Affine:
+        """The form with every atom k replaced by ``forms[k]``."""
+        total = Affine(self.constant)
+        for k, c in self.terms.items():
+            total = total + forms[k].scaled(c)
+        return total
+
+    def enclose(self, values: Sequence[Enclosure]) -> Enclosure:
+        """The form's value where atom k has value ``values[k]``."""
+        total = Enclosure.of(self.constant)
+        for k, c in self.terms.items():
+            total = total + Enclosure.of(c) * values[k]
+        return total

@@ -1,0 +1,88 @@
+"""Structural equations as affine forms over atoms: one function per kind of expression."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+
+from milp_recourse.domain.expression import (
+    Constant,
+    Expression,
+    NetworkOutput,
+    Product,
+    Relu,
+    Sigmoid,
+    Square,
+    Sum,
+    Variable,
+)
+from milp_recourse.program.affine import Affine
+from milp_recourse.program.model import Atom, Function, Unit, apply_exact
+from milp_recourse.domain.enclosure import Enclosure
+
+
+class Builder:
+    """Collects atoms; equal units are added once."""
+
+    def __init__(self) -> None:
+        self.atoms: list[Atom] = []
+        self._known: dict[tuple, Affine] = {}
+
+    def add(self, atom: Atom) -> Affine:
+        """Append an atom and return the form that is it."""
+        self.atoms.append(atom)
+        return Affine.atom(len(self.atoms) - 1)
+
+    def unit(self, function: Function, argument: Affine, level: int = 0) -> Affine:
+        """function(argument): a constant where it is rational, else a (shared) unit."""
+        unit = Unit(function, argument, level)
+        if argument.is_constant:
+            value = apply_exact(unit, Enclosure.of(argument.constant))
+            if value.exact:
+                return Affine(value.lower)
+        key = (function, level, argument.constant, tuple(sorted(argument.terms.items())))
+        if key not in self._known:
+            self._known[key] = self.add(unit)
+        return self._known[key]
+
+    def product(self, a: Affine, b: Affine) -> Affine:
+        r"""a b; where both move, :math:`((a+b)^2 - (a-b)^2)/4`, two square units."""
+        if a.is_constant:
+            return b.scaled(a.constant)
+        if b.is_constant:
+            return a.scaled(b.constant)
+        plus, minus = self.unit("square", a + b), self.unit("square", a - b)
+        return (plus - minus).scaled(Fraction(1, 4))
+
+    def lower(self, expression: Expression, values: Mapping[str, Affine]) -> Affine:
+        """The expression where every feature has the given form."""
+        match expression:
+            case Constant(value):
+                return Affine.of(value)
+            case Variable(name):
+                return values[name]
+            case Sum(terms):
+                return sum((self.lower(t, values) for t in terms), Affine())
+            case Product(factors):
+                total = Affine.of(1)
+                for factor in factors:
+                    total = self.product(total, self.lower(factor, values))
+                return total
+            case Relu(argument):
+                return self.unit("relu", self.lower(argument, values))
+            case Sigmoid(argument):
+                return self.unit("sigmoid", self.lower(argument, values))
+            case Square(argument):
+                return self.unit("square", self.lower(argument, values))
+            case NetworkOutput(network, inputs):
+                z = [self.lower(e, values) for e in inputs]
+                last = len(network.weights) - 1
+                for k, (weight, bias) in enumerate(zip(network.weights, network.biases, strict=True)):
+                    z = [
+                        sum((zi.scaled(w) for zi, w in zip(z, row, strict=True) if w), Affine.of(b))
+                        for row, b in zip(weight, bias, strict=True)
+                    ]
+                    if k < last:
+                        z = [self.unit("relu", v) for v in z]
+                return z[0]
+        raise TypeError(f"unknown expression {type(expression).__name__}")

@@ -1,0 +1,165 @@
+r"""Lowering an instance to the neutral program.
+
+The counterfactual of feature i under additive noise is
+:math:`x'_i = x_i + f_i(x'_{pa}) - f_i(x_{pa})` unless it is acted on (the abducted noise
+cancels), so the four Loan actions give affine forms and one ReLU, exactly.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from milp_recourse.domain.noise import Bernoulli, Gamma, Normal
+from milp_recourse.domain.scm import Link, Mechanism
+from milp_recourse.errors import Unsupported
+from milp_recourse.instance import Instance
+from milp_recourse.program.affine import Affine
+from milp_recourse.program.equations import Builder
+from milp_recourse.program.model import Action, Ball, CostCoefficients, CostTerm, Program, Row, Switch
+
+
+def lower(instance: Instance) -> Program:
+    """The neutral program of an instance.
+
+    Raises
+    ------
+    Unsupported
+        Plausibility is asked of a mechanism that states no noise.
+    """
+    build = Builder()
+    scm = instance.scm
+    factual = {f: Affine.of(instance.factual[f]) for f in scm.features}
+    values: dict[str, Affine] = {}
+    natural: dict[str, Affine] = {}
+    terms, energies = [], []
+    for f in scm.order:
+        mechanism = scm.mechanisms[f]
+        natural[f] = _natural(build, mechanism, factual[f], values, factual, f)
+        if f not in instance.levers:
+            values[f] = natural[f]
+        else:
+            low, high = instance.levers[f]
+            action = build.add(Action(f, low, high, instance.feature(f).integral))
+            values[f] = build.add(Switch(f, acted=action, natural=natural[f]))
+            terms.append(_cost_term(build, instance, f, action))
+        if instance.plausible:
+            energies += _energy(build, instance, f, values, natural[f], factual)
+    columns = []
+    for feature in instance.features:
+        value = values[feature.name]
+        if len(feature.columns) == 1:
+            columns.append(value)
+        else:
+            columns += [build.unit("indicator", value, k) for k in range(len(feature.columns))]
+    rows = tuple(
+        Row(f"domain_{f.name}", values[f.name], *f.domain) for f in instance.features if f.domain is not None
+    )
+    cost = instance.cost
+    return Program(
+        atoms=tuple(build.atoms),
+        columns=tuple(columns),
+        column_names=instance.columns,
+        classifier=instance.classifier,
+        accept=instance.accept,
+        rows=rows,
+        ball=_ball(energies) if instance.plausible else None,
+        cost_terms=tuple(terms),
+        cost=CostCoefficients(*(Fraction(c) for c in (cost.l2_squared, cost.l1, cost.linf, cost.l0))),
+        factual={f: instance.factual[f] for f in instance.levers},
+    )
+
+
+def _natural(
+    build: Builder,
+    mechanism: Mechanism,
+    x: Affine,
+    values: dict[str, Affine],
+    factual: dict[str, Affine],
+    name: str,
+) -> Affine:
+    """The counterfactual value when the feature is not acted on."""
+    shift = build.lower(mechanism.equation, values | {name: x}) - build.lower(mechanism.equation, factual)
+    if shift.is_constant and shift.constant == 0:
+        return x
+    if mechanism.link.kind == "identity":
+        return x + shift
+    return _linked(build, build.unit("logit", _share(x, mechanism.link)) + shift, mechanism.link)
+
+
+def _share(x: Affine, link: Link) -> Affine:
+    """(x - offset) / scale, the sigmoid's value."""
+    return (x - Affine.of(link.offset)).scaled(1 / Fraction(link.scale))
+
+
+def _linked(build: Builder, z: Affine, link: Link) -> Affine:
+    return Affine.of(link.offset) + build.unit("sigmoid", z).scaled(link.scale)
+
+
+def _cost_term(build: Builder, instance: Instance, name: str, action: Affine) -> CostTerm:
+    feature, x = instance.feature(name), instance.factual[name]
+    delta = action - Affine.of(x)
+    if feature.kind == "categorical":
+        delta = Affine.of(1) - build.unit("indicator", action, int(x))
+    scale = Fraction(instance.cost.scale[name]) if instance.cost.uses_scale else Fraction(1)
+    return CostTerm(name, delta, Fraction(instance.weight(name)), scale)
+
+
+Energy = tuple[tuple[Fraction, Affine] | None, Affine]
+
+
+def _energy(
+    build: Builder,
+    instance: Instance,
+    name: str,
+    values: dict[str, Affine],
+    natural: Affine,
+    factual: dict[str, Affine],
+) -> list[Energy]:
+    """Energy of one feature less its factual energy: a square (or None) and an affine rest.
+
+    See :mod:`milp_recourse.domain.plausibility`. Features that stay put contribute nothing.
+    """
+    m, x, value = instance.scm.mechanisms[name], factual[name], values[name]
+    acted = name in instance.levers
+    if value == x or (not acted and m.link.kind == "identity"):
+        return []
+    result: list[Energy] = []
+    if m.link.kind == "sigmoid":
+        for before, after in (
+            (_share(x, m.link), _share(value, m.link)),
+            (Affine.of(1) - _share(x, m.link), Affine.of(1) - _share(value, m.link)),
+        ):
+            result.append((None, build.unit("log", after) - build.unit("log", before)))
+    if not acted:
+        return result
+    before = build.lower(m.equation, factual)
+    if m.link.kind == "identity":
+        u = x - before
+        residual = u + value - natural  # u where not acted, a - f(x'_pa) where acted
+    else:
+        u = build.unit("logit", _share(x, m.link)) - before
+        moved = build.unit("logit", _share(value, m.link)) - build.lower(m.equation, values)
+        residual = build.add(Switch(name, acted=moved, natural=u))
+    noise = m.noise
+    if isinstance(noise, Normal):
+        weight = 1 / (2 * Fraction(noise.sd) ** 2)
+        rest = Affine.of(-weight * u.constant**2) if u.is_constant else build.unit("square", u).scaled(-weight)
+        result.append(((weight, residual), rest))
+    elif isinstance(noise, Gamma):
+        shape = Fraction(noise.shape) - 1
+        logs = build.unit("log", residual) - build.unit("log", u)
+        result.append((None, (residual - u).scaled(1 / Fraction(noise.scale)) - logs.scaled(shape)))
+    elif isinstance(noise, Bernoulli):
+        p = Fraction(noise.p)
+        if p != Fraction(1, 2):
+            chance = [r.scaled(2 * p - 1) + Affine.of(1 - p) for r in (residual, u)]
+            result.append((None, build.unit("log", chance[1]) - build.unit("log", chance[0])))
+    else:
+        raise Unsupported(f"plausibility: the mechanism of {name!r} states no noise")
+    return result
+
+
+def _ball(energies: list[Energy]) -> Ball:
+    squares = tuple(square for square, _ in energies if square is not None)
+    return Ball(squares, sum((rest for _, rest in energies), Affine()))
+

@@ -1,0 +1,249 @@
+r"""The program every back end receives.
+
+Atoms are numbered in the order they can be computed:
+
+* :class:`Action`: the value an action sets, free in an interval;
+* :class:`Switch`: ``acted`` if its feature is acted on, else ``natural``;
+* :class:`Unit`: a univariate function of an affine form (relu, sigmoid, logit, log, square, or
+  the indicator of one whole number).
+
+Everything else is affine in atoms: the classifier's input columns, domain rows, residuals. The
+ReLU network stays dense, and a program is exact: coefficients are rational, and no function is
+approximated here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from itertools import product
+from typing import Literal
+
+from milp_recourse.domain.enclosure import Enclosure
+from milp_recourse.instance import Acceptance, Classifier
+from milp_recourse.program.affine import Affine
+
+Function = Literal["relu", "sigmoid", "logit", "log", "square", "indicator"]
+
+
+@dataclass(frozen=True)
+class Action:
+    """The value a_i that an action sets feature ``feature`` to, lower <= a_i <= upper."""
+
+    feature: str
+    lower: float
+    upper: float
+    integral: bool = False
+
+
+@dataclass(frozen=True)
+class Switch:
+    """``acted`` if ``feature`` is acted on, else ``natural``."""
+
+    feature: str
+    acted: Affine
+    natural: Affine
+
+
+@dataclass(frozen=True)
+class Unit:
+    """function(argument); ``level`` is the whole number an indicator stands for."""
+
+    function: Function
+    argument: Affine
+    level: int = 0
+
+
+Atom = Action | Switch | Unit
+
+
+@dataclass(frozen=True)
+class Row:
+    """lower <= form <= upper."""
+
+    name: str
+    form: Affine
+    lower: float
+    upper: float
+
+
+@dataclass(frozen=True)
+class Ball:
+    """sum of weight * form^2 + linear <= 0: the plausibility constraint, convex in the forms."""
+
+    squares: tuple[tuple[Fraction, Affine], ...]
+    linear: Affine
+
+
+@dataclass(frozen=True)
+class CostTerm:
+    """What acting on one feature costs: delta is a_i - x_i, or the form of a changed category.
+
+    With the program's coefficients c: ``c.l2_squared * weight * (delta/scale)^2 + c.l1 * weight
+    * |delta|/scale + c.l0 * weight``, and weight * |delta|/scale enters the shared maximum.
+    ``delta`` counts only where the feature is acted on.
+    """
+
+    feature: str
+    delta: Affine
+    weight: Fraction
+    scale: Fraction
+
+
+@dataclass(frozen=True)
+class CostCoefficients:
+    """Coefficients of the four parts of the cost."""
+
+    l2_squared: Fraction
+    l1: Fraction
+    linf: Fraction
+    l0: Fraction
+
+
+@dataclass(frozen=True)
+class Program:
+    """minimise cost subject to acceptance, domain rows and the plausibility ball.
+
+    Parameters
+    ----------
+    atoms
+        In computing order; forms refer to them by index.
+    columns
+        The classifier's input columns as forms.
+    column_names
+        Their names.
+    classifier, accept
+        The network (or trees) on those columns, and when its answer counts.
+    rows, ball
+        Domain rows; the ball or None.
+    cost_terms, cost
+        One term per feature that can be acted on.
+    factual
+        x_i of those features (a number).
+    """
+
+    atoms: tuple[Atom, ...]
+    columns: tuple[Affine, ...]
+    column_names: tuple[str, ...]
+    classifier: Classifier
+    accept: Acceptance
+    rows: tuple[Row, ...]
+    ball: Ball | None
+    cost_terms: tuple[CostTerm, ...]
+    cost: CostCoefficients
+    factual: Mapping[str, float]
+
+    @property
+    def actions(self) -> tuple[Action, ...]:
+        """The action atoms, in order."""
+        return tuple(a for a in self.atoms if isinstance(a, Action))
+
+    @property
+    def switched(self) -> tuple[str, ...]:
+        """Features that may or may not be acted on; () once fixed."""
+        names = [a.feature for a in self.atoms if isinstance(a, Switch)]
+        return tuple(dict.fromkeys(names))
+
+    def decode(self, values: Sequence[float], acted: Sequence[str] | None = None) -> dict[str, float]:
+        """The action that action-atom values (in order of :attr:`actions`) stand for.
+
+        Parameters
+        ----------
+        acted
+            The features acted on; all action atoms' when None (a fixed program).
+        """
+        return {
+            a.feature: float(round(v)) if a.integral else min(max(float(v), a.lower), a.upper)
+            for a, v in zip(self.actions, values, strict=True)
+            if acted is None or a.feature in acted
+        }
+
+    def enclose(self, action: Mapping[str, float]) -> list[Enclosure]:
+        """Exact value of every atom under an action (action atoms not acted on read as zero)."""
+        values: list[Enclosure] = []
+        for atom in self.atoms:
+            if isinstance(atom, Action):
+                values.append(Enclosure.of(action.get(atom.feature, 0.0)))
+            elif isinstance(atom, Switch):
+                values.append((atom.acted if atom.feature in action else atom.natural).enclose(values))
+            else:
+                values.append(apply_exact(atom, atom.argument.enclose(values)))
+        return values
+
+    def configurations(self) -> Iterator[frozenset[str]]:
+        """The sets of acted features worth telling apart; together they cover every subset.
+
+        Where not acting leaves a feature at its factual value, holding it there is the same
+        and free, so the acted case covers both (unless actions have a fixed cost, or an action
+        may not set the factual value).
+        """
+        choices: list[tuple[bool, ...]] = []
+        for feature in self.switched:
+            choices.append((True,) if self._acting_covers(feature) else (True, False))
+        for choice in product(*choices):
+            yield frozenset(f for f, acted in zip(self.switched, choice, strict=True) if acted)
+
+    def substitution(self, acted: frozenset[str]) -> tuple[list[Atom], list[Affine]]:
+        """What deciding every switch leaves: the atoms that remain, and each old atom as a form in them.
+
+        Atoms that become rational constants disappear. The action of a feature that is not
+        acted on reads as zero; only switches that are off refer to it.
+        """
+        atoms: list[Atom] = []
+        forms: list[Affine] = []
+        for atom in self.atoms:
+            if isinstance(atom, Action):
+                if atom.feature not in acted:
+                    forms.append(Affine())
+                    continue
+                kept: Atom = atom
+            elif isinstance(atom, Switch):
+                forms.append((atom.acted if atom.feature in acted else atom.natural).substitute(forms))
+                continue
+            else:
+                argument = atom.argument.substitute(forms)
+                known = apply_exact(atom, Enclosure.of(argument.constant)) if argument.is_constant else None
+                if known is not None and known.exact:
+                    forms.append(Affine(known.lower))
+                    continue
+                kept = replace(atom, argument=argument)
+            forms.append(Affine.atom(len(atoms)))
+            atoms.append(kept)
+        return atoms, forms
+
+    def fix(self, acted: frozenset[str]) -> Program:
+        """The program with every switch decided: exactly the features ``acted`` are acted on."""
+        atoms, forms = self.substitution(acted)
+        ball = self.ball and Ball(
+            tuple((w, f.substitute(forms)) for w, f in self.ball.squares), self.ball.linear.substitute(forms)
+        )
+        return replace(
+            self,
+            atoms=tuple(atoms),
+            columns=tuple(c.substitute(forms) for c in self.columns),
+            rows=tuple(replace(r, form=r.form.substitute(forms)) for r in self.rows),
+            ball=ball,
+            cost_terms=tuple(
+                replace(t, delta=t.delta.substitute(forms)) for t in self.cost_terms if t.feature in acted
+            ),
+        )
+
+    def _acting_covers(self, feature: str) -> bool:
+        if self.cost.l0:
+            return False
+        switches = [a for a in self.atoms if isinstance(a, Switch) and a.feature == feature]
+        action = next(a for a in self.actions if a.feature == feature)
+        x = self.factual[feature]
+        return action.lower <= x <= action.upper and all(
+            s.natural.is_constant and s.natural.constant == Fraction(x) for s in switches[:1]
+        ) and len(switches) == 1
+
+
+def apply_exact(unit: Unit, argument: Enclosure) -> Enclosure:
+    """A unit's function in exact arithmetic."""
+    if unit.function == "indicator":
+        low, high = (Fraction(int(end == unit.level)) for end in (argument.lower, argument.upper))
+        return Enclosure(low, high) if argument.exact else Enclosure(Fraction(0), Fraction(1))
+    result: Enclosure = getattr(argument, unit.function)()
+    return result

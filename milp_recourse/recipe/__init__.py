@@ -1,0 +1,1 @@
+"""Recipes: how the shipped instances were made, so that anyone can make them again."""

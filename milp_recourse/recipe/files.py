@@ -1,0 +1,54 @@
+"""JSON that people can read and git can diff, and the checksums of shared files."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+WIDTH = 110
+
+
+def dump(value: Any) -> str:
+    """JSON text: short containers on one line, others one entry a line; doubles by repr.
+
+    Examples
+    --------
+    >>> print(dump({"a": [1, 2.5], "b": None}), end="")
+    {"a": [1, 2.5], "b": null}
+    """
+    return _lines(value, "", 0) + "\n"
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Write ``value`` as UTF-8 JSON; NaN and infinities are refused."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(dump(value), encoding="utf-8")
+
+
+def read_json(path: Path) -> Any:
+    """The content of a JSON file."""
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def sha256(path: Path) -> str:
+    """Hex digest of a file's bytes."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def _lines(value: Any, indent: str, used: int) -> str:
+    flat = json.dumps(value, allow_nan=False, ensure_ascii=False)
+    vector = isinstance(value, list) and not any(isinstance(v, (list, dict)) for v in value)
+    if not isinstance(value, (list, dict)) or vector or len(flat) + used <= WIDTH:
+        return flat
+    inner = indent + " "
+    if isinstance(value, list):
+        entries = [_lines(v, inner, len(inner)) for v in value]
+        brackets = "[", "]"
+    else:
+        keys = [json.dumps(k, ensure_ascii=False) + ": " for k in value]
+        entries = [k + _lines(v, inner, len(inner) + len(k)) for k, v in zip(keys, value.values(), strict=True)]
+        brackets = "{", "}"
+    body = ",\n".join(inner + entry for entry in entries)
+    return f"{brackets[0]}\n{body}\n{indent}{brackets[1]}"

@@ -1,0 +1,101 @@
+"""The Loan classifier: a ReLU network of 32 x 32, trained, folded and rounded to float32."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from milp_recourse.domain.network import ReluNetwork
+from milp_recourse.recipe.data import Split
+
+
+@dataclass(frozen=True)
+class Training:
+    """Training settings of the iCARMA paper (Adam; the released code used SGD).
+
+    Parameters
+    ----------
+    hidden
+        ReLU units per hidden layer.
+    batch, epochs, learning_rate
+        Adam's, with scikit-learn's default moments (0.9, 0.999).
+    """
+
+    hidden: tuple[int, ...] = (32, 32)
+    batch: int = 256
+    epochs: int = 500
+    learning_rate: float = 1e-3
+
+
+def train_network(
+    train: Split,
+    seed: int,
+    settings: Training | None = None,
+    on_epoch: Callable[[], None] = lambda: None,
+) -> ReluNetwork:
+    """Train on standardised features and return the network that takes raw features.
+
+    The returned float32 network *is* the model: whatever folding and rounding changed, every
+    later number (accuracy, refusals, bounds, references) is taken from it.
+
+    Parameters
+    ----------
+    on_epoch
+        Called after every epoch, for progress bars.
+
+    Notes
+    -----
+    Features are standardised by mean and standard deviation (divisor n) of the train split.
+    No weight decay, no early stopping.
+    """
+    from sklearn.neural_network import MLPClassifier
+
+    settings = settings or Training()
+    mean, sd = train.rows.mean(axis=0), train.rows.std(axis=0)
+    standardised = (train.rows - mean) / sd
+    model = MLPClassifier(
+        hidden_layer_sizes=settings.hidden,
+        activation="relu",
+        solver="adam",
+        alpha=0.0,
+        batch_size=min(settings.batch, len(train.rows)),
+        learning_rate_init=settings.learning_rate,
+        random_state=np.random.RandomState(seed),  # one generator, so every epoch shuffles anew
+    )
+    for _ in range(settings.epochs):
+        model.partial_fit(standardised, train.labels, classes=[0, 1])
+        on_epoch()
+    layers = [(w.T, b) for w, b in zip(model.coefs_, model.intercepts_, strict=True)]
+    return fold_standardisation(layers, mean, sd)
+
+
+def fold_standardisation(
+    layers: Sequence[tuple[NDArray, NDArray]], mean: NDArray, sd: NDArray
+) -> ReluNetwork:
+    r"""Move :math:`(x - \mu) / \sigma` into the first layer and round to float32.
+
+    .. math:: W (x - \mu) / \sigma + b = (W / \sigma)\, x + (b - W (\mu / \sigma)),
+
+    computed in float64; every weight and bias of every layer is then rounded to the nearest
+    float32.
+
+    Parameters
+    ----------
+    layers
+        (weight, bias) pairs, weight (outputs, inputs), for standardised inputs.
+    mean, sd
+        Per input, shape (inputs,); raw units.
+    """
+    first_weight, first_bias = layers[0]
+    folded = [(first_weight / sd, first_bias - first_weight @ (mean / sd)), *layers[1:]]
+    return ReluNetwork.from_layers(
+        [(w.astype(np.float32), b.astype(np.float32)) for w, b in folded], dtype="float32"
+    )
+
+
+def deployed_logits(network: ReluNetwork, rows: NDArray) -> NDArray[np.float64]:
+    """Logits of raw rows, shape (n, inputs) -> (n,), each computed alone, as when deployed."""
+    return np.array([network.deployed_logit(row) for row in rows])

@@ -1,0 +1,1 @@
+"""Finding good actions: samples, local search, and repair. Proves nothing."""
