@@ -101,6 +101,10 @@ class Tape:
         self.deltas, self.delta_offset = self.dense([t.delta for t in program.cost_terms])
         self.cost_weights = np.array([float(t.weight) for t in program.cost_terms])
         self.cost_scales = np.array([float(t.scale) for t in program.cost_terms])
+        self.term_factuals = np.array([program.factual[t.feature] for t in program.cost_terms])
+        self.plain_terms = np.array(
+            [not any(isinstance(program.atoms[k], Unit) for k in t.delta.terms) for t in program.cost_terms], dtype=bool
+        )
 
     def dense(self, forms: list[Affine] | tuple[Affine, ...]) -> tuple[Array, Array]:
         """Forms as a matrix over atoms, shape (len, atoms), and a constant vector."""
@@ -177,7 +181,7 @@ class Tape:
             l, h = l[:, 0], h[:, 0]
             if known is not None:
                 l, h = np.maximum(l, known.arguments_low[:, k]), np.minimum(h, known.arguments_high[:, k])
-            l, h = _within_domain(unit, l, h)
+            l, h = within_domain(unit.function, l, h)
             ul[:, k], uh[:, k] = l, h
             al[:, k], ah[:, k] = _unit_range(unit, l, h)
             lines.add(k, unit, row[0], float(offset[0]), l, h)
@@ -319,10 +323,10 @@ def _unit_range(unit: Unit, low: Array, high: Array) -> tuple[Array, Array]:
     return value_range(unit.function, low, high)
 
 
-def _within_domain(unit: Unit, low: Array, high: Array) -> tuple[Array, Array]:
+def within_domain(function: str, low: Array, high: Array) -> tuple[Array, Array]:
     """Arguments outside a curve's domain cannot occur in a counterfactual of positive density."""
-    if unit.function == "log":
+    if function == "log":
         return np.maximum(low, 1e-9), np.maximum(high, 2e-9)
-    if unit.function == "logit":
+    if function == "logit":
         return np.clip(low, 1e-9, 1 - 2e-9), np.clip(high, 2e-9, 1 - 1e-9)
     return low, high

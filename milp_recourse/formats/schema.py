@@ -102,8 +102,8 @@ class PreferencesModel(Strict):
     """The applicant's mask, weights and ranges."""
 
     actionable: list[str]
-    weights: dict[str, Positive] = {}
-    ranges: dict[str, Interval] = Field(default={}, description="for ordinal features by index")
+    weights: dict[str, Positive] = Field(default_factory=dict)
+    ranges: dict[str, Interval] = Field(default_factory=dict, description="for ordinal features by index")
 
 
 Scale = dict[str, Positive]
@@ -134,7 +134,7 @@ class CountModel(Strict):
     """Sum of w over acted features."""
 
     kind: Literal["l0"]
-    scale: Scale = {}
+    scale: Scale = Field(default_factory=dict)
 
 
 class MixtureModel(Strict):
@@ -145,7 +145,7 @@ class MixtureModel(Strict):
     l1: NonNegative = 0.0
     linf: NonNegative = 0.0
     l0: NonNegative = 0.0
-    scale: Scale = {}
+    scale: Scale = Field(default_factory=dict)
 
 
 CostModel = Annotated[
@@ -205,7 +205,8 @@ class PopulationModel(Problem):
 
     format: Literal["milp-recourse/population-1"]
     factuals: Annotated[
-        Annotated[list[dict[str, Value]], Field(min_length=1), Tag("list")] | Annotated[CsvModel, Tag("object")],
+        Annotated[list[dict[str, Value]], Field(min_length=1), Tag("list")]
+        | Annotated[CsvModel, Tag("object")],
         Discriminator(_list_or_object),
     ]
     preferences: Annotated[

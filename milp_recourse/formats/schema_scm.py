@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, Tag
+from typing_extensions import TypeAliasType
 
-from milp_recourse.formats.schema_base import NonNegative, Number, Positive, Share, Strict, Word
+from milp_recourse.formats.schema_base import Number, Positive, Share, Strict, Word
 
 Row = Annotated[list[Number], Field(min_length=1)]
 
@@ -35,17 +36,20 @@ def _form(value: Any) -> str:
     return "number"
 
 
-Expr = Annotated[
-    Annotated[Number, Tag("number")]
-    | Annotated[Word, Tag("feature")]
-    | Annotated["SumExpr", Tag("sum")]
-    | Annotated["ProductExpr", Tag("product")]
-    | Annotated["ReluExpr", Tag("relu")]
-    | Annotated["SigmoidExpr", Tag("sigmoid")]
-    | Annotated["SquareExpr", Tag("square")]
-    | Annotated["NetworkExpr", Tag("network")],
-    Discriminator(_form),
-]
+Expr = TypeAliasType(
+    "Expr",
+    Annotated[
+        Annotated[Number, Tag("number")]
+        | Annotated[Word, Tag("feature")]
+        | Annotated["SumExpr", Tag("sum")]
+        | Annotated["ProductExpr", Tag("product")]
+        | Annotated["ReluExpr", Tag("relu")]
+        | Annotated["SigmoidExpr", Tag("sigmoid")]
+        | Annotated["SquareExpr", Tag("square")]
+        | Annotated["NetworkExpr", Tag("network")],
+        Discriminator(_form),
+    ],
+)
 """A number, the name of a feature, or one of the forms below."""
 
 
@@ -155,5 +159,3 @@ class ExplicitModel(Strict):
 ScmModel = Annotated[
     LoanModel | LoanAsPrintedModel | IndependentModel | ExplicitModel, Field(discriminator="name")
 ]
-
-__all__ = ["Expr", "Layer", "MechanismModel", "NonNegative", "NoiseModel", "ScmModel"]

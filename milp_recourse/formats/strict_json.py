@@ -176,6 +176,10 @@ def _locate(value: Any) -> tuple[str, _Refused]:
         path, item = stack.pop()
         if isinstance(item, _Refused):
             return path or "top level", item
-        children = item.items() if isinstance(item, dict) else enumerate(item) if isinstance(item, list) else ()
-        stack.extend(reversed([(f"{path}.{key}" if path else str(key), child) for key, child in children]))
+        children: list[tuple[Any, Any]] = []
+        if isinstance(item, dict):
+            children = list(item.items())
+        elif isinstance(item, list):
+            children = list(enumerate(item))
+        stack.extend((f"{path}.{key}" if path else str(key), child) for key, child in reversed(children))
     raise AssertionError("refused values sit in the tree")  # pragma: no cover

@@ -69,7 +69,7 @@ def dotted(*parts: str | int) -> str:
 
 def _refuse(error: Any, data: Any, prefix: str) -> NoReturn:
     kind, context = error["type"], error.get("ctx", {})
-    loc = _real_path(error["loc"], data)
+    loc = _real_path(error["loc"], data, missing=kind == "missing")
     got = shown(error["input"])
     if kind == "missing":
         got, allowed = "nothing", "this field is required"
@@ -118,17 +118,15 @@ def _allowed(kind: str, context: dict[str, Any], message: str) -> str:  # noqa: 
     return " ".join(message.split())
 
 
-def _real_path(loc: Sequence[str | int], data: Any) -> tuple[str | int, ...]:
+def _real_path(loc: Sequence[str | int], data: Any, missing: bool) -> tuple[str | int, ...]:
     """pydantic's location without the names of union members, which no file contains."""
     path: list[str | int] = []
-    here = data
+    here: Any = data
     for position, step in enumerate(loc):
-        last = position == len(loc) - 1
-        if isinstance(here, dict) and step in here:
+        fits = step in here if isinstance(here, dict) else isinstance(here, list) and isinstance(step, int)
+        if fits:
             here = here[step]
-        elif isinstance(here, list) and isinstance(step, int) and step < len(here):
-            here = here[step]
-        elif not (last and isinstance(here, dict) and isinstance(step, str) and step != "[key]"):
+        elif not (missing and position == len(loc) - 1):
             continue
         path.append(step)
     return tuple(path)

@@ -27,6 +27,16 @@ def write_json(path: Path, value: Any) -> None:
     path.write_text(dump(value), encoding="utf-8")
 
 
+def write_instance(path: Path, content: dict[str, Any]) -> None:
+    """Write an instance that has no reference; one the file holds survives if the problem is the same."""
+    if path.exists():
+        old = read_json(path)
+        reference = old.pop("reference", None)
+        if reference is not None and old == content:
+            content = content | {"reference": reference}
+    write_json(path, content)
+
+
 def read_json(path: Path) -> Any:
     """The content of a JSON file."""
     return json.loads(path.read_text(encoding="utf-8"))
@@ -47,8 +57,8 @@ def _lines(value: Any, indent: str, used: int) -> str:
         entries = [_lines(v, inner, len(inner)) for v in value]
         brackets = "[", "]"
     else:
-        keys = [json.dumps(k, ensure_ascii=False) + ": " for k in value]
-        entries = [k + _lines(v, inner, len(inner) + len(k)) for k, v in zip(keys, value.values(), strict=True)]
+        keys = {json.dumps(k, ensure_ascii=False) + ": ": v for k, v in value.items()}
+        entries = [k + _lines(v, inner, len(inner) + len(k)) for k, v in keys.items()]
         brackets = "{", "}"
     body = ",\n".join(inner + entry for entry in entries)
     return f"{brackets[0]}\n{body}\n{indent}{brackets[1]}"

@@ -12,10 +12,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from milp_recourse.domain.elicitation import LOAN_ACTIONABLE as ACTIONABLE
+from milp_recourse.domain.elicitation import CostProfile, cut, named_weights, sample_rankings
 from milp_recourse.domain.loan import FEATURES
 from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.recipe.data import RELEASED_SIZES, LoanData, sample_loan
-from milp_recourse.recipe.files import sha256, write_json
+from milp_recourse.recipe.files import sha256, write_instance, write_json
 from milp_recourse.recipe.rounding import (
     LARGEST_MARGIN,
     MarginChoice,
@@ -25,9 +27,8 @@ from milp_recourse.recipe.rounding import (
 )
 from milp_recourse.recipe.training import Training, deployed_logits, train_network
 
-ACTIONABLE = ("amount", "duration", "income", "savings")
-W_MIN, W_MAX = 1.0, 7.0
-"""Weights of the ranked applicants: linear profile from 1 (rank 1) to 7 (iCARMA paper, figure 2)."""
+PROFILE = CostProfile.named("linear", w_min=1.0, w_max=7.0)
+"""Weights of the ranked applicants: linear from 1 (rank 1) to 7 (iCARMA paper, figure 2)."""
 
 RELEASED = {"accuracy": 0.913, "refused_test_rows": 2364, "test_rows": 5000}
 """What the classifier released by the CARMA authors scores, for comparison."""
@@ -93,11 +94,11 @@ def write_loan(
     network = train_network(data.train, seed, settings.training, on_epoch)
     model = describe(data, network, settings.points, np.random.default_rng([seed, 1]))
     write_json(out / "classifier.json", classifier_json(network))
-    rng = np.random.default_rng([seed, 2])
+    rankings = sample_rankings("uniform", settings.applicants, np.random.default_rng([seed, 2]))
     for index, row in enumerate(model.refused[: settings.applicants]):
-        content = _applicant(index, int(row), data, model, rng)
+        content = _applicant(index, int(row), data, model, rankings[index])
         content["classifier"] = {"path": "classifier.json", "sha256": sha256(out / "classifier.json")}
-        write_json(out / f"loan_{index:03d}.json", content)
+        write_instance(out / f"loan_{index:03d}.json", content)
     _write_population(out, data, model)
     report = _report(seed, settings, data, model)
     write_json(out / "report.json", report)
@@ -148,9 +149,8 @@ def reachable_box(
 
 def classifier_json(network: ReluNetwork) -> dict[str, Any]:
     """A network as the instance format writes it."""
-    layers = [
-        {"weight": w.tolist(), "bias": b.tolist()} for w, b in zip(network.weights, network.biases, strict=True)
-    ]
+    pairs = zip(network.weights, network.biases, strict=True)
+    layers = [{"weight": w.tolist(), "bias": b.tolist()} for w, b in pairs]
     return {"kind": "relu-network", "dtype": network.dtype, "layers": layers}
 
 
@@ -162,26 +162,19 @@ def applicant_design(index: int) -> tuple[int, bool, bool]:
     """
     if index < 120:
         return 4, index >= 80, True
-    combinations = [(k, ranked, plausible) for plausible, ranked, k in product((True, False), (False, True), (3, 2, 1, 4))]
-    return combinations[(index - 120) % len(combinations)]
+    combinations = list(product((True, False), (False, True), (3, 2, 1, 4)))
+    plausible, ranked, count = combinations[(index - 120) % len(combinations)]
+    return count, ranked, plausible
 
 
-def ranked_weights(ranking: dict[str, int]) -> dict[str, float]:
-    """Linear profile over the ranks 1..k that are left: W_MIN at rank 1, W_MAX at max(2, k)."""
-    largest = max(2, *ranking.values()) if len(ranking) > 1 else 2
-    return {f: W_MIN + (W_MAX - W_MIN) * (rank - 1) / (largest - 1) for f, rank in ranking.items()}
-
-
-def _applicant(
-    index: int, row: int, data: LoanData, model: LoanModel, rng: np.random.Generator
-) -> dict[str, Any]:
-    """One instance file's content; draws one ranking whether or not it is used."""
+def _applicant(index: int, row: int, data: LoanData, model: LoanModel, ranks: NDArray) -> dict[str, Any]:
+    """One instance file's content; the ranking chooses the features and may weigh them."""
     count, ranked, plausible = applicant_design(index)
-    ranking = dict(zip(ACTIONABLE, (int(r) + 1 for r in rng.permutation(len(ACTIONABLE))), strict=True))
-    kept = {f: rank for f, rank in ranking.items() if rank <= count}
-    preferences: dict[str, Any] = {"actionable": list(kept)}
+    scores = cut(ACTIONABLE, ranks, count + 1)
+    weights = named_weights(scores, PROFILE.weights(scores))[0]
+    preferences: dict[str, Any] = {"actionable": list(weights)}
     if ranked:
-        preferences["weights"] = ranked_weights(kept)
+        preferences["weights"] = weights
     words = (
         f"Refused test row {row}: {count} actionable, {'ranked' if ranked else 'constant'} weights, "
         f"{'plausible' if plausible else 'plausibility not asked'}."
@@ -239,9 +232,8 @@ def _hull(values: NDArray, low: float, high: float) -> NDArray[np.float64]:
 
 def _report(seed: int, settings: LoanSettings, data: LoanData, model: LoanModel) -> dict[str, Any]:
     splits = {"train": data.train, "validation": data.validation, "test": data.test}
-    accuracy = {
-        name: float(((deployed_logits(model.network, s.rows) >= 0) == s.labels).mean()) for name, s in splits.items()
-    }
+    accepted = {name: deployed_logits(model.network, split.rows) >= 0 for name, split in splits.items()}
+    accuracy = {name: float((accepted[name] == split.labels).mean()) for name, split in splits.items()}
     return {
         "seed": seed,
         "rows": dict(zip(splits, settings.sizes, strict=True)),

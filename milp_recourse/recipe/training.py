@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from milp_recourse.domain.network import ReluNetwork
+from milp_recourse.readers.fold import standardised
 from milp_recourse.recipe.data import Split
 
 
@@ -55,7 +56,7 @@ def train_network(
 
     settings = settings or Training()
     mean, sd = train.rows.mean(axis=0), train.rows.std(axis=0)
-    standardised = (train.rows - mean) / sd
+    rows = (train.rows - mean) / sd
     model = MLPClassifier(
         hidden_layer_sizes=settings.hidden,
         activation="relu",
@@ -66,34 +67,10 @@ def train_network(
         random_state=np.random.RandomState(seed),  # one generator, so every epoch shuffles anew
     )
     for _ in range(settings.epochs):
-        model.partial_fit(standardised, train.labels, classes=[0, 1])
+        model.partial_fit(rows, train.labels, classes=[0, 1])
         on_epoch()
     layers = [(w.T, b) for w, b in zip(model.coefs_, model.intercepts_, strict=True)]
-    return fold_standardisation(layers, mean, sd)
-
-
-def fold_standardisation(
-    layers: Sequence[tuple[NDArray, NDArray]], mean: NDArray, sd: NDArray
-) -> ReluNetwork:
-    r"""Move :math:`(x - \mu) / \sigma` into the first layer and round to float32.
-
-    .. math:: W (x - \mu) / \sigma + b = (W / \sigma)\, x + (b - W (\mu / \sigma)),
-
-    computed in float64; every weight and bias of every layer is then rounded to the nearest
-    float32.
-
-    Parameters
-    ----------
-    layers
-        (weight, bias) pairs, weight (outputs, inputs), for standardised inputs.
-    mean, sd
-        Per input, shape (inputs,); raw units.
-    """
-    first_weight, first_bias = layers[0]
-    folded = [(first_weight / sd, first_bias - first_weight @ (mean / sd)), *layers[1:]]
-    return ReluNetwork.from_layers(
-        [(w.astype(np.float32), b.astype(np.float32)) for w, b in folded], dtype="float32"
-    )
+    return standardised(ReluNetwork.from_layers(layers), mean, sd, dtype="float32")
 
 
 def deployed_logits(network: ReluNetwork, rows: NDArray) -> NDArray[np.float64]:

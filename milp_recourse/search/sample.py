@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import product
 
 import numpy as np
@@ -27,29 +28,44 @@ def candidates(tape: Tape, size: int, rng: np.random.Generator) -> Array:
     return points
 
 
-def first_incumbent(tape: Tape, size: int = 2000, starts: int = 4, seed: int = 0) -> Array | None:
-    """A feasible point found by sampling and descent, or None; proves nothing either way."""
-    if not len(tape.actions):
-        return None
-    points = candidates(tape, size, np.random.default_rng(seed))
-    v = tape.evaluate(points)
-    with np.errstate(all="ignore"):
-        cost = tape.costs(v)
-        good = feasible(tape, points)
-        logits, excess = tape.logits(v), np.maximum(tape.ball_excess(v), tape.row_excess(v))
-    best: Array | None = None
-    best_cost = np.inf
-    if good.any():
-        order = np.argsort(np.where(good, cost, np.inf))[: min(starts, int(good.sum()))]
-    else:
-        shortfall = np.maximum(tape.threshold - logits, 0) / (1 + np.std(logits))
-        order = np.argsort(np.nan_to_num(shortfall + np.maximum(excess, 0), nan=np.inf))[: 2 * starts]
-    for k in order:
-        if good[k] and cost[k] < best_cost:
-            best, best_cost = points[k], float(cost[k])
-        found = descend(tape, points[k])
+def first_incumbent(
+    tapes: Sequence[Tape], size: int = 1000, starts: int = 2, hops: int = 6, seed: int = 0
+) -> tuple[Tape, Array] | None:
+    """A good feasible point of any of the tapes, by sampling and descent; proves nothing either way.
+
+    Parameters
+    ----------
+    size
+        Random points per tape.
+    starts
+        Descents in all when a sample is feasible, else per tape.
+    hops
+        Linear regions visited by each descent.
+    """
+    rng = np.random.default_rng(seed)
+    ranked: list[tuple[float, int, Array, Tape]] = []
+    hopeful: list[tuple[float, int, Array, Tape]] = []
+    for tape in tapes:
+        if not len(tape.actions):
+            continue
+        points = candidates(tape, size, rng)
+        with np.errstate(all="ignore"):
+            v = tape.evaluate(points)
+            good, cost = feasible(tape, points), tape.costs(v)
+            logits, excess = tape.logits(v), np.maximum(tape.ball_excess(v), tape.row_excess(v))
+            shortfall = np.maximum(tape.threshold - logits, 0) / (1 + np.std(logits)) + np.maximum(excess, 0)
+        for k in np.argsort(np.where(good, cost, np.inf))[: min(starts, int(good.sum()))]:
+            ranked.append((float(cost[k]), len(ranked), points[k], tape))
+        if not good.any():
+            for k in np.argsort(np.nan_to_num(shortfall, nan=np.inf))[:starts]:
+                hopeful.append((float(shortfall[k]), len(hopeful), points[k], tape))
+    best: tuple[float, Tape, Array] | None = None
+    for cost_, _, start, tape in sorted(ranked, key=lambda r: r[:2])[:starts] or sorted(hopeful, key=lambda r: r[:2]):
+        if ranked and (best is None or cost_ < best[0]):
+            best = cost_, tape, start
+        found = descend(tape, start, hops)
         if found is not None:
             value = float(tape.costs(tape.evaluate(found[None]))[0])
-            if value < best_cost:
-                best, best_cost = found, value
-    return best
+            if best is None or value < best[0]:
+                best = value, tape, found
+    return None if best is None else (best[1], best[2])

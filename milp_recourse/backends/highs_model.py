@@ -1,0 +1,183 @@
+"""HiGHS behind three verbs: extreme values of a relaxation, solving a MILP, adding tangents."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from milp_recourse.encodings.mixed_integer import MixedInteger
+
+Array = NDArray[np.float64]
+
+FEASIBILITY = 1e-9  # HiGHS' tightest is 1e-10; tangents are normalised so that this is relative
+_LP_ITERATIONS = 20000  # primal simplex was seen to hang; past this the bound is simply not tightened
+
+
+@dataclass(frozen=True)
+class MilpOutcome:
+    """``infeasible``, ``point`` (values are feasible for the relaxation) or ``stopped``."""
+
+    kind: str
+    values: Array | None = None
+    nodes: int = 0
+
+
+class HighsModel:
+    """A mixed-integer program in HiGHS, its quadratics replaced by tangents.
+
+    An extra column theta bounds the cost from below: :math:`\\theta \\ge` every tangent. Tangents of
+    a convex function never cut off a feasible point.
+
+    Parameters
+    ----------
+    model
+        The program.
+    cutoff
+        Upper limit on the cost, or None.
+    relaxed
+        Drop integrality.
+    """
+
+    def __init__(self, model: MixedInteger, cutoff: float | None, relaxed: bool) -> None:
+        import highspy
+
+        self._api = highspy
+        self.model = model
+        self.theta = len(model.names)
+        self.scale = cutoff if cutoff else 1.0  # theta and cost rows are in units of the cutoff
+        self.highs = highspy.Highs()
+        for option, value in (
+            ("output_flag", False),
+            ("threads", 1),
+            ("primal_feasibility_tolerance", FEASIBILITY),
+            ("mip_feasibility_tolerance", FEASIBILITY),
+            ("dual_feasibility_tolerance", 1e-9),
+            ("simplex_iteration_limit", _LP_ITERATIONS),
+        ):
+            self.highs.setOptionValue(option, value)
+        self.highs.passModel(self._linear_part(cutoff, relaxed))
+        self.lower = np.append(np.array(model.lower), 0.0)
+        self.upper = np.append(np.array(model.upper), 1.0 if cutoff else 1e12)
+        self._objective: int | None = None
+
+    # -- tangents ------------------------------------------------------------------------
+
+    def cost_tangent(self, values: Array) -> None:
+        """theta >= the cost's tangent at column values."""
+        m = self.model
+        row: dict[int, float] = {self.theta: -1.0}
+        constant = m.offset
+        for k, c in m.linear.items():
+            row[k] = row.get(k, 0.0) + c / self.scale
+        for k, c in m.squares.items():
+            row[k] = row.get(k, 0.0) + 2 * c * values[k] / self.scale
+            constant -= c * values[k] ** 2
+        self._add(row, -constant / self.scale)
+
+    def ball_tangent(self, values: Array) -> None:
+        """The plausibility ball's tangent halfspace at column values."""
+        ball = self.model.ball
+        if ball is None:
+            return
+        row = dict(ball.linear)
+        upper = ball.upper
+        for k, w in ball.squares.items():
+            row[k] = row.get(k, 0.0) + 2 * w * values[k]
+            upper += w * values[k] ** 2
+        norm = max(abs(ball.upper), max((abs(c) for c in row.values()), default=1.0), 1e-9)
+        self._add({k: c / norm for k, c in row.items()}, upper / norm)
+
+    def ball_excess(self, values: Array) -> float:
+        """Violation of the ball relative to its size; negative inside."""
+        ball = self.model.ball
+        if ball is None:
+            return -np.inf
+        left = sum(w * values[k] ** 2 for k, w in ball.squares.items())
+        left += sum(c * values[k] for k, c in ball.linear.items())
+        return float(left - ball.upper) / max(abs(ball.upper), 1e-9)
+
+    def cost_excess(self, values: Array) -> float:
+        """Cost at column values less theta, in units of the cutoff."""
+        return self.model.objective(values) / self.scale - float(values[self.theta])
+
+    # -- solving -------------------------------------------------------------------------
+
+    def extreme(self, column: int, sense: float) -> tuple[str, Array | None]:
+        """Minimise (sense +1) or maximise (-1) a column over the relaxation.
+
+        Returns ``("optimal", values)``, ``("infeasible", None)`` or ``("stopped", None)``.
+        """
+        if self._objective is not None and self._objective != column:
+            self.highs.changeColCost(self._objective, 0.0)
+        self.highs.changeColCost(column, sense)
+        self._objective = column
+        status = self._run()
+        if status == self._api.HighsModelStatus.kOptimal:
+            return "optimal", np.array(self.highs.getSolution().col_value)
+        if status == self._api.HighsModelStatus.kInfeasible:
+            return "infeasible", None
+        return "stopped", None
+
+    def bound(self, column: int, lower: float, upper: float) -> None:
+        """Tighten a column's bounds."""
+        self.lower[column], self.upper[column] = lower, max(lower, upper)
+        self.highs.changeColBounds(column, lower, max(lower, upper))
+
+    def solve(self, seconds: float | None) -> MilpOutcome:
+        """Solve the MILP, minimising theta to a loose gap: any improving point will do."""
+        self.highs.changeColCost(self.theta, 1.0)
+        self._objective = self.theta
+        self.highs.setOptionValue("mip_rel_gap", 0.05)
+        if seconds is not None:
+            self.highs.setOptionValue("time_limit", max(seconds, 0.01))
+        status = self._run()
+        info = self.highs.getInfo()
+        nodes = max(int(info.mip_node_count), 1)
+        kinds = self._api.HighsModelStatus
+        if status == kinds.kInfeasible:
+            return MilpOutcome("infeasible", nodes=nodes)
+        if info.primal_solution_status == 2:  # feasible point
+            return MilpOutcome("point", np.array(self.highs.getSolution().col_value), nodes)
+        return MilpOutcome("stopped", nodes=nodes)
+
+    # -- inside --------------------------------------------------------------------------
+
+    def _run(self) -> Any:
+        self.highs.run()
+        status = self.highs.getModelStatus()
+        kinds = self._api.HighsModelStatus
+        if status in (kinds.kUnboundedOrInfeasible, kinds.kIterationLimit, kinds.kUnknown, kinds.kSolveError):
+            self.highs.clearSolver()
+            self.highs.run()
+            status = self.highs.getModelStatus()
+        return status
+
+    def _add(self, row: Mapping[int, float], upper: float) -> None:
+        keys = np.fromiter(row.keys(), dtype=np.int32, count=len(row))
+        values = np.fromiter(row.values(), dtype=np.float64, count=len(row))
+        self.highs.addRow(-self._api.kHighsInf, float(upper), len(keys), keys, values)
+
+    def _linear_part(self, cutoff: float | None, relaxed: bool) -> Any:
+        api, m = self._api, self.model
+        lp = api.HighsLp()
+        n = len(m.names) + 1
+        lp.num_col_, lp.num_row_ = n, len(m.rows)
+        lp.col_cost_ = np.zeros(n)
+        lp.col_lower_ = np.append(np.array(m.lower), 0.0)
+        lp.col_upper_ = np.append(np.array(m.upper), 1.0 if cutoff else 1e12)
+        clip = api.kHighsInf
+        lp.row_lower_ = np.array([max(r.lower, -clip) for r in m.rows], dtype=np.float64)
+        lp.row_upper_ = np.array([min(r.upper, clip) for r in m.rows], dtype=np.float64)
+        counts = [len(r.coefficients) for r in m.rows]
+        lp.a_matrix_.format_ = api.MatrixFormat.kRowwise
+        lp.a_matrix_.start_ = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
+        lp.a_matrix_.index_ = np.array([k for r in m.rows for k in r.coefficients], dtype=np.int32)
+        lp.a_matrix_.value_ = np.array([c for r in m.rows for c in r.coefficients.values()], dtype=np.float64)
+        if not relaxed:
+            kinds = (api.HighsVarType.kContinuous, api.HighsVarType.kInteger)
+            lp.integrality_ = [kinds[int(i)] for i in (*m.integer, False)]
+        return lp

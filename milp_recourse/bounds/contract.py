@@ -1,0 +1,145 @@
+r"""Shrinking boxes by what a solution must obey, before any network is looked at.
+
+With the cost separable, :math:`\sum_i c_i(\delta_i) \le C`, and a box on which the other terms
+cost at least :math:`m_j`, feature i has only :math:`C - \sum_{j \ne i} m_j` left to spend. The
+plausibility ball leaves each residual only :math:`R - \sum_{j \ne i} w_j \min r_j^2`, and a
+residual's interval carries over to the actions in it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from milp_recourse.bounds.curves import value_range
+from milp_recourse.bounds.tape import Tape, within_domain
+
+Array = NDArray[np.float64]
+
+_HAIR = 1e-10  # relative outward slack: covers the rounding of a handful of operations
+
+
+def contract(tape: Tape, low: Array, high: Array, cutoff: float, rounds: int = 2) -> tuple[Array, Array]:
+    """Boxes (B, d) less parts that cost more than ``cutoff`` or break the ball; empty ones have low > high.
+
+    Parameters
+    ----------
+    cutoff
+        Cost of interest; ``inf`` for none.
+    rounds
+        How often to repeat; each round feeds the next.
+    """
+    low, high = low.copy(), high.copy()
+    for _ in range(rounds):
+        if np.isfinite(cutoff):
+            _by_cost(tape, low, high, cutoff)
+        if tape.program.ball is not None:
+            _by_ball(tape, low, high)
+        whole = tape.integral
+        if whole.any():
+            low[:, whole], high[:, whole] = np.ceil(low[:, whole] - _HAIR), np.floor(high[:, whole] + _HAIR)
+    return low, high
+
+
+def least_cost(tape: Tape, low: Array, high: Array) -> Array:
+    """The least cost on each box, shape (B,), rounded down a hair (separable part exactly, linf as a part)."""
+    terms, largest = _least_terms(tape, low, high)
+    c = tape.program.cost
+    total = terms.sum(axis=1) + float(c.linf) * largest.max(axis=1, initial=0.0)
+    return (total + tape.fixed_cost) * (1 - _HAIR)
+
+
+def _term_range(tape: Tape, low: Array, high: Array) -> tuple[Array, Array, NDArray[np.bool_]]:
+    """delta intervals (B, terms) and which terms are plain differences a - x."""
+    plain = tape.plain_terms
+    dl, dh = np.zeros((len(low), len(plain))), np.zeros((len(low), len(plain)))
+    x = tape.term_factuals
+    dl[:, plain] = (low - x)[:, plain]
+    dh[:, plain] = (high - x)[:, plain]
+    # a category costs 1 unless the factual label is still possible
+    other = ~plain
+    possible = (low[:, other] <= x[other]) & (high[:, other] >= x[other])
+    dl[:, other] = dh[:, other] = (~possible).astype(np.float64)
+    return dl, dh, plain
+
+
+def _least_terms(tape: Tape, low: Array, high: Array) -> tuple[Array, Array]:
+    """Least l2-squared + l1 cost of every term, and least weighted |delta|/s, on each box."""
+    dl, dh, _ = _term_range(tape, low, high)
+    nearest = np.where((dl <= 0) & (dh >= 0), 0.0, np.minimum(np.abs(dl), np.abs(dh)))
+    step = nearest / tape.cost_scales
+    c = tape.program.cost
+    weighted = tape.cost_weights * step
+    return float(c.l2_squared) * weighted * step + float(c.l1) * weighted, weighted
+
+
+def _by_cost(tape: Tape, low: Array, high: Array, cutoff: float) -> None:
+    c = tape.program.cost
+    terms, _ = _least_terms(tape, low, high)
+    total = terms.sum(axis=1, keepdims=True)
+    room = cutoff * (1 + _HAIR) - tape.fixed_cost - (total - terms)  # (B, terms)
+    spent = room < 0
+    room = np.maximum(room, 0.0)
+    reach = np.full_like(room, np.inf)
+    w, s = tape.cost_weights, tape.cost_scales
+    if c.l2_squared:
+        reach = np.minimum(reach, s * np.sqrt(room / (float(c.l2_squared) * w)))
+    slope = float(c.l1) * w / s
+    if c.l1:
+        reach = np.minimum(reach, room / slope)
+    if c.linf:
+        reach = np.minimum(reach, np.maximum(cutoff - tape.fixed_cost, 0.0) / (float(c.linf) * w / s))
+    reach = reach * (1 + _HAIR) + 1e-300
+    plain, x = tape.plain_terms, tape.term_factuals
+    slack = _HAIR * (1 + np.abs(x))
+    low[:, plain] = np.maximum(low, x - reach - slack)[:, plain]
+    high[:, plain] = np.minimum(high, x + reach + slack)[:, plain]
+    empty = spent.any(axis=1)
+    low[empty], high[empty] = tape.upper + 1.0, tape.lower - 1.0
+
+
+def _by_ball(tape: Tape, low: Array, high: Array) -> None:
+    al, ah = atom_ranges(tape, low, high)
+    matrix, weights = tape.residuals, tape.ball_weights
+    positive, negative = np.maximum(matrix, 0.0), np.minimum(matrix, 0.0)
+    rl = al @ positive.T + ah @ negative.T + tape.residual_offset
+    rh = ah @ positive.T + al @ negative.T + tape.residual_offset
+    lin = np.where(tape.ball_linear > 0, al, ah) @ tape.ball_linear + tape.ball_offset
+    least = np.where((rl <= 0) & (rh >= 0), 0.0, np.minimum(np.square(rl), np.square(rh))) * weights
+    room = -lin[:, None] - (least.sum(axis=1, keepdims=True) - least)
+    room += _HAIR * (1 + np.abs(lin[:, None]) + least.sum(axis=1, keepdims=True))
+    empty = (room < 0).any(axis=1)
+    radius = np.sqrt(np.maximum(room, 0.0) / weights)
+    for j in range(len(weights)):
+        for k, column in enumerate(tape.actions):
+            coefficient = matrix[j, column]
+            if coefficient == 0:
+                continue
+            share = sorted((coefficient * al[:, column], coefficient * ah[:, column]), key=lambda v: v.sum())
+            rest_low, rest_high = rl[:, j] - share[0], rh[:, j] - share[1]
+            ends = (-radius[:, j] - rest_high) / coefficient, (radius[:, j] - rest_low) / coefficient
+            l, h = np.minimum(*ends), np.maximum(*ends)
+            slack = _HAIR * (1 + np.abs(l) + np.abs(h) + np.abs(rest_low) + np.abs(rest_high))
+            low[:, k] = np.maximum(low[:, k], l - slack)
+            high[:, k] = np.minimum(high[:, k], h + slack)
+    low[empty], high[empty] = tape.upper + 1.0, tape.lower - 1.0
+
+
+def atom_ranges(tape: Tape, low: Array, high: Array) -> tuple[Array, Array]:
+    """Interval bounds (B, atoms) of every atom on boxes; cheap, for propagation."""
+    al, ah = np.zeros((len(low), tape.atoms)), np.zeros((len(low), tape.atoms))
+    al[:, tape.actions], ah[:, tape.actions] = low, high
+    for k, unit, row, offset in tape.units:
+        positive, negative = np.maximum(row[0], 0.0), np.minimum(row[0], 0.0)
+        # atoms not computed yet are zero and have coefficient zero
+        with np.errstate(invalid="ignore"):
+            l = al @ positive + ah @ negative + offset[0]
+            h = ah @ positive + al @ negative + offset[0]
+        if unit.function == "indicator":
+            possible = (l <= unit.level) & (h >= unit.level)
+            al[:, k], ah[:, k] = possible & (l == h), possible
+            continue
+        l, h = within_domain(unit.function, np.minimum(l, h), np.maximum(l, h))
+        al[:, k], ah[:, k] = value_range(unit.function, l, h)
+    return al, ah
+

@@ -1,0 +1,278 @@
+"""The command line. Each command calls one public function and prints what it returns.
+
+Exit codes: 0 done (also "infeasible, proven", ``found``, ``not-found``); 2 bad input, one line on
+stderr; 3 a limit was reached; 4 a result contradicts a known answer, or verification failed; 130
+interrupted.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable, Sequence
+from enum import StrEnum
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from milp_recourse.errors import BackendUnavailable, BadInput, RecourseError, Unsupported
+from milp_recourse.instance import Population
+from milp_recourse.result import Result, Status
+
+DONE, BAD_INPUT, LIMIT, FAILED, INTERRUPTED = 0, 2, 3, 4, 130
+LOAN_INSTANCES = 12
+
+app = typer.Typer(
+    help="Exact, proven algorithmic recourse: the least an applicant must change to be accepted.",
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    no_args_is_help=False,
+)
+
+Backend = Annotated[str | None, typer.Option(help="see the command backends; networks default to highs")]
+TimeLimit = Annotated[float | None, typer.Option(metavar="S", help="seconds per applicant")]
+
+
+class ExportFormat(StrEnum):
+    """Formats a problem can be exported to."""
+
+    mps = "mps"
+    lp = "lp"
+
+
+@app.command()
+def certify(
+    file: Annotated[
+        Path | None, typer.Argument(help="an instance or a population; none: the shipped instances")
+    ] = None,
+    out: Annotated[Path, typer.Option(metavar="DIR", help="where results go")] = Path("results"),
+    backend: Backend = None,
+    time_limit: TimeLimit = None,
+    jobs: Annotated[int, typer.Option(help="processes")] = 1,
+    limit: Annotated[
+        int | None, typer.Option(help="at most so many applicants, or shipped Loan instances (default 12)")
+    ] = None,
+) -> None:
+    """Solve an instance, a population or the shipped instances; results in DIR.
+
+    A population's run that was stopped goes on where it was when the same command runs again.
+    """
+    from milp_recourse.formats import read_any
+    from milp_recourse.solve import check_options
+
+    if limit is not None and limit < 1:
+        raise BadInput("--limit", limit, "a whole number, 1 or more")
+    check_options(time_limit, jobs)
+    if file is None:
+        from milp_recourse.instances_path import instance_files
+
+        files = instance_files("smoke") + instance_files("loan", limit or LOAN_INSTANCES)
+        code = _certify_files(files, out, backend, time_limit, jobs)
+    else:
+        problem = read_any(file)
+        if isinstance(problem, Population):
+            code = _certify_population(problem, out, backend, time_limit, jobs, limit)
+        else:
+            code = _certify_files([file], out, backend, time_limit, jobs)
+    raise typer.Exit(code)
+
+
+@app.command()
+def solve(
+    instance: Annotated[Path, typer.Argument(help="an instance, .json or .json.gz")],
+    backend: Backend = None,
+    json: Annotated[Path | None, typer.Option(metavar="RESULT.json", help="write the result")] = None,
+    certificate: Annotated[Path | None, typer.Option(metavar="CERT.json", help="write the proof")] = None,
+    time_limit: TimeLimit = None,
+) -> None:
+    """Solve one instance and print the answer."""
+    from milp_recourse.formats import read_instance, write_result
+    from milp_recourse.reports.progress import progress_bar
+    from milp_recourse.reports.words import describe
+    from milp_recourse.solve import solve as run
+
+    for option, path in (("--json", json), ("--certificate", certificate)):
+        if path is not None and path.is_dir():
+            raise BadInput(option, f"{path}, a directory", "the name of a file")
+    if certificate is not None:
+        raise BadInput("--certificate", str(certificate), "nothing yet: no back end here writes certificates")
+    problem = read_instance(instance)
+    with progress_bar(problem.name or instance.name, 1):
+        result = run(problem, backend, time_limit)
+    if json is not None:
+        write_result(result, json)
+    typer.echo(describe(problem, result))
+    raise typer.Exit(LIMIT if result.status is Status.LIMIT else DONE)
+
+
+@app.command()
+def backends() -> None:
+    """Which back ends are usable here, and why not."""
+    from milp_recourse.backends import listed
+
+    table = Table("back end", "usable", "why not", box=None, pad_edge=False)
+    for name, reason in listed().items():
+        table.add_row(name, "yes" if reason is None else "no", reason or "")
+    _console().print(table, markup=False)
+
+
+@app.command()
+def export(
+    instance: Annotated[Path, typer.Argument(help="an instance, .json or .json.gz")],
+    out: Annotated[Path, typer.Option(metavar="FILE", help="the file to write")],
+    format: Annotated[ExportFormat | None, typer.Option(help="by the name of FILE if not given")] = None,
+) -> None:
+    """Write the problem as a mathematical program that other solvers read."""
+    try:
+        exporter = import_module("milp_recourse.export")
+    except ModuleNotFoundError:
+        raise Unsupported("export: this version cannot export programs") from None
+    from milp_recourse.formats import read_instance
+
+    suffix = out.suffix.removeprefix(".")
+    known = [member.value for member in ExportFormat]
+    if suffix not in known or (format is not None and format.value != suffix):
+        wanted = f".{format.value}" if format is not None else " or ".join(f".{name}" for name in known)
+        raise BadInput("--out", str(out), f"a file name ending in {wanted}")
+    exporter.export(read_instance(instance), out)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code; errors become one line on stderr."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    command = typer.main.get_command(app)
+    try:
+        code = command.main(args=given or ["--help"], prog_name="milp-recourse", standalone_mode=False)
+        sys.stdout.flush()
+    except (BadInput, BackendUnavailable, Unsupported, RecourseError) as error:
+        return _fail(str(error))
+    except (KeyboardInterrupt, typer.Abort):
+        return _fail("interrupted", INTERRUPTED)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return DONE
+    except Exception as error:
+        usage = getattr(error, "format_message", None)
+        if usage is None:
+            raise
+        return _fail(f"{usage()} (see milp-recourse --help)")
+    return code if isinstance(code, int) else DONE
+
+
+def _certify_files(
+    files: Sequence[Path], out: Path, backend: str | None, time_limit: float | None, jobs: int
+) -> int:
+    from milp_recourse.reports.instances import solve_files, write_rows
+    from milp_recourse.reports.population_folder import make_folder, refuse_foreign
+    from milp_recourse.reports.progress import progress_bar
+    from milp_recourse.reports.summary import in_words
+    from milp_recourse.reports.table import Row, print_table
+
+    if backend is not None:
+        from milp_recourse.backends import backend as find_backend
+
+        find_backend(backend)
+    refuse_foreign(out)
+    rows: list[Row] = []
+    try:
+        with progress_bar("instances", len(files)) as advance:
+            for row in solve_files(files, backend, time_limit, jobs):
+                rows.append(row)
+                advance()
+        interrupted = False
+    except KeyboardInterrupt:
+        interrupted = True
+    refused = [remark for _, _, result, remark in rows if result is None]
+    if refused and len(files) == 1:
+        raise Unsupported(refused[0])
+    make_folder(out)
+    summary = write_rows(rows, out)
+    console = _console()
+    print_table(rows, console)
+    contradicted = sum(remark == "contradicts" for *_, remark in rows)
+    agreed = sum(remark == "agrees" for *_, remark in rows)
+    if summary["applicants"]:
+        known = f"; {agreed} agree with their known answer, {contradicted} contradict it"
+        console.print(in_words(summary) + (known if agreed + contradicted else ""), markup=False)
+    console.print(f"results in {out}", markup=False, soft_wrap=True)
+    if interrupted:
+        return _fail(f"interrupted; {len(rows)} of {len(files)} instances kept in {out}", INTERRUPTED)
+    return FAILED if contradicted else _code(result for _, _, result, _ in rows)
+
+
+def _certify_population(
+    population: Population,
+    out: Path,
+    backend: str | None,
+    time_limit: float | None,
+    jobs: int,
+    limit: int | None,
+) -> int:
+    from milp_recourse.reports.population_folder import PopulationFolder
+    from milp_recourse.reports.progress import progress_bar
+    from milp_recourse.reports.summary import in_words
+    from milp_recourse.solve import choose_backend, solve_population
+
+    name = choose_backend(population.template.classifier, backend).name
+    folder = PopulationFolder(out, population, {"backend": name, "time_limit": time_limit})
+    total = min(limit or len(population), len(population))
+    console = _console()
+    if folder.done:
+        console.print(f"going on after {folder.done} applicants", markup=False)
+    try:
+        with progress_bar("applicants", total, folder.done) as advance:
+            for result in solve_population(
+                population, name, time_limit, jobs=jobs, first=folder.done, last=total
+            ):
+                folder.add(result)
+                advance()
+    except KeyboardInterrupt:
+        folder.summarise()
+        return _fail(
+            f"interrupted; {folder.done} of {total} applicants kept in {out}; the same command goes on",
+            INTERRUPTED,
+        )
+    summary = folder.summarise()
+    console.print(in_words(summary), markup=False)
+    console.print(f"results in {out}", markup=False, soft_wrap=True)
+    return LIMIT if "limit" in summary["counts"] else DONE
+
+
+def _code(results: Iterable[Result | None]) -> int:
+    return LIMIT if any(r is not None and r.status is Status.LIMIT for r in results) else DONE
+
+
+def _fail(line: str, code: int = BAD_INPUT) -> int:
+    """One line on stderr, whatever characters it holds."""
+    text = f"milp-recourse: {' '.join(line.split())}\n"
+    sys.stderr.write(text.encode("utf-8", "backslashreplace").decode())
+    return code
+
+
+def _console() -> Console:
+    """stdout; wide enough for the table where it is no terminal."""
+    console = Console()
+    return console if console.is_terminal else Console(width=180)
+
+
+def _mount(module: str, name: str, title: str) -> None:
+    """Add the sub-commands of an optional module; say why, where it cannot be loaded."""
+    if find_spec(module.rpartition(".")[0]) is None or find_spec(module) is None:
+        return
+    try:
+        app.add_typer(import_module(module).app, name=name, help=title)
+    except ImportError as error:
+        reason = str(error)
+
+        @app.command(name, help=f"{title} (not usable here: {reason})")
+        def unusable() -> None:
+            raise BackendUnavailable(f"{name}: {reason}")
+
+
+_mount("milp_recourse.recipe.commands", "recipe", "Make the shipped instances again.")
+_mount("milp_recourse.benchmarks.commands", "bench", "Time back ends against each other.")

@@ -1,0 +1,38 @@
+"""The file formats: JSON in and out.
+
+Reading is strict: NaN, Infinity, overflow, repeated or unknown keys and every broken rule of the
+format raise :class:`~milp_recourse.errors.BadInput` with one line. JSON Schema files generated
+from the models lie in ``schemas/``.
+"""
+
+from milp_recourse.formats.read import (
+    instance_from_dict,
+    population_from_dict,
+    read_any,
+    read_instance,
+    read_population,
+)
+from milp_recourse.formats.scm_json import scm_to_dict
+from milp_recourse.formats.write import (
+    instance_to_dict,
+    population_to_dict,
+    result_to_dict,
+    write_instance,
+    write_population,
+    write_result,
+)
+
+__all__ = [
+    "instance_from_dict",
+    "instance_to_dict",
+    "population_from_dict",
+    "population_to_dict",
+    "read_any",
+    "read_instance",
+    "read_population",
+    "result_to_dict",
+    "scm_to_dict",
+    "write_instance",
+    "write_population",
+    "write_result",
+]

@@ -1,0 +1,189 @@
+"""Classifiers: networks and trees, written in place or kept in a file of their own."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, assert_never
+
+import numpy as np
+
+from milp_recourse.domain.forest import Tree, TreeEnsemble
+from milp_recourse.domain.network import DType, ReluNetwork
+from milp_recourse.errors import BadInput
+from milp_recourse.formats.schema import (
+    AcceptModel,
+    EnsembleModel,
+    FileModel,
+    InlineClassifier,
+    NetworkModel,
+    TreeModel,
+)
+from milp_recourse.formats.schema_scm import Layer
+from milp_recourse.formats.strict_json import parse_json, read_bytes
+from milp_recourse.formats.validate import validate
+from milp_recourse.instance import Acceptance, Classifier
+
+
+def build_classifier(
+    model: NetworkModel | EnsembleModel | FileModel, columns: int, folder: Path, path: str = "classifier"
+) -> Classifier:
+    """The classifier, its shapes checked against the ``columns`` that the features make.
+
+    Parameters
+    ----------
+    folder
+        Where a ``{"path", "sha256"}`` starts from.
+
+    Raises
+    ------
+    BadInput
+        By path, e.g. ``classifier.layers.0.weight``; for a classifier's own file, naming it.
+    """
+    if isinstance(model, FileModel):
+        return _from_file(model, columns, folder, path)
+    if isinstance(model, NetworkModel):
+        network = build_network(model.layers, model.dtype, path)
+        _check_columns(network.inputs, columns, f"{path}.layers.0.weight")
+        return network
+    return TreeEnsemble(
+        tuple(_tree(tree, columns, f"{path}.trees.{k}") for k, tree in enumerate(model.trees)), columns
+    )
+
+
+def build_network(layers: Sequence[Layer], dtype: DType, path: str) -> ReluNetwork:
+    """A network with one output whose layers fit each other."""
+    width: int | None = None
+    for k, layer in enumerate(layers):
+        here = f"{path}.layers.{k}"
+        first = len(layer.weight[0])
+        for row, weights in enumerate(layer.weight):
+            if len(weights) != first:
+                raise BadInput(f"{here}.weight.{row}", f"{len(weights)} numbers", f"{first}, as in row 0")
+        if width is not None and first != width:
+            raise BadInput(f"{here}.weight", f"{first} inputs", f"{width}, the outputs of the layer before")
+        if len(layer.bias) != len(layer.weight):
+            raise BadInput(f"{here}.bias", f"{len(layer.bias)} numbers", f"{len(layer.weight)}, one per row")
+        if dtype == "float32":
+            _check_float32(np.array(layer.weight), f"{here}.weight")
+            _check_float32(np.array(layer.bias), f"{here}.bias")
+        width = len(layer.weight)
+    if width != 1:
+        raise BadInput(f"{path}.layers.{len(layers) - 1}.weight", f"{width} outputs", "1: the logit")
+    return ReluNetwork.from_layers([(layer.weight, layer.bias) for layer in layers], dtype)
+
+
+def layers_to_list(network: ReluNetwork) -> list[dict[str, Any]]:
+    """The layers of a network, as JSON."""
+    return [
+        {"weight": w.tolist(), "bias": b.tolist()}
+        for w, b in zip(network.weights, network.biases, strict=True)
+    ]
+
+
+def classifier_to_dict(classifier: Classifier) -> dict[str, Any]:
+    """The inverse of :func:`build_classifier`, as JSON, written in place."""
+    if isinstance(classifier, ReluNetwork):
+        layers = layers_to_list(classifier)
+        return {"kind": "relu-network", "dtype": classifier.dtype, "layers": layers}
+    if isinstance(classifier, TreeEnsemble):
+        keys = ("feature", "threshold", "left", "right", "value")
+        trees = [{key: getattr(tree, key).tolist() for key in keys} for tree in classifier.trees]
+        return {"kind": "tree-ensemble", "dtype": "float32", "trees": trees}
+    assert_never(classifier)
+
+
+def build_accept(model: AcceptModel, classifier: Classifier) -> Acceptance:
+    """The acceptance rule; its keys must be those of the classifier's kind."""
+    network = isinstance(classifier, ReluNetwork)
+    for key in ("above",) if network else ("at_least", "margin"):
+        if getattr(model, key) is not None:
+            allowed = "at_least and margin, for a network" if network else "above, for trees"
+            raise BadInput(f"accept.{key}", getattr(model, key), allowed)
+    if not network:
+        return Acceptance(0.5 if model.above is None else model.above, 0.0, strict=True)
+    threshold = model.at_least or 0.0
+    if isinstance(classifier, ReluNetwork) and classifier.dtype == "float32":
+        _check_float32(np.array([threshold]), "accept.at_least")
+    return Acceptance(threshold, model.margin or 0.0)
+
+
+def _from_file(model: FileModel, columns: int, folder: Path, path: str) -> Classifier:
+    file = folder / model.path
+    try:
+        raw = file.read_bytes() if file.is_file() else None
+    except (OSError, ValueError):
+        raw = None
+    if raw is None:
+        raise BadInput(f"{path}.path", model.path, "a readable file, relative to the instance")
+    digest = hashlib.sha256(raw).hexdigest()
+    if digest != model.sha256.lower():
+        raise BadInput(f"{path}.sha256", model.sha256, f"{digest}, which the file has")
+    try:
+        inner = validate(InlineClassifier, parse_json(read_bytes(file)), path)
+        return build_classifier(inner, columns, folder, path)
+    except BadInput as error:
+        raise error.in_file(str(file)) from None
+
+
+def _check_columns(got: int, columns: int, path: str) -> None:
+    if got != columns:
+        raise BadInput(path, f"{got} inputs", f"{columns}, the model columns that the features make")
+
+
+def _check_float32(values: np.ndarray, path: str) -> None:
+    with np.errstate(over="ignore"):
+        rounded = values.astype(np.float32).astype(np.float64)
+    if (rounded != values).any():
+        raise BadInput(path, values[rounded != values].flat[0].item(), "float32 values, as dtype says")
+
+
+def _tree(model: TreeModel, columns: int, path: str) -> Tree:
+    count = len(model.feature)
+    for key in ("threshold", "left", "right", "value"):
+        if len(getattr(model, key)) != count:
+            raise BadInput(f"{path}.{key}", f"{len(getattr(model, key))} nodes", f"{count}, as in feature")
+    _check_nodes(model, columns, path)
+    _check_shape(model, path)
+    return Tree(
+        np.clip(np.array(model.feature, dtype=np.int64), -2, None),
+        np.array(model.threshold, dtype=np.float64),
+        np.array(model.left, dtype=np.int64),
+        np.array(model.right, dtype=np.int64),
+        np.array(model.value, dtype=np.float64),
+    )
+
+
+def _check_nodes(model: TreeModel, columns: int, path: str) -> None:
+    count = len(model.feature)
+    for node, (left, right) in enumerate(zip(model.left, model.right, strict=True)):
+        if left == -1:
+            if right != -1:
+                raise BadInput(f"{path}.right.{node}", right, "-1, since left is -1: a leaf")
+            if not 0 <= model.value[node] <= 1:
+                raise BadInput(f"{path}.value.{node}", model.value[node], "a probability, 0 to 1")
+            continue
+        for key, child in (("left", left), ("right", right)):
+            if not 0 < child < count:
+                raise BadInput(f"{path}.{key}.{node}", child, f"a node, 1 to {count - 1}, or -1 in both")
+        if not 0 <= model.feature[node] < columns:
+            raise BadInput(f"{path}.feature.{node}", model.feature[node], f"a column, 0 to {columns - 1}")
+
+
+def _check_shape(model: TreeModel, path: str) -> None:
+    """Every node is reached exactly once from node 0."""
+    reached, stack = {0}, [0]
+    while stack:
+        node = stack.pop()
+        for key in ("left", "right"):
+            child = getattr(model, key)[node]
+            if child == -1:
+                continue
+            if child in reached:
+                raise BadInput(f"{path}.{key}.{node}", child, "a node that no other points to")
+            reached.add(child)
+            stack.append(child)
+    if len(reached) < len(model.feature):
+        lost = next(node for node in range(len(model.feature)) if node not in reached)
+        raise BadInput(f"{path}.left", f"node {lost} unreachable", "a tree: every node reached from node 0")

@@ -1,0 +1,136 @@
+"""Features, and values as files write them: labels become indices here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from milp_recourse.domain.features import Feature
+from milp_recourse.errors import BadInput
+from milp_recourse.formats.schema import FeatureModel
+from milp_recourse.formats.validate import dotted, shown
+
+
+def build_features(models: Sequence[FeatureModel]) -> tuple[Feature, ...]:
+    """The features, each consistent in itself and no name used twice.
+
+    Raises
+    ------
+    BadInput
+        By path, e.g. ``features.3.bounds``.
+    """
+    seen: set[str] = set()
+    for k, model in enumerate(models):
+        if model.name in seen:
+            raise BadInput(f"features.{k}.name", model.name, "each name once")
+        seen.add(model.name)
+    return tuple(_feature(model, f"features.{k}") for k, model in enumerate(models))
+
+
+def features_to_list(features: Sequence[Feature]) -> list[dict[str, Any]]:
+    """The inverse of :func:`build_features`, as JSON."""
+    written = []
+    for f in features:
+        item: dict[str, Any] = {"name": f.name, "kind": f.kind, "actionable": f.actionable}
+        if f.bounds is not None:
+            item["bounds"] = list(f.bounds)
+        if f.categories is not None:
+            item |= {"categories": list(f.categories), "encoding": f.encoding}
+        if f.domain is not None:
+            item["domain"] = list(f.domain)
+        if f.monotone is not None:
+            item["monotone"] = f.monotone
+        written.append(item)
+    return written
+
+
+def ordered(interval: Sequence[float] | None, path: str) -> tuple[float, float] | None:
+    """``[lo, hi]`` with lo <= hi, as a pair."""
+    if interval is None:
+        return None
+    low, high = interval
+    if low > high:
+        raise BadInput(path, f"[{low!r}, {high!r}]", "[lo, hi] with lo <= hi")
+    return low, high
+
+
+def build_factual(values: Mapping[str, Any], features: Sequence[Feature], path: str) -> dict[str, float]:
+    """One applicant as numbers: exactly the features, known labels, whole numbers where due.
+
+    Raises
+    ------
+    BadInput
+        By path, e.g. ``factual.income``.
+    """
+    names = {f.name for f in features}
+    for name in values:
+        if name not in names:
+            raise BadInput(dotted(path, name), "an unknown feature", ", ".join(f.name for f in features))
+    for f in features:
+        if f.name not in values:
+            raise BadInput(dotted(path, f.name), "nothing", "a value for every feature")
+    return {f.name: as_number(values[f.name], f, dotted(path, f.name)) for f in features}
+
+
+def as_number(value: float | str, feature: Feature, path: str) -> float:
+    """A file's value of a feature as the number used inside: labels by their index."""
+    if feature.categories is not None:
+        if not isinstance(value, str) or value not in feature.categories:
+            raise BadInput(path, shown(value), "one of " + ", ".join(feature.categories))
+        return float(feature.categories.index(value))
+    if isinstance(value, str):
+        raise BadInput(path, repr(value), "a number")
+    if feature.kind == "binary" and value not in (0, 1):
+        raise BadInput(path, value, "0 or 1")
+    if feature.integral and not float(value).is_integer():
+        raise BadInput(path, value, "a whole number")
+    return float(value)
+
+
+def _feature(model: FeatureModel, path: str) -> Feature:
+    labelled = model.kind in ("ordinal", "categorical")
+    bounds = ordered(model.bounds, f"{path}.bounds")
+    domain = ordered(model.domain, f"{path}.domain")
+    if labelled:
+        _check_labels(model, path)
+    else:
+        _check_numeric(model, path)
+    default = "one-hot" if model.kind == "categorical" else "code"
+    return Feature(
+        name=model.name,
+        kind=model.kind,
+        actionable=model.actionable,
+        bounds=bounds,
+        categories=None if model.categories is None else tuple(model.categories),
+        domain=domain,
+        monotone=model.monotone,
+        encoding=model.encoding or default,  # type: ignore[arg-type]
+    )
+
+
+def _check_labels(model: FeatureModel, path: str) -> None:
+    if model.bounds is not None:
+        raise BadInput(f"{path}.bounds", shown(model.bounds), f"nothing: {model.kind} takes categories")
+    if model.categories is None:
+        raise BadInput(f"{path}.categories", "nothing", f"a list of labels for {model.kind}")
+    for k, label in enumerate(model.categories):
+        if label in model.categories[:k]:
+            raise BadInput(f"{path}.categories.{k}", label, "each label once")
+    if model.kind == "categorical":
+        for key in ("domain", "monotone"):
+            if getattr(model, key) is not None:
+                raise BadInput(f"{path}.{key}", shown(getattr(model, key)), "nothing: labels have no order")
+
+
+def _check_numeric(model: FeatureModel, path: str) -> None:
+    if model.categories is not None:
+        raise BadInput(f"{path}.categories", shown(model.categories), f"nothing: {model.kind} is numeric")
+    if model.encoding == "one-hot":
+        raise BadInput(f"{path}.encoding", "one-hot", f"code: {model.kind} is one column")
+    if model.actionable and model.bounds is None:
+        raise BadInput(f"{path}.bounds", "nothing", "[lo, hi], needed because the feature is actionable")
+    if model.kind == "binary":
+        for key in ("bounds", "domain"):
+            interval = getattr(model, key)
+            if interval is not None and not (interval[0] >= 0 and interval[1] <= 1):
+                raise BadInput(f"{path}.{key}", interval, "an interval within 0 and 1 for a binary feature")

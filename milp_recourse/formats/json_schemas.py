@@ -1,0 +1,43 @@
+"""The JSON Schema files, generated: ``python -m milp_recourse.formats.json_schemas`` rewrites them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from pydantic import TypeAdapter
+
+from milp_recourse.formats.schema import InlineClassifier, InstanceModel, PopulationModel
+from milp_recourse.formats.schema_result import ResultModel, ResultsModel
+
+FOLDER = Path(__file__).parent / "schemas"
+
+MODELS: dict[str, Any] = {
+    "classifier": InlineClassifier,
+    "instance-1": InstanceModel,
+    "population-1": PopulationModel,
+    "result-1": ResultModel,
+    "results-1": ResultsModel,
+}
+
+
+def json_schemas() -> dict[str, str]:
+    """File name -> text of every shipped JSON Schema."""
+    texts = {}
+    for name, model in MODELS.items():
+        schema = TypeAdapter(model).json_schema(by_alias=True)
+        schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
+        texts[f"{name}.schema.json"] = json.dumps(schema, indent=1) + "\n"
+    return texts
+
+
+def main() -> None:
+    """Rewrite ``schemas/``."""
+    FOLDER.mkdir(exist_ok=True)
+    for name, text in json_schemas().items():
+        (FOLDER / name).write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,206 @@
+"""Instances and populations from files, every rule of the format checked."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from milp_recourse.domain.features import Feature, input_columns
+from milp_recourse.domain.scm import StructuralCausalModel
+from milp_recourse.errors import BadInput
+from milp_recourse.formats.applicant_json import build_cost, build_preferences, check_scale
+from milp_recourse.formats.classifier_json import build_accept, build_classifier
+from milp_recourse.formats.feature_json import build_factual, build_features
+from milp_recourse.formats.schema import (
+    INSTANCE_FORMAT,
+    POPULATION_FORMAT,
+    CsvModel,
+    InstanceModel,
+    PopulationModel,
+    Problem,
+)
+from milp_recourse.formats.scm_json import build_scm
+from milp_recourse.formats.strict_json import read_bytes, read_json
+from milp_recourse.formats.validate import shown, validate
+from milp_recourse.instance import Instance, Population, Preferences, Reference
+
+_JSON_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+
+
+def read_instance(path: str | Path) -> Instance:
+    """The instance in a ``.json`` or ``.json.gz`` file.
+
+    Raises
+    ------
+    BadInput
+        The file breaks the format; one line with file, field, what was got, what is allowed.
+    """
+    return _read(path, (INSTANCE_FORMAT,))  # type: ignore[return-value]
+
+
+def read_population(path: str | Path) -> Population:
+    """The population in a ``.json`` or ``.json.gz`` file; its classifier is read once.
+
+    Raises
+    ------
+    BadInput
+        As :func:`read_instance`.
+    """
+    return _read(path, (POPULATION_FORMAT,))  # type: ignore[return-value]
+
+
+def read_any(path: str | Path) -> Instance | Population:
+    """Whatever the file's ``format`` says it is.
+
+    Raises
+    ------
+    BadInput
+        As :func:`read_instance`.
+    """
+    return _read(path, (INSTANCE_FORMAT, POPULATION_FORMAT))
+
+
+def instance_from_dict(data: Any, folder: str | Path = ".") -> Instance:
+    """An instance from its JSON value.
+
+    Parameters
+    ----------
+    folder
+        Where a classifier's ``path`` starts from.
+    """
+    model = validate(InstanceModel, data)
+    features, shared = _shared(model, Path(folder))
+    preferences = build_preferences(model.preferences, features)
+    check_scale(shared["cost"], preferences)
+    reference = model.reference
+    factual = build_factual(model.factual, features, "factual")
+    _check_abduction(shared["scm"], features, factual, "factual", shared["plausible"])
+    return Instance(
+        **shared,
+        factual=factual,
+        preferences=preferences,
+        reference=None if reference is None else Reference(**reference.model_dump()),
+    )
+
+
+def population_from_dict(data: Any, folder: str | Path = ".") -> Population:
+    """A population from its JSON value; ``folder`` as in :func:`instance_from_dict`."""
+    model = validate(PopulationModel, data)
+    features, shared = _shared(model, Path(folder))
+    factuals = _factuals(model, features, Path(folder))
+    for k, factual in enumerate(factuals):
+        _check_abduction(shared["scm"], features, factual, f"factuals.{k}", shared["plausible"])
+    preferences = _preferences(model, features, len(factuals))
+    for k, one in enumerate(preferences):
+        where = f"preferences.{k}" if isinstance(model.preferences, list) else "preferences"
+        check_scale(shared["cost"], one, where)
+    template = Instance(**shared, factual=factuals[0], preferences=preferences[0])
+    return Population(template, tuple(factuals), tuple(preferences))
+
+
+def _read(path: str | Path, formats: Sequence[str]) -> Instance | Population:
+    file = Path(path)
+    data = read_json(file)
+    try:
+        if not isinstance(data, dict):
+            raise BadInput("top level", shown(data), "an object")
+        form = data.get("format")
+        if form not in formats:
+            got = shown(form) if "format" in data else "nothing"
+            raise BadInput("format", got, " or ".join(formats))
+        build = instance_from_dict if form == INSTANCE_FORMAT else population_from_dict
+        return build(data, file.parent)  # type: ignore[no-any-return, operator]
+    except BadInput as error:
+        raise error.in_file(str(path)) from None
+
+
+def _shared(model: Problem, folder: Path) -> tuple[tuple[Feature, ...], dict[str, Any]]:
+    """The model side: everything but the applicant."""
+    features = build_features(model.features)
+    scm = build_scm(model.scm, features)
+    classifier = build_classifier(model.classifier, len(input_columns(features)), folder)
+    if model.plausibility is not None and not scm.has_density:
+        silent = next(f for f, m in scm.mechanisms.items() if m.noise is None)
+        raise BadInput("plausibility", "scm-density", f"null: scm {scm.name} states no noise for {silent}")
+    return features, {
+        "features": features,
+        "scm": scm,
+        "classifier": classifier,
+        "accept": build_accept(model.accept, classifier),
+        "cost": build_cost(model.cost, features),
+        "plausible": model.plausibility is not None,
+        "name": model.name,
+        "description": model.description,
+    }
+
+
+def _preferences(model: PopulationModel, features: Sequence[Feature], count: int) -> list[Preferences]:
+    if not isinstance(model.preferences, list):
+        return [build_preferences(model.preferences, features)] * count
+    if len(model.preferences) != count:
+        allowed = f"{count}, one per applicant, or one object for all"
+        raise BadInput("preferences", f"a list of {len(model.preferences)}", allowed)
+    return [build_preferences(one, features, f"preferences.{k}") for k, one in enumerate(model.preferences)]
+
+
+def _factuals(model: PopulationModel, features: Sequence[Feature], folder: Path) -> list[dict[str, float]]:
+    if isinstance(model.factuals, CsvModel):
+        file = folder / model.factuals.csv
+        try:
+            return _table(read_bytes(file), features)
+        except BadInput as error:
+            raise error.in_file(str(file)) from None
+    return [build_factual(one, features, f"factuals.{k}") for k, one in enumerate(model.factuals)]
+
+
+def _table(content: bytes, features: Sequence[Feature]) -> list[dict[str, float]]:
+    """Applicants from CSV: a header with exactly the features, in any order; rows count from 1."""
+    try:
+        rows = [row for row in csv.reader(io.StringIO(content.decode("utf-8-sig"), newline="")) if row]
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise BadInput("file", f"an error: {error}", "a table in CSV, UTF-8") from None
+    names = [f.name for f in features]
+    if not rows or sorted(rows[0]) != sorted(names):
+        raise BadInput("header", ",".join(rows[0]) if rows else "nothing", "the features: " + ",".join(names))
+    if len(rows) == 1:
+        raise BadInput("file", "no rows", "at least one applicant")
+    made = []
+    for k, row in enumerate(rows[1:], start=1):
+        if len(row) != len(names):
+            raise BadInput(f"row {k}", f"{len(row)} cells", f"{len(names)}, one per column")
+        cells = dict(zip(rows[0], row, strict=True))
+        values = {f.name: _cell(cells[f.name], f, f"row {k}.{f.name}") for f in features}
+        made.append(build_factual(values, features, f"row {k}"))
+    return made
+
+
+def _cell(text: str, feature: Feature, path: str) -> float | str:
+    if feature.labelled:
+        return text
+    number = text.strip()
+    value = float(number) if _JSON_NUMBER.fullmatch(number) else float("inf")
+    if abs(value) == float("inf"):
+        raise BadInput(path, repr(text), "a number")
+    return value
+
+
+def _check_abduction(
+    scm: StructuralCausalModel,
+    features: Sequence[Feature],
+    x: Mapping[str, float],
+    path: str,
+    plausible: bool,
+) -> None:
+    """A value behind a sigmoid link that an action can reach lies inside the link's range."""
+    movable = {f.name for f in features if f.actionable}
+    reached = scm.descendants(movable) if plausible else scm.descendants(movable) - movable
+    for name in reached:
+        link = scm.mechanisms[name].link
+        if link.kind == "sigmoid":
+            low, high = sorted((link.offset, link.offset + link.scale))
+            if not low < x[name] < high:
+                raise BadInput(f"{path}.{name}", x[name], f"a number strictly between {low} and {high}")

@@ -1,0 +1,60 @@
+"""Pydantic models of what comes back: one result, and the summaries of many."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from milp_recourse.formats.schema_base import NonNegative, Number, Strict
+
+RESULT_FORMAT = "milp-recourse/result-1"
+RESULTS_FORMAT = "milp-recourse/results-1"
+
+StatusName = Literal["optimal", "infeasible", "limit", "found", "not-found"]
+Shown = dict[str, int | float | str]
+
+
+class ResultModel(Strict):
+    """The outcome for one applicant."""
+
+    format: Literal["milp-recourse/result-1"]
+    status: StatusName
+    cost: NonNegative | None
+    lower_bound: NonNegative | None
+    gap: NonNegative | None = Field(description="cost - lower_bound")
+    proof: Literal["rigorous", "solver"] | None
+    action: Shown | None = Field(description="exactly the features acted on")
+    counterfactual: Shown | None
+    logit: Number | None = Field(default=None, description="networks")
+    score: Number | None = Field(default=None, description="trees")
+    accepted_exact: bool
+    accepted_deployed: bool
+    backend: str
+    seconds: NonNegative
+    nodes: int | None = None
+    certificate: str | None = None
+    message: str | None = None
+
+
+class NamedResultModel(Strict):
+    """One line of a run over several instances."""
+
+    name: str
+    result: ResultModel | None = Field(description="null where the instance was not solved")
+    refused: str | None = Field(default=None, description="why it was not solved")
+    reference: str | None = Field(default=None, description="comparison with the known answer")
+
+
+class ResultsModel(Strict):
+    """Summary of a run over a population or several instances."""
+
+    format: Literal["milp-recourse/results-1"]
+    applicants: int
+    counts: dict[StatusName, int] = Field(description="applicants per status")
+    cost_mean: NonNegative | None = Field(description="over the applicants with an action")
+    cost_median: NonNegative | None
+    seconds: NonNegative = Field(description="sum over applicants")
+    backend: str | None = None
+    time_limit: Number | None = None
+    results: list[NamedResultModel] | None = Field(default=None, description="not for populations")

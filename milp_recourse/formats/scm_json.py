@@ -1,0 +1,182 @@
+"""Structural causal models and their expressions, from JSON and back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from milp_recourse.domain.expression import (
+    Constant,
+    Expression,
+    NetworkOutput,
+    Product,
+    Relu,
+    Sigmoid,
+    Square,
+    Sum,
+    Variable,
+)
+from milp_recourse.domain.features import Feature
+from milp_recourse.domain.loan import FEATURES, loan, loan_as_printed
+from milp_recourse.domain.noise import Bernoulli, Gamma, Noise, Normal
+from milp_recourse.domain.scm import Link, Mechanism, StructuralCausalModel, independent
+from milp_recourse.errors import BadInput
+from milp_recourse.formats.classifier_json import build_network, layers_to_list
+from milp_recourse.formats.schema_scm import (
+    BernoulliModel,
+    ExplicitModel,
+    GammaModel,
+    MechanismModel,
+    NetworkExpr,
+    NormalModel,
+    ProductExpr,
+    ReluExpr,
+    SigmoidExpr,
+    SquareExpr,
+    SumExpr,
+)
+
+_LOANS: dict[str, Callable[[], StructuralCausalModel]] = {"loan": loan, "loan-as-printed": loan_as_printed}
+_UNARY: dict[type, tuple[str, Callable[[Expression], Expression]]] = {
+    ReluExpr: ("relu", Relu),
+    SigmoidExpr: ("sigmoid", Sigmoid),
+    SquareExpr: ("square", Square),
+}
+
+
+def build_scm(model: Any, features: Sequence[Feature]) -> StructuralCausalModel:
+    """The SCM over the instance's features.
+
+    Raises
+    ------
+    BadInput
+        Unknown features, a cycle, a label as cause or effect, features that are not Loan's.
+    """
+    names = [f.name for f in features]
+    if model.name in _LOANS:
+        if tuple(names) != FEATURES:
+            allowed = f"exactly {', '.join(FEATURES)} for scm {model.name}"
+            raise BadInput("features", ", ".join(names), allowed)
+        scm = _LOANS[model.name]()
+    elif isinstance(model, ExplicitModel):
+        scm = _explicit(model, names)
+    else:
+        scm = independent(names)
+    _check_labels(scm, features)
+    return scm
+
+
+def scm_to_dict(scm: StructuralCausalModel, explicit: bool = False) -> dict[str, Any]:
+    """The inverse of :func:`build_scm`, as JSON.
+
+    Parameters
+    ----------
+    explicit
+        Write a built-in model's equations out instead of its name.
+    """
+    if scm.name in (*_LOANS, "independent") and not explicit:
+        return {"name": scm.name}
+    written = {f: _mechanism_to_dict(m) for f, m in scm.mechanisms.items() if m != Mechanism()}
+    return {"name": "explicit", "mechanisms": written}
+
+
+def build_expression(model: Any, path: str, names: Sequence[str]) -> Expression:
+    """An expression over the features called ``names``."""
+    if isinstance(model, str):
+        if model not in names:
+            raise BadInput(path, model, "a number, an expression, or one of " + ", ".join(names))
+        return Variable(model)
+    if isinstance(model, SumExpr):
+        return Sum(_expressions(model.sum, f"{path}.sum", names))
+    if isinstance(model, ProductExpr):
+        return Product(_expressions(model.product, f"{path}.product", names))
+    if isinstance(model, NetworkExpr):
+        network = build_network(model.network.layers, "float64", f"{path}.network")
+        if len(model.inputs) != network.inputs:
+            allowed = f"{network.inputs}, as layer 0 reads"
+            raise BadInput(f"{path}.inputs", f"{len(model.inputs)} inputs", allowed)
+        return NetworkOutput(network, _expressions(model.inputs, f"{path}.inputs", names))
+    if type(model) in _UNARY:
+        key, form = _UNARY[type(model)]
+        return form(build_expression(getattr(model, key), f"{path}.{key}", names))
+    return Constant(float(model))
+
+
+def expression_to_json(expression: Expression) -> Any:
+    """The inverse of :func:`build_expression`."""
+    if isinstance(expression, Constant):
+        return expression.value
+    if isinstance(expression, Variable):
+        return expression.name
+    parts = [expression_to_json(child) for child in expression.children()]
+    if isinstance(expression, Sum):
+        return {"sum": parts}
+    if isinstance(expression, Product):
+        return {"product": parts}
+    if isinstance(expression, NetworkOutput):
+        return {"network": {"layers": layers_to_list(expression.network)}, "inputs": parts}
+    for key, form in _UNARY.values():
+        if type(expression) is form:
+            return {key: parts[0]}
+    raise TypeError(f"{type(expression).__name__} has no JSON form")
+
+
+def _explicit(model: ExplicitModel, names: Sequence[str]) -> StructuralCausalModel:
+    mechanisms = {}
+    for feature, mechanism in model.mechanisms.items():
+        path = f"scm.mechanisms.{feature}"
+        if feature not in names:
+            raise BadInput(path, "an unknown feature", ", ".join(names))
+        mechanisms[feature] = _mechanism(mechanism, path, names)
+    try:
+        return StructuralCausalModel(names, mechanisms)
+    except ValueError as error:
+        raise BadInput("scm.mechanisms", str(error), "equations without a cycle") from None
+
+
+def _mechanism(model: MechanismModel, path: str, names: Sequence[str]) -> Mechanism:
+    equation = build_expression(model.equation, f"{path}.equation", names)
+    link = Link()
+    if model.link is not None:
+        if model.link.scale == 0:
+            raise BadInput(f"{path}.link.scale", 0, "a number other than 0")
+        link = Link("sigmoid", model.link.offset, model.link.scale)
+    return Mechanism(equation, link, _noise(model.noise))
+
+
+def _noise(model: NormalModel | GammaModel | BernoulliModel | None) -> Noise | None:
+    if isinstance(model, NormalModel):
+        return Normal(model.sd)
+    if isinstance(model, GammaModel):
+        return Gamma(model.shape, model.scale)
+    return None if model is None else Bernoulli(model.p)
+
+
+def _expressions(models: Sequence[Any], path: str, names: Sequence[str]) -> tuple[Expression, ...]:
+    return tuple(build_expression(model, f"{path}.{k}", names) for k, model in enumerate(models))
+
+
+def _mechanism_to_dict(mechanism: Mechanism) -> dict[str, Any]:
+    written: dict[str, Any] = {"equation": expression_to_json(mechanism.equation)}
+    link, noise = mechanism.link, mechanism.noise
+    if link.kind == "sigmoid":
+        written["link"] = {"kind": "sigmoid", "offset": link.offset, "scale": link.scale}
+    if isinstance(noise, Normal):
+        written["noise"] = {"kind": "normal", "sd": noise.sd}
+    elif isinstance(noise, Gamma):
+        written["noise"] = {"kind": "gamma", "shape": noise.shape, "scale": noise.scale}
+    elif isinstance(noise, Bernoulli):
+        written["noise"] = {"kind": "bernoulli", "p": noise.p}
+    return written
+
+
+def _check_labels(scm: StructuralCausalModel, features: Sequence[Feature]) -> None:
+    """Categorical features stand outside the graph; an ordinal one may cause, not follow."""
+    by_name = {f.name: f for f in features}
+    for cause, effect in scm.edges:
+        path = f"scm.mechanisms.{effect}.equation"
+        if by_name[cause].kind == "categorical":
+            raise BadInput(path, cause, "no categorical feature as a cause")
+        if by_name[effect].labelled:
+            kind = by_name[effect].kind
+            raise BadInput(path, f"a cause, {cause}", f"none: {effect} is {kind}")

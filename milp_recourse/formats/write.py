@@ -1,0 +1,101 @@
+"""Instances, populations and results as JSON values and files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from milp_recourse.formats.applicant_json import cost_to_dict, preferences_to_dict
+from milp_recourse.formats.classifier_json import classifier_to_dict
+from milp_recourse.formats.feature_json import features_to_list
+from milp_recourse.formats.schema import INSTANCE_FORMAT, POPULATION_FORMAT
+from milp_recourse.formats.schema_result import RESULT_FORMAT
+from milp_recourse.formats.scm_json import scm_to_dict
+from milp_recourse.formats.strict_json import write_json
+from milp_recourse.instance import Instance, Population
+from milp_recourse.result import Result
+
+
+def instance_to_dict(instance: Instance) -> dict[str, Any]:
+    """The instance as JSON, its classifier in place; reading it back gives the same problem."""
+    written = {"format": INSTANCE_FORMAT, **_shared(instance)}
+    written["factual"] = _factual(instance, instance.factual)
+    written["preferences"] = preferences_to_dict(instance.preferences)
+    if instance.reference is not None:
+        reference = instance.reference
+        written["reference"] = {
+            "status": reference.status,
+            "cost": reference.cost,
+            "lower_bound": reference.lower_bound,
+        }
+    return written
+
+
+def population_to_dict(population: Population) -> dict[str, Any]:
+    """The population as JSON, applicants and classifier in place."""
+    template = population.template
+    preferences: Any = [preferences_to_dict(one) for one in population.preferences]
+    if all(one == preferences[0] for one in preferences):
+        preferences = preferences[0]
+    return {
+        "format": POPULATION_FORMAT,
+        **_shared(template),
+        "factuals": [_factual(template, one) for one in population.factuals],
+        "preferences": preferences,
+    }
+
+
+def result_to_dict(result: Result) -> dict[str, Any]:
+    """The result as JSON: every key of the format, null where there is nothing to say."""
+    keys = ("cost", "lower_bound", "gap", "proof")
+    more = ("logit", "score", "accepted_exact", "accepted_deployed", "backend", "seconds", "nodes")
+    return {
+        "format": RESULT_FORMAT,
+        "status": result.status.value,
+        **{key: getattr(result, key) for key in keys},
+        "action": None if result.action is None else dict(result.action),
+        "counterfactual": None if result.counterfactual is None else dict(result.counterfactual),
+        **{key: getattr(result, key) for key in (*more, "certificate", "message")},
+    }
+
+
+def write_instance(instance: Instance, path: str | Path) -> None:
+    """Write an instance, gzipped where the name ends in ``.gz``."""
+    write_json(instance_to_dict(instance), path)
+
+
+def write_population(population: Population, path: str | Path) -> None:
+    """Write a population, gzipped where the name ends in ``.gz``."""
+    write_json(population_to_dict(population), path)
+
+
+def write_result(result: Result, path: str | Path) -> None:
+    """Write a result, gzipped where the name ends in ``.gz``."""
+    write_json(result_to_dict(result), path)
+
+
+def _shared(instance: Instance) -> dict[str, Any]:
+    accept = instance.accept
+    rule = (
+        {"above": accept.threshold}
+        if accept.strict
+        else {
+            "at_least": accept.threshold,
+            "margin": accept.margin,
+        }
+    )
+    named = {"name": instance.name, "description": instance.description}
+    return {
+        **{key: text for key, text in named.items() if text is not None},
+        "features": features_to_list(instance.features),
+        "scm": scm_to_dict(instance.scm),
+        "classifier": classifier_to_dict(instance.classifier),
+        "accept": rule,
+        "cost": cost_to_dict(instance.cost),
+        "plausibility": {"kind": "scm-density", "at_least": "factual"} if instance.plausible else None,
+    }
+
+
+def _factual(instance: Instance, values: Mapping[str, float]) -> dict[str, float | int | str]:
+    return {f.name: f.show(values[f.name]) for f in instance.features}

@@ -1,0 +1,77 @@
+"""Fold what stands before a network into its first layer."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from milp_recourse.domain.network import DType, ReluNetwork
+from milp_recourse.errors import BadInput
+
+
+def standardised(
+    network: ReluNetwork, mean: ArrayLike, sd: ArrayLike, dtype: DType | None = None
+) -> ReluNetwork:
+    r"""The network of raw features, from one trained on standardised features.
+
+    .. math:: W_1 \frac{x - \mu}{\sigma} + b_1 = W' x + b', \quad
+        W' = W_1 / \sigma, \quad b' = b_1 - W' \mu.
+
+    The returned network *is* the model from here on: folding rounds, so near logit 0 it can
+    decide otherwise than "standardise, then predict". With ``dtype`` float32 every weight and
+    bias is rounded to a float32 value. W' is rounded first and b' is computed from the rounded
+    W', so that the rounding of W' costs in proportion to :math:`x - \mu`, not to x.
+
+    Parameters
+    ----------
+    network
+        Takes standardised features.
+    mean, sd
+        :math:`\mu` and :math:`\sigma > 0` in each feature's unit, shape (inputs,).
+    dtype
+        Of the returned network; None keeps the network's own.
+
+    Returns
+    -------
+    ReluNetwork
+        Takes raw features.
+
+    Raises
+    ------
+    BadInput
+        A shape does not fit, a mean is not finite or an sd is not a finite number above 0; or a
+        folded number leaves the range of ``dtype``.
+    """
+    dtype = dtype or network.dtype
+    if dtype not in ("float32", "float64"):
+        raise BadInput("dtype", dtype, "float32 or float64")
+    shift = _vector("mean", mean, network.inputs)
+    scale = _vector("sd", sd, network.inputs)
+    if not (scale > 0).all():
+        raise BadInput("sd", float(scale[~(scale > 0)][0]), "numbers above 0")
+    first, *rest = zip(network.weights, network.biases, strict=True)
+    with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+        weight = (first[0] / scale).astype(dtype).astype(np.float64)
+        layers = [(weight, first[1] - weight @ shift), *rest]
+        rounded = [(w.astype(dtype), b.astype(dtype)) for w, b in layers]
+    try:
+        return ReluNetwork.from_layers(rounded, dtype)
+    except ValueError as error:
+        raise BadInput("mean, sd", str(error), f"values that fold to finite {dtype} weights") from error
+
+
+def affine_after(first: tuple[NDArray, NDArray], second: tuple[NDArray, NDArray]) -> tuple[NDArray, NDArray]:
+    """One affine map for ``first`` followed by ``second``, computed in float64 (it rounds).
+
+    ``W_2 (W_1 x + b_1) + b_2 = (W_2 W_1) x + (W_2 b_1 + b_2)``
+    """
+    return second[0] @ first[0], second[0] @ first[1] + second[1]
+
+
+def _vector(field: str, values: ArrayLike, length: int) -> NDArray[np.float64]:
+    array = np.asarray(values, dtype=np.float64)
+    if array.shape != (length,):
+        raise BadInput(field, f"shape {array.shape}", f"shape ({length},), one number per input")
+    if not np.isfinite(array).all():
+        raise BadInput(field, float(array[~np.isfinite(array)][0]), "finite numbers")
+    return array

@@ -1,0 +1,186 @@
+"""Read an ONNX graph."""
+
+from __future__ import annotations
+
+from os import PathLike
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from milp_recourse.domain.network import DType, ReluNetwork
+from milp_recourse.readers.chain import Chain, refuse, require
+
+_ALLOWED = "Gemm, MatMul, Add, Relu, Flatten, Identity, and a Sigmoid at the end"
+_OLDEST_OPSET = 7  # before, Gemm and Add broadcast by attributes of their own
+
+
+def read_onnx(path_or_model: str | PathLike[str] | Any) -> ReluNetwork:
+    r"""Read a feed-forward ReLU classifier from a graph that is one chain of nodes.
+
+    ======================  ==============================================================
+    Gemm                    :math:`\alpha A' B' + \beta C` with transA, transB
+    MatMul, then Add        the constant may stand on either side
+    Relu                    between affine maps
+    Flatten (axis 1)        does nothing to rows
+    Identity                does nothing
+    Sigmoid                 at the end; dropped, as sigmoid(z) >= 1/2 exactly when z >= 0
+    ======================  ==============================================================
+
+    Applicants may be rows, ``x W + b``, or columns, ``W x + b``; a graph that mixes the two is
+    refused. Weights are taken bit for bit, except that alpha or beta other than 1 is multiplied
+    in, and an Add after a Gemm with bias is added up: both round to the graph's precision.
+
+    Parameters
+    ----------
+    path_or_model
+        A file, or an ``onnx.ModelProto``; initialisers (or Constant nodes) float32 or float64.
+
+    Returns
+    -------
+    ReluNetwork
+        ``dtype`` is that of the initialisers. Runtimes compute in the same precision but may
+        sum in another order, so they agree within rounding.
+
+    Raises
+    ------
+    Unsupported
+        Another operator, a graph that is no chain, not one output, another precision, no ONNX
+        file, or onnx is not installed.
+    FileNotFoundError
+        There is no such file.
+    """
+    onnx = require("onnx", "read_onnx", "onnx")
+    model = path_or_model if isinstance(path_or_model, onnx.ModelProto) else _load(onnx, path_or_model)
+    for opset in model.opset_import:
+        if opset.domain in ("", "ai.onnx") and opset.version < _OLDEST_OPSET:
+            raise refuse("model", f"opset {opset.version}", f"opset {_OLDEST_OPSET} or later")
+    walk = _Walk(model.graph)
+    for index, node in enumerate(model.graph.node):
+        walk.visit(node, f"node {node.name or index} ({node.op_type})")
+    return walk.network([output.name for output in model.graph.output])
+
+
+def _load(onnx: Any, path: str | PathLike[str]) -> Any:
+    from google.protobuf.message import DecodeError
+
+    try:
+        return onnx.load(path)
+    except DecodeError as error:
+        raise refuse(str(path), "a file that does not parse", "an ONNX model") from error
+
+
+class _Walk:
+    """Follows the one tensor that depends on the input from node to node."""
+
+    def __init__(self, graph: Any) -> None:
+        from onnx import numpy_helper
+
+        self._to_array = numpy_helper.to_array
+        self._constants = {tensor.name: self._to_array(tensor) for tensor in graph.initializer}
+        inputs = [value.name for value in graph.input if value.name not in self._constants]
+        if len(inputs) != 1:
+            raise refuse("graph", f"{len(inputs)} inputs", "one input, the features")
+        self._current: str = inputs[0]
+        self._chain = Chain()
+        self._dtypes: set[str] = set()
+        self._rows: bool | None = None  # whether applicants are rows; None: not known yet
+
+    def visit(self, node: Any, where: str) -> None:
+        """Take one node into the chain."""
+        attributes = {a.name: a for a in node.attribute}
+        if node.domain not in ("", "ai.onnx"):
+            raise refuse(where, f"an operator of domain {node.domain}", _ALLOWED)
+        if node.op_type == "Constant" and "value" in attributes:
+            self._constants[node.output[0]] = self._to_array(attributes["value"].t)
+            return
+        if node.op_type == "Identity" and node.input[0] in self._constants:
+            self._constants[node.output[0]] = self._constants[node.input[0]]
+            return
+        operations = {
+            "Gemm": self._gemm,
+            "MatMul": self._matmul,
+            "Add": self._add,
+            "Flatten": self._flatten,
+            "Relu": lambda node, attributes, where: self._chain.relu(where),
+            "Sigmoid": lambda node, attributes, where: self._chain.sigmoid(where),
+            "Identity": lambda node, attributes, where: None,
+        }
+        if node.op_type not in operations:
+            raise refuse(where, node.op_type, _ALLOWED)
+        if list(node.input).count(self._current) != 1:
+            raise refuse(where, f"inputs {', '.join(node.input)}", f"a chain: {self._current} comes next")
+        operations[node.op_type](node, attributes, where)
+        self._current = node.output[0]
+
+    def network(self, outputs: list[str]) -> ReluNetwork:
+        """What was read, once every node is visited."""
+        if outputs != [self._current]:
+            raise refuse("graph", f"outputs {', '.join(outputs)}", f"the chain's end, {self._current}, alone")
+        dtype: DType = "float64" if self._dtypes == {"float64"} else "float32"
+        return self._chain.network(dtype)
+
+    def _gemm(self, node: Any, attributes: dict[str, Any], where: str) -> None:
+        alpha, beta = (attributes[n].f if n in attributes else 1.0 for n in ("alpha", "beta"))
+        transposed = [bool(attributes[n].i) if n in attributes else False for n in ("transA", "transB")]
+        first = node.input[0] == self._current
+        data_transposed, matrix_transposed = transposed if first else reversed(transposed)
+        self._orient(first, first != data_transposed, where)
+        matrix = self._constant(node, 1 if first else 0, where)
+        weight = _outputs_first(matrix.T if matrix_transposed else matrix, first, where)
+        bias = np.zeros(len(weight), weight.dtype)
+        with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+            if len(node.input) > 2 and node.input[2]:
+                bias = bias + weight.dtype.type(beta) * self._bias(node, 2, len(weight), where)
+            self._chain.affine(weight.dtype.type(alpha) * weight, bias, where)
+
+    def _matmul(self, node: Any, attributes: dict[str, Any], where: str) -> None:
+        first = node.input[0] == self._current
+        self._orient(first, first, where)
+        weight = _outputs_first(self._constant(node, 1 if first else 0, where), first, where)
+        self._chain.affine(weight, np.zeros(len(weight), weight.dtype), where)
+
+    def _add(self, node: Any, attributes: dict[str, Any], where: str) -> None:
+        position = 1 if node.input[0] == self._current else 0
+        if self._rows is None:
+            raise refuse(where, "Add before the first affine map", "Add right after MatMul or Gemm")
+        self._chain.shift(self._bias(node, position, self._chain.outputs, where), where)
+
+    def _flatten(self, node: Any, attributes: dict[str, Any], where: str) -> None:
+        axis = attributes["axis"].i if "axis" in attributes else 1
+        if axis != 1:
+            raise refuse(where, f"Flatten with axis {axis}", "axis 1")
+
+    def _orient(self, rows_out: bool, rows_in: bool, where: str) -> None:
+        """Check that the product meets applicants as rows (or columns) as the graph has them."""
+        if self._rows is not None and self._rows != rows_in:
+            held, met = ("rows", "columns") if self._rows else ("columns", "rows")
+            raise refuse(where, f"applicants as {met}", f"applicants as {held}, as in the nodes before")
+        self._rows = rows_out
+
+    def _constant(self, node: Any, position: int, where: str) -> NDArray:
+        name = node.input[position]
+        if name not in self._constants:
+            raise refuse(where, f"input {name}, which is no constant", "an initialiser or Constant node")
+        constant = self._constants[name]
+        self._dtypes.add(str(constant.dtype))
+        if self._dtypes not in ({"float32"}, {"float64"}):
+            held = " and ".join(sorted(self._dtypes))
+            raise refuse(where, f"constants of {held}", "all float32 or all float64")
+        return constant
+
+    def _bias(self, node: Any, position: int, outputs: int, where: str) -> NDArray:
+        """A constant that broadcasts to one number per output, the same for every applicant."""
+        constant = self._constant(node, position, where)
+        full = [(outputs,), (1, outputs)] if self._rows else [(outputs, 1)]
+        if (constant.size != 1 and constant.shape not in full) or constant.ndim > 2:
+            shapes = " or ".join(str(shape) for shape in full)
+            raise refuse(where, f"a shift of shape {constant.shape}", f"shape {shapes}")
+        return np.broadcast_to(constant.reshape(-1), (outputs,))
+
+
+def _outputs_first(matrix: NDArray, data_first: bool, where: str) -> NDArray:
+    """The matrix as (outputs, inputs): transposed where it multiplies rows from the right."""
+    if matrix.ndim != 2:
+        raise refuse(where, f"a factor of shape {matrix.shape}", "a matrix")
+    return matrix.T if data_first else matrix

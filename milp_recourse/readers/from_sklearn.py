@@ -1,0 +1,101 @@
+"""Read a scikit-learn estimator."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from milp_recourse.domain.network import ReluNetwork
+from milp_recourse.readers.chain import network, refuse, require
+from milp_recourse.readers.fold import affine_after, standardised
+
+_ALLOWED = "binary MLPClassifier or LogisticRegression, alone or last in a Pipeline of StandardScalers"
+
+
+def read_sklearn(estimator: Any) -> ReluNetwork:
+    r"""Read a binary classifier; scalers in front are folded into the first layer.
+
+    Folding rounds, so the network read and the pipeline differ within float64 rounding of the
+    logit; the network is then the model, and near logit 0 the two may decide differently. Only
+    an estimator without scaler and without ``activation="identity"`` is taken number by number.
+
+    scikit-learn's ``predict`` answers class 1 when the logit is *above* 0 (decision function
+    > 0, or float probability > 0.5); here a logit of 0 is accepted. An acceptance margin of,
+    say, 1e-9 keeps clear of both that and the rounding.
+
+    Parameters
+    ----------
+    estimator
+        Fitted ``MLPClassifier`` (activation ``relu``, or ``identity``, whose layers are
+        multiplied into one), or ``LogisticRegression``, or a ``Pipeline`` of ``StandardScaler``
+        and "passthrough" steps that ends in one of them. Two classes; inputs are the columns
+        it was fitted on, in that order, as float64.
+
+    Returns
+    -------
+    ReluNetwork
+        float64. The logit is that of ``estimator.classes_[1]``: logit >= 0 means this class.
+
+    Raises
+    ------
+    Unsupported
+        Anything else, not two classes, not fitted, or scikit-learn is not installed.
+    """
+    require("sklearn", "read_sklearn", "sklearn")
+    from sklearn.exceptions import NotFittedError
+
+    try:
+        return _read(estimator, "estimator")
+    except NotFittedError as error:
+        raise refuse("estimator", "one that is not fitted", "a fitted estimator: call fit first") from error
+
+
+def _read(estimator: Any, where: str) -> ReluNetwork:
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.neural_network import MLPClassifier
+    from sklearn.pipeline import Pipeline
+    from sklearn.utils.validation import check_is_fitted
+
+    if isinstance(estimator, Pipeline):
+        return _read_pipeline(estimator, where)
+    if not isinstance(estimator, MLPClassifier | LogisticRegression):
+        raise refuse(where, type(estimator).__name__, _ALLOWED)
+    check_is_fitted(estimator)
+    if len(estimator.classes_) != 2 or getattr(estimator, "n_outputs_", 1) != 1:
+        got = f"{type(estimator).__name__} with {len(estimator.classes_)} classes"
+        raise refuse(where, got, "two classes, one output")
+    if isinstance(estimator, LogisticRegression):
+        return network([(_dense(estimator.coef_), _dense(estimator.intercept_))], "float64")
+    layers = [(_dense(w).T, _dense(b)) for w, b in zip(estimator.coefs_, estimator.intercepts_, strict=True)]
+    if estimator.activation == "identity":
+        merged = layers[0]
+        for layer in layers[1:]:
+            merged = affine_after(merged, layer)
+        layers = [merged]
+    elif estimator.activation != "relu":
+        raise refuse(where, f"MLPClassifier with activation {estimator.activation}", "relu or identity")
+    return network(layers, "float64")
+
+
+def _read_pipeline(pipeline: Any, where: str) -> ReluNetwork:
+    from sklearn.preprocessing import StandardScaler
+    from sklearn.utils.validation import check_is_fitted
+
+    *before, (name, last) = pipeline.steps
+    read = _read(last, f"step {name!r}")
+    for name, step in reversed(before):
+        if step is None or step == "passthrough":
+            continue
+        if type(step) is not StandardScaler:
+            raise refuse(f"step {name!r}", type(step).__name__, "StandardScaler before the classifier")
+        check_is_fitted(step)
+        mean = step.mean_ if step.with_mean else np.zeros(read.inputs)
+        sd = step.scale_ if step.with_std else np.ones(read.inputs)
+        read = standardised(read, mean, sd, "float64")
+    return read
+
+
+def _dense(values: Any) -> NDArray[np.float64]:
+    return np.asarray(values.toarray() if hasattr(values, "toarray") else values, dtype=np.float64)

@@ -1,0 +1,115 @@
+"""``milp-recourse recipe ...``: make the shipped instances again, and check them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+
+app = typer.Typer(help="Make the shipped instances again, and check them.", no_args_is_help=True)
+_errors = Console(stderr=True)
+
+Out = Annotated[Path, typer.Option("--out", help="Folder the files are written to.")]
+Folder = Annotated[Path, typer.Argument(help="The instances folder.", exists=True, file_okay=False)]
+
+
+@app.command()
+def loan(out: Out, seed: Annotated[int, typer.Option(help="Seed of sampling and training.")] = 0) -> None:
+    """Sample the Loan model, train the 32 x 32 network, write classifier, instances and report."""
+    from milp_recourse.recipe.loan import LoanSettings, write_loan
+
+    settings = LoanSettings()
+    with _progress("training", settings.training.epochs) as (bar, task):
+        report = write_loan(out, seed, settings, on_epoch=lambda: bar.advance(task))
+    margin = report["margin"]
+    covers = "covers" if margin["covers_rigorous"] else "does not cover"
+    typer.echo(
+        f"test accuracy {report['accuracy']['test']:.4f}, refused {report['refused_test_rows']} of "
+        f"{report['rows']['test']}, margin {margin['chosen']} ({covers} the proven float32 bound "
+        f"{margin['rigorous_float32_bound']:.4g}; observed {margin['largest_observed_error']:.2g})"
+    )
+
+
+@app.command()
+def smoke(out: Out) -> None:
+    """Write the hand-made smoke instances."""
+    from milp_recourse.recipe.smoke import write_smoke
+
+    typer.echo(f"{len(write_smoke(out))} instances written to {out}")
+
+
+@app.command()
+def references(
+    folder: Folder,
+    *,
+    backend: Annotated[str, typer.Option(help="Finds the answer.")] = "highs",
+    confirm: Annotated[str, typer.Option(help="Must agree with it.")] = "pyomo:scip_direct",
+    time_limit: Annotated[float | None, typer.Option(help="Seconds per file and back end.")] = None,
+    jobs: Annotated[int, typer.Option(min=1, help="Processes.")] = 1,
+    force: Annotated[bool, typer.Option("--force", help="Also what is confirmed already.")] = False,
+) -> None:
+    """Find and confirm missing reference answers, compare with the grid, refresh index.csv.
+
+    Exits 3 when a file is left without a confirmed reference, 4 when the grid beats an answer.
+    """
+    from milp_recourse.backends import backend as find_backend
+    from milp_recourse.recipe.files import write_json
+    from milp_recourse.recipe.index import instance_files, read_index, refreshed, write_index
+    from milp_recourse.recipe.references import compare_with_grid, fill_references
+
+    for name in (backend, confirm):
+        find_backend(name)  # refuses an unknown or missing one before the first file
+    with _progress("solving", 0) as (bar, task):
+        complaints = fill_references(
+            folder,
+            backend,
+            confirm,
+            time_limit=time_limit,
+            jobs=jobs,
+            force=force,
+            on_start=lambda files: bar.update(task, total=files),
+            on_file=lambda: bar.advance(task),
+        )
+    with _progress("grid", len(instance_files(folder))) as (bar, task):
+        comparison = compare_with_grid(folder, on_file=lambda: bar.advance(task))
+    write_json(folder / "grid_comparison.json", comparison)
+    write_index(folder, refreshed(folder, read_index(folder)))
+    for line in complaints + comparison["violations"]:
+        typer.echo(line, err=True)
+    if comparison["violations"]:
+        raise typer.Exit(4)
+    if complaints:
+        raise typer.Exit(3)
+    typer.echo("every reference is confirmed and none is above the grid's cost")
+
+
+@app.command()
+def checksums(
+    folder: Folder,
+    check: Annotated[bool, typer.Option("--check", help="Only compare; change nothing.")] = False,
+) -> None:
+    """Refresh index.csv, or with --check verify every file against it (exit 4 on a difference)."""
+    from milp_recourse.recipe.index import checksum_faults, read_index, refreshed, write_index
+
+    if not check:
+        write_index(folder, refreshed(folder, read_index(folder)))
+        return
+    faults = checksum_faults(folder)
+    for fault in faults:
+        typer.echo(fault, err=True)
+    if faults:
+        raise typer.Exit(4)
+    typer.echo(f"{len(read_index(folder))} files as listed")
+
+
+@contextmanager
+def _progress(what: str, total: int) -> Iterator[tuple[Progress, TaskID]]:
+    """A progress bar on stderr."""
+    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
+    with Progress(*columns, console=_errors, transient=True) as bar:
+        yield bar, bar.add_task(what, total=total)

@@ -1,0 +1,1 @@
+"""What a run leaves behind: tables for people, CSV and JSON for scripts."""

@@ -1,0 +1,34 @@
+"""A result against a known answer."""
+
+from __future__ import annotations
+
+import math
+from typing import Literal
+
+from milp_recourse.instance import Reference
+from milp_recourse.result import Result, Status, gap_tolerance
+
+Verdict = Literal["agrees", "contradicts"]
+
+
+def compare(reference: Reference, result: Result) -> Verdict:
+    """Whether both can be true: each claims an interval that holds the optimal cost.
+
+    A lower bound and a cost are such an interval; "infeasible" is the interval at infinity;
+    ``found`` bounds from above only and ``not-found`` claims nothing. The intervals must meet up
+    to the gap tolerance.
+    """
+    known = _interval(reference.status, reference.cost, reference.lower_bound)
+    here = _interval(result.status.value, result.cost, result.lower_bound)
+    low, high = max(known[0], here[0]), min(known[1], here[1])
+    slack = gap_tolerance(high) * 2 if math.isfinite(high) else 0.0
+    return "agrees" if low <= high + slack else "contradicts"
+
+
+def _interval(status: str, cost: float | None, bound: float | None) -> tuple[float, float]:
+    if status == Status.INFEASIBLE.value:
+        return math.inf, math.inf
+    low = bound if bound is not None else 0.0
+    if status == Status.OPTIMAL.value and cost is not None and bound is None:
+        low = cost
+    return low, math.inf if cost is None else cost

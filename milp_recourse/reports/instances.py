@@ -1,0 +1,68 @@
+"""A run over a list of instances: solve each, compare with what is known, write it down."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from milp_recourse.errors import Unsupported
+from milp_recourse.formats.read import read_instance
+from milp_recourse.formats.strict_json import write_json, write_whole
+from milp_recourse.formats.write import result_to_dict
+from milp_recourse.reports.compare import compare
+from milp_recourse.reports.summary import summarise
+from milp_recourse.reports.table import Row, cells, csv_line, header
+from milp_recourse.solve import check_options, solve
+
+
+def solve_files(
+    files: Sequence[Path], backend: str | None, time_limit: float | None, jobs: int
+) -> Iterator[Row]:
+    """One row per file, in order; what the back end cannot solve becomes a remark.
+
+    Raises
+    ------
+    BadInput, BackendUnavailable
+        As :func:`milp_recourse.solve.solve`.
+    """
+    check_options(time_limit, jobs)
+    if jobs == 1 or len(files) <= 1:
+        return (_row(file, backend, time_limit) for file in files)
+    from joblib import Parallel, delayed
+
+    tasks = (delayed(_row)(file, backend, time_limit) for file in files)
+    rows: Iterator[Row] = Parallel(n_jobs=jobs, return_as="generator", batch_size=1)(tasks)
+    return rows
+
+
+def write_rows(rows: Sequence[Row], folder: Path) -> dict[str, Any]:
+    """results.csv with a last column ``name``, and results.json with every result; the summary."""
+    features = list(dict.fromkeys(f.name for _, instance, _, _ in rows for f in instance.features))
+    lines = [csv_line([*header(features), "name"])]
+    solved = [(k, name, result) for k, (name, _, result, _) in enumerate(rows) if result is not None]
+    lines += [csv_line([*cells(k, result, features), name]) for k, name, result in solved]
+    write_whole("".join(lines).encode(), folder / "results.csv")
+    summary = summarise((r.status.value, r.cost, r.seconds) for _, _, r in solved)
+    listed = [
+        {
+            "name": name,
+            "result": None if result is None else result_to_dict(result),
+            "refused": remark if result is None else None,
+            "reference": (remark or None) if result is not None else None,
+        }
+        for name, _, result, remark in rows
+    ]
+    write_json(summary | {"results": listed}, folder / "results.json")
+    return summary
+
+
+def _row(file: Path, backend: str | None, time_limit: float | None) -> Row:
+    instance = read_instance(file)
+    name = instance.name or file.name.split(".")[0]
+    try:
+        result = solve(instance, backend, time_limit)
+    except Unsupported as error:
+        return name, instance, None, str(error)
+    remark = "" if instance.reference is None else compare(instance.reference, result)
+    return name, instance, result, remark

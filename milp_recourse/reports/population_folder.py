@@ -1,0 +1,133 @@
+"""A population's results on disk: one row per applicant as it is solved, and a way to go on.
+
+``results.csv`` grows row by row; ``run.json`` says what input and options it belongs to;
+``results.json`` is the summary. Running the same command again goes on after the last complete
+row; another input or other options are refused.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+from milp_recourse.errors import BadInput
+from milp_recourse.formats.strict_json import read_json, write_json, write_whole
+from milp_recourse.formats.write import population_to_dict
+from milp_recourse.instance import Population
+from milp_recourse.reports.summary import summarise
+from milp_recourse.reports.table import cells, csv_line, header
+from milp_recourse.result import Result
+
+RUN_FORMAT = "milp-recourse/run-1"
+
+
+class PopulationFolder:
+    """The folder of one population's run.
+
+    Parameters
+    ----------
+    folder
+        Made if it does not exist.
+    population
+        The applicants.
+    options
+        Back end and time limit: what a resumed run must share.
+
+    Raises
+    ------
+    BadInput
+        The folder cannot be written, or holds the results of something else.
+    """
+
+    def __init__(self, folder: Path, population: Population, options: dict[str, Any]) -> None:
+        self.folder, self.options = folder, options
+        self.features = [f.name for f in population.template.features]
+        self.table = folder / "results.csv"
+        make_folder(folder)
+        self._claim(fingerprint(population))
+        self.rows = self._complete_rows()
+        text = "".join(csv_line(row) for row in [header(self.features), *self.rows])
+        write_whole(text.encode(), self.table)
+
+    @property
+    def done(self) -> int:
+        """Applicants whose row is complete."""
+        return len(self.rows)
+
+    def add(self, result: Result) -> None:
+        """Append the next applicant's row; on disk when this returns."""
+        row = cells(self.done, result, self.features)
+        with self.table.open("a", encoding="utf-8", newline="") as stream:
+            stream.write(csv_line(row))
+        self.rows.append(row)
+
+    def summarise(self) -> dict[str, Any]:
+        """Write results.json over all rows so far and return it."""
+        rows = [(row[1], float(row[2]) if row[2] else None, float(row[7])) for row in self.rows]
+        summary = summarise(rows) | self.options
+        write_json(summary, self.folder / "results.json")
+        return summary
+
+    def _claim(self, digest: str) -> None:
+        """Make the folder this run's, or find that it is."""
+        claim = {"format": RUN_FORMAT, "population_sha256": digest, **self.options}
+        file = self.folder / "run.json"
+        if file.exists():
+            if read_json(file) != claim:
+                raise BadInput(
+                    "--out",
+                    f"{self.folder}, which holds another run",
+                    "a new folder, or the same input and options",
+                )
+        elif self.table.exists():
+            raise BadInput("--out", f"{self.folder}, which holds other results", "a new folder")
+        else:
+            write_json(claim, file)
+
+    def _complete_rows(self) -> list[list[str]]:
+        if not self.table.exists():
+            return []
+        text = self.table.read_text(encoding="utf-8", errors="replace")
+        lines = list(csv.reader(io.StringIO(text[: text.rfind("\n") + 1])))
+        columns = header(self.features)
+        if lines and lines[0] != columns:
+            raise BadInput("--out", f"{self.table} with other columns", "a new folder")
+        rows: list[list[str]] = []
+        for row in lines[1:]:
+            if len(row) != len(columns) or row[0] != str(len(rows)):
+                break
+            rows.append(row)
+        return rows
+
+
+def refuse_foreign(folder: Path) -> None:
+    """Raise BadInput where a population's results lie, which nothing else may overwrite."""
+    if (folder / "run.json").exists():
+        raise BadInput("--out", f"{folder}, which holds a population's run", "another folder")
+
+
+def make_folder(folder: Path) -> None:
+    """The folder, made if need be.
+
+    Raises
+    ------
+    BadInput
+        It cannot be made or written.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        probe = folder / ".writable"
+        probe.touch()
+        probe.unlink()
+    except (OSError, ValueError) as error:
+        raise BadInput("--out", f"{folder}: {error}", "a folder that can be written") from None
+
+
+def fingerprint(population: Population) -> str:
+    """SHA-256 of the population's content, however its files are laid out."""
+    text = json.dumps(population_to_dict(population), sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()

@@ -1,0 +1,83 @@
+"""Result rows: the CSV columns of the format, and a table for people."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Sequence
+
+from rich.console import Console
+from rich.table import Table
+
+from milp_recourse.instance import Instance
+from milp_recourse.reports.words import action_in_words, short
+from milp_recourse.result import Result
+
+COLUMNS = ("index", "status", "cost", "lower_bound", "gap", "proof", "backend", "seconds", "certificate")
+
+Row = tuple[str, Instance, Result | None, str]
+"""Name, problem, result (None: not solved) and a remark: a comparison, or why it was not solved."""
+
+
+def header(features: Sequence[str]) -> list[str]:
+    """The columns of results.csv."""
+    return [*COLUMNS, *(f"action_{name}" for name in features)]
+
+
+def cells(index: int, result: Result, features: Sequence[str]) -> list[str]:
+    """One row of results.csv; empty cells are null."""
+    action = result.action or {}
+    fixed = (
+        index,
+        result.status.value,
+        result.cost,
+        result.lower_bound,
+        result.gap,
+        result.proof,
+        result.backend,
+        round(result.seconds, 6),
+        result.certificate,
+    )
+    return [_cell(value) for value in (*fixed, *(action.get(name) for name in features))]
+
+
+def csv_line(values: Iterable[str]) -> str:
+    """One line of CSV, ending in a newline."""
+    buffer = io.StringIO(newline="")
+    csv.writer(buffer, lineterminator="\n").writerow(values)
+    return buffer.getvalue()
+
+
+def print_table(rows: Iterable[Row], console: Console) -> None:
+    """Name, status, cost, bound, gap, proof, action in words, seconds, known answer."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for name in ("name", "status"):
+        table.add_column(name, no_wrap=True)
+    for name in ("cost", "lower bound", "gap"):
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("proof", no_wrap=True)
+    table.add_column("action", overflow="fold", ratio=1)
+    table.add_column("seconds", justify="right", no_wrap=True)
+    table.add_column("known answer", no_wrap=True)
+    for name, instance, result, remark in rows:
+        if result is None:
+            table.add_row(name, "not solved", "-", "-", "-", "-", remark, "-", "")
+            continue
+        table.add_row(
+            name,
+            result.status.value,
+            short(result.cost),
+            short(result.lower_bound),
+            short(result.gap, 1),
+            result.proof or "-",
+            action_in_words(instance, result),
+            f"{result.seconds:.2f}",
+            remark,
+        )
+    console.print(table, markup=False)
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return ""
+    return repr(value) if isinstance(value, float) else str(value)

@@ -1,0 +1,44 @@
+"""Results in words and short numbers."""
+
+from __future__ import annotations
+
+from milp_recourse.instance import Instance
+from milp_recourse.result import Result
+
+
+def action_in_words(instance: Instance, result: Result) -> str:
+    """``income from 0.75 to 3.2; hold savings at 2``; ``none needed``; ``-`` without an action."""
+    if result.action is None:
+        return "-"
+    parts = []
+    for name, value in result.action.items():
+        before = instance.feature(name).show(instance.factual[name])
+        if value == before:
+            parts.append(f"hold {name} at {short(before)}")
+        else:
+            digits = 6 if short(before) != short(value) else 17
+            parts.append(f"{name} from {short(before)} to {short(value, digits)}")
+    return "; ".join(parts) or "none needed"
+
+
+def short(value: float | int | str | None, digits: int = 6) -> str:
+    """A value in a few characters: ``-`` for None, significant digits for floats."""
+    if value is None:
+        return "-"
+    return value if isinstance(value, str) else f"{value:.{digits}g}"
+
+
+def describe(instance: Instance, result: Result) -> str:
+    """A few lines about one result."""
+    proof = f" (proof: {result.proof})" if result.proof else ""
+    lines = [f"{result.status.value}{proof}: {result.status.sentence}"]
+    if result.cost is not None:
+        lines.append(f"action       {action_in_words(instance, result)}")
+        lines.append(f"cost         {result.cost!r}")
+    if result.lower_bound is not None:
+        lines.append(f"lower bound  {result.lower_bound!r}   gap {short(result.gap, 3)}")
+    if result.message and result.message != result.status.sentence:
+        lines.append(f"note         {result.message}")
+    nodes = "" if result.nodes is None else f", {result.nodes} nodes"
+    lines.append(f"back end     {result.backend}, {result.seconds:.2f} s{nodes}")
+    return "\n".join(lines)

@@ -1,0 +1,85 @@
+"""The shipped JSON Schema files are those of the models, and real files fit them."""
+
+from __future__ import annotations
+
+import copy
+import json
+
+import pytest
+from format_samples import loan_instance, loan_population, tree_instance
+from jsonschema import Draft202012Validator
+
+from milp_recourse.backends import Proposal
+from milp_recourse.domain.loan import loan
+from milp_recourse.formats import instance_from_dict, result_to_dict, scm_to_dict
+from milp_recourse.formats.json_schemas import FOLDER, json_schemas
+from milp_recourse.instances_path import instance_files, instances_path
+from milp_recourse.judge import conclude
+
+
+def validator(name: str) -> Draft202012Validator:
+    schema = json.loads((FOLDER / f"{name}.schema.json").read_text())
+    Draft202012Validator.check_schema(schema)
+    return Draft202012Validator(schema)
+
+
+def test_schema_files_are_up_to_date():
+    """Else run: python -m milp_recourse.formats.json_schemas."""
+    assert {file.name: file.read_text() for file in FOLDER.glob("*.json")} == json_schemas()
+
+
+def test_samples_and_shipped_instances_fit():
+    """Instances of every kind, an explicit SCM among them."""
+    instance, explicit = validator("instance-1"), loan_instance()
+    explicit["scm"] = scm_to_dict(loan(), explicit=True)
+    for data in (loan_instance(), tree_instance(), explicit):
+        instance.validate(data)
+    for file in [*instance_files("smoke"), *instance_files("loan", 20)]:
+        instance.validate(json.loads(file.read_text()))
+
+
+def test_populations_and_classifier_files_fit():
+    """The shipped ones too."""
+    validator("population-1").validate(loan_population())
+    validator("classifier").validate(loan_instance()["classifier"])
+    for file in instances_path().glob("*/classifier.json"):
+        validator("classifier").validate(json.loads(file.read_text()))
+    for file in instances_path().glob("*/population.json"):
+        validator("population-1").validate(json.loads(file.read_text()))
+
+
+@pytest.mark.parametrize(
+    "proposal",
+    [
+        Proposal({"savings": 20.0, "income": 5.0, "amount": -10.0}, 0.5, "solver", nodes=3),
+        Proposal(None, float("inf"), "rigorous"),
+        Proposal(None, None),
+        Proposal(None, 0.25, "solver", message="time"),
+    ],
+    ids=["an action", "infeasible", "not found", "limit"],
+)
+def test_results_fit(proposal):
+    """Every kind of result has every key of the format, null where there is nothing to say."""
+    written = result_to_dict(conclude(instance_from_dict(loan_instance() | {"plausibility": None}), proposal, "fake", 0.1))
+    validator("result-1").validate(written)
+    assert json.loads(json.dumps(written, allow_nan=False)) == written
+    assert {"status", "cost", "lower_bound", "gap", "proof", "action", "logit", "score"} <= set(written)
+
+
+def test_the_schema_refuses_what_the_reader_refuses():
+    """Unknown keys, wrong types and unknown kinds, to say the least."""
+    check = validator("instance-1")
+    for path, value in (
+        (["surprise"], 1),
+        (["features", 0, "kind"], "real"),
+        (["cost", "scale", "amount"], 0),
+        (["scm", "name"], "lone"),
+        (["factual", "age"], True),
+        (["classifier", "layers", 0, "bias"], "0"),
+    ):
+        data = copy.deepcopy(loan_instance())
+        here = data
+        for step in path[:-1]:
+            here = here[step]
+        here[path[-1]] = value
+        assert not check.is_valid(data), path
