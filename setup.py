@@ -11,6 +11,7 @@ class BuildWithInstances(build_py):
     """build_py, and a copy of instances/ as milp_recourse/_instances (not in editable installs)."""
 
     def run(self) -> None:
+        """Build, then copy."""
         super().run()
         source = Path(__file__).parent / "instances"
         if source.is_dir() and not self.editable_mode:

@@ -7,7 +7,6 @@ interrupted.
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
@@ -148,20 +147,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
     command = typer.main.get_command(app)
     try:
         code = command.main(args=given or ["--help"], prog_name="milp-recourse", standalone_mode=False)
-        sys.stdout.flush()
-    except (BadInput, BackendUnavailable, Unsupported, RecourseError) as error:
+    except RecourseError as error:
         return _fail(str(error))
+    except _Interrupted as error:
+        return _fail(str(error), INTERRUPTED)
     except (KeyboardInterrupt, typer.Abort):
-        return _fail("interrupted", INTERRUPTED)
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        return DONE
+        code = INTERRUPTED
     except Exception as error:
         usage = getattr(error, "format_message", None)
         if usage is None:
             raise
         return _fail(f"{usage()} (see milp-recourse --help)")
+    if code == INTERRUPTED:  # Typer turned Ctrl-C into an exit code and said nothing
+        return _fail("interrupted", INTERRUPTED)
     return code if isinstance(code, int) else DONE
+
+
+class _Interrupted(Exception):
+    """Ctrl-C, and what was kept."""
 
 
 def _certify_files(
@@ -201,7 +204,7 @@ def _certify_files(
         console.print(in_words(summary) + (known if agreed + contradicted else ""), markup=False)
     console.print(f"results in {out}", markup=False, soft_wrap=True)
     if interrupted:
-        return _fail(f"interrupted; {len(rows)} of {len(files)} instances kept in {out}", INTERRUPTED)
+        raise _Interrupted(f"interrupted; {len(rows)} of {len(files)} instances kept in {out}")
     return FAILED if contradicted else _code(result for _, _, result, _ in rows)
 
 
@@ -233,10 +236,8 @@ def _certify_population(
                 advance()
     except KeyboardInterrupt:
         folder.summarise()
-        return _fail(
-            f"interrupted; {folder.done} of {total} applicants kept in {out}; the same command goes on",
-            INTERRUPTED,
-        )
+        kept = f"{folder.done} of {total} applicants kept in {out}"
+        raise _Interrupted(f"interrupted; {kept}; the same command goes on") from None
     summary = folder.summarise()
     console.print(in_words(summary), markup=False)
     console.print(f"results in {out}", markup=False, soft_wrap=True)

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from milp_recourse.backends.highs_model import HighsModel
 from milp_recourse.backends.protocol import Options, Proposal
 from milp_recourse.bounds.contract import contract, least_cost
+from milp_recourse.bounds.lagrangian import ball_bound
 from milp_recourse.bounds.program import ProgramBounds
 from milp_recourse.bounds.tape import Bounds, Tape
 from milp_recourse.domain.network import ReluNetwork
@@ -35,8 +36,8 @@ from milp_recourse.search.sample import first_incumbent
 
 Array = NDArray[np.float64]
 
-LP_UNSTABLE = 24  # more open ReLUs than this and the box is split before linear programs tighten it
-MANY_UNSTABLE = 14  # more than this after tightening and it is split before a MILP is tried
+LP_UNSTABLE = 26  # more open ReLUs than this and the box is split before linear programs tighten it
+MANY_UNSTABLE = 26  # more than this after tightening and it is split before a MILP is tried
 FEW_UNSTABLE = 6  # no more than this and tightening stops
 PASSES = 3
 
@@ -158,6 +159,9 @@ class _Search:
             return
         known = tape.bounds(low[None], high[None], node.known)
         if known.logit_high[0] < tape.threshold:
+            return
+        bound = max(bound, float(ball_bound(tape, low[None], high[None], known, target)[0]))
+        if bound > target:
             return
         if known.unstable()[0] > LP_UNSTABLE and self._split(tape, low, high, bound, known):
             return
@@ -297,7 +301,9 @@ def shave(tape: Tape, low: Array, high: Array, cutoff: float, slabs: int = 6) ->
         alive = ~(flat_low > flat_high).any(axis=1)
         if alive.any():
             bounds = tape.bounds(flat_low[alive], flat_high[alive])
-            alive[alive] = bounds.logit_high >= tape.threshold
+            accepted = bounds.logit_high >= tape.threshold
+            cost = ball_bound(tape, flat_low[alive], flat_high[alive], bounds, cutoff)
+            alive[alive] = accepted & (cost <= cutoff)
         alive = alive.reshape(d, slabs)
         if not alive.any(axis=1).all():
             return tape.upper + 1.0, tape.lower - 1.0

@@ -13,7 +13,8 @@ from milp_recourse.encodings.mixed_integer import MixedInteger
 
 Array = NDArray[np.float64]
 
-FEASIBILITY = 1e-9  # HiGHS' tightest is 1e-10; tangents are normalised so that this is relative
+# Loose rather than tight: a tolerance lets points in, which the exact check sorts out, but never out.
+FEASIBILITY = 1e-7
 _LP_ITERATIONS = 20000  # primal simplex was seen to hang; past this the bound is simply not tightened
 
 
@@ -53,6 +54,10 @@ class HighsModel:
         for option, value in (
             ("output_flag", False),
             ("threads", 1),
+            # HiGHS 1.15.1's presolve called a feasible recourse MILP infeasible (tolerance 1e-9)
+            ("presolve", "off"),
+            ("mip_heuristic_effort", 0.0),
+            ("mip_detect_symmetry", False),
             ("primal_feasibility_tolerance", FEASIBILITY),
             ("mip_feasibility_tolerance", FEASIBILITY),
             ("dual_feasibility_tolerance", 1e-9),

@@ -25,6 +25,8 @@ from milp_recourse.program.model import Action, Program, Switch, Unit
 
 Array = NDArray[np.float64]
 
+_ROUNDING = 1e-13  # relative outward slack of the logit's bounds
+
 
 @dataclass
 class Bounds:
@@ -40,6 +42,8 @@ class Bounds:
         Pre-activations, one array (B, width) per hidden layer.
     logit_low, logit_high
         Shape (B,).
+    slope, offset
+        On the whole box, logit <= slope a + offset; shapes (B, d) and (B,).
     """
 
     atoms_low: Array
@@ -50,6 +54,8 @@ class Bounds:
     hidden_high: list[Array]
     logit_low: Array
     logit_high: Array
+    slope: Array
+    offset: Array
 
     def unstable(self) -> NDArray[np.int64]:
         """Number of ReLUs whose sign is open, hidden and structural, shape (B,)."""
@@ -190,9 +196,13 @@ class Tape:
         relaxed: list[tuple[Array, Array, Array]] = []
         for layer in range(len(self.weights)):
             w, b = self.weights[layer], self.biases[layer]
-            l, h = self._layer_bounds(w, b, layer, relaxed, lines, hidden_low, hidden_high)
+            l, h, line = self._layer_bounds(w, b, layer, relaxed, lines, hidden_low, hidden_high)
             if layer == len(self.weights) - 1:
-                return Bounds(al, ah, ul, uh, hidden_low, hidden_high, l[:, 0], h[:, 0])
+                slope, offset = line[0][:, 0][:, self.actions], line[1][:, 0]
+                hair = self._logit_hair(slope, offset, low, high, hidden_low, hidden_high)
+                return Bounds(
+                    al, ah, ul, uh, hidden_low, hidden_high, l[:, 0] - hair, h[:, 0] + hair, slope, offset + hair
+                )
             if known is not None:
                 l, h = np.maximum(l, known.hidden_low[layer]), np.minimum(h, known.hidden_high[layer])
             h = np.maximum(l, h)
@@ -200,6 +210,16 @@ class Tape:
             hidden_high.append(h)
             relaxed.append(relu_lines(l, h))
         raise AssertionError("a network has a last layer")
+
+    def _logit_hair(
+        self, slope: Array, offset: Array, low: Array, high: Array, hidden_low: list[Array], hidden_high: list[Array]
+    ) -> Array:
+        """What float rounding may take from the logit's bounds: a point that just touches the threshold counts."""
+        size = np.abs(offset) + (np.abs(slope) * np.maximum(np.abs(low), np.abs(high))).sum(axis=1)
+        if hidden_low:
+            last = np.maximum(np.abs(hidden_low[-1]), np.abs(hidden_high[-1])) @ np.abs(self.weights[-1][0])
+            size = size + last + abs(self.biases[-1][0])
+        return _ROUNDING * size
 
     def _layer_bounds(
         self,
@@ -210,9 +230,11 @@ class Tape:
         lines: _Lines,
         hidden_low: list[Array],
         hidden_high: list[Array],
-    ) -> tuple[Array, Array]:
+    ) -> tuple[Array, Array, tuple[Array, Array]]:
+        """Bounds of one layer, and the upper linear functions of the actions behind them."""
         batch = len(lines.low)
         sides = []
+        line = np.zeros(0), np.zeros(0)
         for sign in (-1.0, 1.0):  # lower, upper
             coefficients = np.broadcast_to(w, (batch, *w.shape))
             constant = np.broadcast_to(b, (batch, len(b)))
@@ -227,14 +249,15 @@ class Tape:
             else:
                 coefficients = np.broadcast_to(self.first, (batch, *self.first.shape))
                 constant = np.broadcast_to(self.first_offset, (batch, len(b)))
-            sides.append(lines.extreme(coefficients, constant, sign))
+            line = lines.reduce(coefficients, constant, sign)
+            sides.append(lines.concretise(*line, sign))
         low, high = sides
         if layer > 0:  # interval arithmetic is sometimes tighter
             pl, ph = np.maximum(hidden_low[-1], 0.0), np.maximum(hidden_high[-1], 0.0)
             positive, negative = np.maximum(w, 0.0), np.minimum(w, 0.0)
             low = np.maximum(low, pl @ positive.T + ph @ negative.T + b)
             high = np.minimum(high, ph @ positive.T + pl @ negative.T + b)
-        return low, high
+        return low, high, line
 
     def _concretise(self, rows: Array, offset: Array, lines: _Lines) -> tuple[Array, Array]:
         constant = np.broadcast_to(offset, rows.shape[:2])
@@ -262,6 +285,10 @@ class _Lines:
 
     def extreme(self, coefficients: Array, constant: Array, sign: float) -> Array:
         """Smallest (sign -1) or largest (+1) value of forms over atoms, shape (B, rows)."""
+        return self.concretise(*self.reduce(coefficients, constant, sign), sign)
+
+    def reduce(self, coefficients: Array, constant: Array, sign: float) -> tuple[Array, Array]:
+        """Forms over atoms bounded by forms over actions alone (coefficients of units are zero)."""
         c = np.array(coefficients, dtype=np.float64)
         total = np.array(constant, dtype=np.float64)
         for k, row, offset, sl, il, sh, ih in reversed(self.entries):
@@ -273,8 +300,11 @@ class _Lines:
             total += np.where(upward, ih[:, None], il[:, None]) * ck + slope * offset
             c[:, :, k] = 0.0
             c += slope[:, :, None] * row
+        return c, total
+
+    def concretise(self, c: Array, total: Array, sign: float) -> Array:
+        """Smallest or largest value of forms over actions on the box."""
         middle, radius = (self.low + self.high) / 2, (self.high - self.low) / 2
-        # what is left rests on actions only
         return total + (c @ middle[:, :, None])[:, :, 0] + sign * (np.abs(c) @ radius[:, :, None])[:, :, 0]
 
 

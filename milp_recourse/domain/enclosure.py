@@ -105,6 +105,8 @@ def _monotone(x: Fraction, context: Context, function: Callable[[Decimal, Contex
     """
     argument = context.divide(Decimal(x.numerator), Decimal(x.denominator))
     value = function(argument, context)
+    if value == 0:
+        return Fraction(0)  # log 1: exact, and a step outward from zero would be 10^-1000059
     if value.is_infinite():
         raise OverflowError(f"argument out of range: {float(x)!r}")
     step = value.next_minus if context is _DOWN else value.next_plus

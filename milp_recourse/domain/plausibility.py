@@ -53,25 +53,43 @@ def excess_energy(
         if f not in acted and m.link.kind == "identity":
             continue  # same noise, constant Jacobian
         try:
-            before = _energy(m, f, factual, same_noise=f not in acted)
-            after = _energy(m, f, counterfactual, same_noise=f not in acted)
+            total = total + _excess(m, f, factual, counterfactual, same_noise=f not in acted)
         except ValueError:
             return None
-        total = total + after - before
     return total
 
 
-def _energy(m: Mechanism, f: str, values: Mapping[str, Enclosure], same_noise: bool) -> Enclosure:
-    """Energy of one feature; without the noise term where that cancels. ValueError: density 0."""
-    total = Enclosure.of(0)
-    z = values[f]
+def _excess(
+    m: Mechanism,
+    f: str,
+    before: Mapping[str, Enclosure],
+    after: Mapping[str, Enclosure],
+    same_noise: bool,
+) -> Enclosure:
+    """How much one feature's energy grows; exactly zero where nothing in it changes. ValueError: density 0."""
+    total, old, new = Enclosure.of(0), before[f], after[f]
     if m.link.kind == "sigmoid":
-        share = (z - Enclosure.of(m.link.offset)) / m.link.scale
-        total = total + share.log() + (Enclosure.of(1) - share).log()
-        z = share.logit()
-    if not same_noise:
-        total = total + _noise_energy(m.noise, z - m.equation.enclose(values))
-    return total
+        old, new = ((v - Enclosure.of(m.link.offset)) / m.link.scale for v in (old, new))
+        if old != new:
+            shares = [share.log() + (Enclosure.of(1) - share).log() for share in (old, new)]
+            total = shares[1] - shares[0]
+    if same_noise:
+        return total
+    equations = m.equation.enclose(before), m.equation.enclose(after)
+    if old == new and equations[0] == equations[1] and equations[0].exact:
+        return total  # the same noise
+    if m.link.kind == "sigmoid":
+        old, new = old.logit(), new.logit()
+    return total + _noise_excess(m.noise, old - equations[0], new - equations[1])
+
+
+def _noise_excess(noise: Noise | None, before: Enclosure, after: Enclosure) -> Enclosure:
+    """log p_U(before) - log p_U(after). ValueError: a density is zero, or no noise is stated."""
+    if isinstance(noise, Bernoulli) and noise.p == 0.5:
+        for u in (before, after):
+            _chance(noise, u)
+        return Enclosure.of(0)
+    return _noise_energy(noise, after) - _noise_energy(noise, before)
 
 
 def _noise_energy(noise: Noise | None, u: Enclosure) -> Enclosure:
@@ -81,8 +99,11 @@ def _noise_energy(noise: Noise | None, u: Enclosure) -> Enclosure:
     if isinstance(noise, Gamma):
         return u / noise.scale - Enclosure.of(Fraction(noise.shape) - 1) * u.log()
     if isinstance(noise, Bernoulli):
-        if u.exact and u.lower in (0, 1):
-            p = Fraction(noise.p) if u.lower == 1 else 1 - Fraction(noise.p)
-            return -Enclosure.of(p).log()
-        raise ValueError("Bernoulli noise is 0 or 1")
+        return -Enclosure.of(_chance(noise, u)).log()
     raise ValueError("no noise stated")
+
+
+def _chance(noise: Bernoulli, u: Enclosure) -> Fraction:
+    if u.exact and u.lower in (0, 1):
+        return Fraction(noise.p) if u.lower == 1 else 1 - Fraction(noise.p)
+    raise ValueError("Bernoulli noise is 0 or 1")

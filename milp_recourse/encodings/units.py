@@ -8,6 +8,9 @@ from milp_recourse.bounds.curves import band
 from milp_recourse.encodings.mixed_integer import Form, MixedInteger, combine
 
 
+_SHORTEST_PIECE = 1e-6  # parts of a curve no shorter than this, relatively: solvers cannot tell shorter ones apart
+
+
 def relu_rows(model: MixedInteger, name: str, pre: Form, low: float, high: float) -> Form:
     r"""y = max(0, pre), with low <= pre <= high.
 
@@ -47,8 +50,7 @@ def curve_rows(
     """
     y = model.column(name, *out)
     yf: Form = ({y: 1.0}, 0.0)
-    if high - low <= 1e-9 * (1 + abs(low)):
-        pieces = 1
+    pieces = max(1, min(pieces, int((high - low) / (_SHORTEST_PIECE * (1 + abs(low))))))
     ends = np.linspace(low, high, pieces + 1)
     slope, below, above = band(function, ends[:-1], ends[1:])
     if pieces == 1:

@@ -28,12 +28,12 @@ class Layers(Strict):
 _FORMS = ("sum", "product", "relu", "sigmoid", "square", "network")
 
 
-def _form(value: Any) -> str:
+def _form(value: Any) -> str | None:
     if isinstance(value, str):
         return "feature"
     if isinstance(value, dict):
-        return next((form for form in _FORMS if form in value), "sum")
-    return "number"
+        return next((form for form in _FORMS if form in value), None)
+    return "number" if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
 Expr = TypeAliasType(
@@ -47,7 +47,11 @@ Expr = TypeAliasType(
         | Annotated["SigmoidExpr", Tag("sigmoid")]
         | Annotated["SquareExpr", Tag("square")]
         | Annotated["NetworkExpr", Tag("network")],
-        Discriminator(_form),
+        Discriminator(
+            _form,
+            custom_error_type="unknown_form",
+            custom_error_message="a number, a feature, or " + ", ".join(_FORMS),
+        ),
     ],
 )
 """A number, the name of a feature, or one of the forms below."""

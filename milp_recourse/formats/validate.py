@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from typing import Any, NoReturn, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
@@ -25,9 +24,15 @@ _KINDS = {
     "model_type": "an object",
     "model_attributes_type": "an object",
     "finite_number": "a finite number",
-    "recursion_loop": "fewer levels of nesting",
 }
+_DEEPEST_PATH = 30
 _DISCRIMINATOR = {"scm": "name"}
+_TAGS = {
+    "scm": "'loan', 'loan-as-printed', 'independent', 'explicit'",
+    "classifier": "'relu-network', 'tree-ensemble', or a path and its sha256",
+    "cost": "'l2-squared', 'l1', 'linf', 'l0', 'mixture'",
+    "noise": "'normal', 'gamma', 'bernoulli'",
+}
 
 
 def validate(kind: Any, data: Any, prefix: str = "") -> Any:
@@ -69,8 +74,10 @@ def dotted(*parts: str | int) -> str:
 
 def _refuse(error: Any, data: Any, prefix: str) -> NoReturn:
     kind, context = error["type"], error.get("ctx", {})
-    loc = _real_path(error["loc"], data, missing=kind == "missing")
+    loc = _real_path(error, data)
     got = shown(error["input"])
+    if kind in _KINDS and isinstance(error["input"], str):
+        got = json.dumps(error["input"])
     if kind == "missing":
         got, allowed = "nothing", "this field is required"
     elif kind == "unknown_key":
@@ -81,25 +88,18 @@ def _refuse(error: Any, data: Any, prefix: str) -> NoReturn:
         if isinstance(error["input"], dict):
             loc = (*loc, field)
             got = shown(value) if field in error["input"] else "nothing"
-        allowed = context.get("expected_tags") or _tags(field, loc)
+        allowed = _TAGS.get(str(loc[-2]) if len(loc) > 1 else "", f"an object with a known {field}")
     else:
         allowed = _allowed(kind, context, error["msg"])
     path = dotted(prefix, *loc)
     raise BadInput(path or "top level", got, allowed) from None
 
 
-def _tags(field: str, loc: Sequence[str | int]) -> str:
-    return {
-        "scm": "'loan', 'loan-as-printed', 'independent', 'explicit'",
-        "classifier": "'relu-network', 'tree-ensemble', or a path and its sha256",
-        "cost": "'l2-squared', 'l1', 'linf', 'l0', 'mixture'",
-        "noise": "'normal', 'gamma', 'bernoulli'",
-    }.get(str(loc[-2]) if len(loc) > 1 else "", f"an object with a known {field}")
-
-
 def _allowed(kind: str, context: dict[str, Any], message: str) -> str:  # noqa: PLR0911
     if kind in _KINDS:
         return _KINDS[kind]
+    if kind.startswith("recursion"):
+        return "fewer levels of nesting"
     if kind == "greater_than":
         return f"a number above {context['gt']:g}"
     if kind == "greater_than_equal":
@@ -108,7 +108,7 @@ def _allowed(kind: str, context: dict[str, Any], message: str) -> str:  # noqa: 
         return f"a number at most {context['le']:g}"
     if kind in ("too_short", "too_long"):
         count = context.get("min_length", context.get("max_length"))
-        return f"at {'least' if kind == 'too_short' else 'most'} {count} items"
+        return f"{count} {'or more' if kind == 'too_short' else 'or fewer'} in the list"
     if kind == "literal_error":
         return str(context["expected"])
     if kind == "string_pattern_mismatch":
@@ -118,15 +118,18 @@ def _allowed(kind: str, context: dict[str, Any], message: str) -> str:  # noqa: 
     return " ".join(message.split())
 
 
-def _real_path(loc: Sequence[str | int], data: Any, missing: bool) -> tuple[str | int, ...]:
+def _real_path(error: Any, data: Any) -> tuple[str | int, ...]:
     """pydantic's location without the names of union members, which no file contains."""
+    loc, kind = error["loc"], error["type"]
     path: list[str | int] = []
     here: Any = data
     for position, step in enumerate(loc):
+        if kind == "unknown_key" and here is error["input"]:
+            break
         fits = step in here if isinstance(here, dict) else isinstance(here, list) and isinstance(step, int)
         if fits:
             here = here[step]
-        elif not (missing and position == len(loc) - 1):
+        elif not (kind == "missing" and position == len(loc) - 1):
             continue
         path.append(step)
-    return tuple(path)
+    return tuple(path[:_DEEPEST_PATH])

@@ -114,7 +114,7 @@ def checksum_faults(folder: Path) -> list[str]:
 
 
 def _listed(folder: Path) -> list[Path]:
-    files = [p for p in folder.rglob("*") if p.suffix in {".json", ".csv"} and p.name != "index.csv"]
+    files = [p for p in folder.rglob("*") if p.suffix in {".json", ".csv", ".gz"} and p.name != "index.csv"]
     return sorted(files)
 
 

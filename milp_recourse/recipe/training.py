@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milp_recourse.domain.network import ReluNetwork
+from milp_recourse.errors import RecourseError
 from milp_recourse.readers.fold import standardised
 from milp_recourse.recipe.data import Split
 
@@ -47,12 +48,20 @@ def train_network(
     on_epoch
         Called after every epoch, for progress bars.
 
+    Raises
+    ------
+    RecourseError
+        scikit-learn is not installed.
+
     Notes
     -----
     Features are standardised by mean and standard deviation (divisor n) of the train split.
     No weight decay, no early stopping.
     """
-    from sklearn.neural_network import MLPClassifier
+    try:
+        from sklearn.neural_network import MLPClassifier
+    except ImportError as error:
+        raise RecourseError("training needs scikit-learn: pip install 'milp-recourse[sklearn]'") from error
 
     settings = settings or Training()
     mean, sd = train.rows.mean(axis=0), train.rows.std(axis=0)

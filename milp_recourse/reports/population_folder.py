@@ -80,11 +80,11 @@ class PopulationFolder:
             if read_json(file) != claim:
                 raise BadInput(
                     "--out",
-                    f"{self.folder}, which holds another run",
+                    f"another run in {self.folder}",
                     "a new folder, or the same input and options",
                 )
         elif self.table.exists():
-            raise BadInput("--out", f"{self.folder}, which holds other results", "a new folder")
+            raise BadInput("--out", f"other results in {self.folder}", "a new folder")
         else:
             write_json(claim, file)
 
@@ -107,7 +107,7 @@ class PopulationFolder:
 def refuse_foreign(folder: Path) -> None:
     """Raise BadInput where a population's results lie, which nothing else may overwrite."""
     if (folder / "run.json").exists():
-        raise BadInput("--out", f"{folder}, which holds a population's run", "another folder")
+        raise BadInput("--out", f"a population's run in {folder}", "another folder")
 
 
 def make_folder(folder: Path) -> None:

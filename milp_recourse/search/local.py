@@ -97,13 +97,14 @@ def _slope(function: str, x: float) -> float:
     return float(CURVES[function].derivative(np.float64(x)))
 
 
-def feasible(tape: Tape, a: Array) -> NDArray[np.bool_]:
-    """Which rows of ``a`` (n, d) are feasible in float arithmetic, with a hair to spare."""
+def feasible(tape: Tape, a: Array, hair: float = _CLEAR) -> NDArray[np.bool_]:
+    """Which rows of ``a`` (n, d) are feasible in float arithmetic, with a hair to spare (or, below 0, lacking)."""
     v = tape.evaluate(a)
-    clear = _CLEAR * (1 + abs(tape.threshold))
+    clear = hair * (1 + abs(tape.threshold))
+    lenient = max(0.0, -hair)
     with np.errstate(invalid="ignore"):
-        good = (tape.logits(v) >= tape.threshold + clear) & (tape.row_excess(v) <= 0)
-        return good & (tape.ball_excess(v) <= 0) if tape.program.ball else good
+        good = (tape.logits(v) >= tape.threshold + clear) & (tape.row_excess(v) <= lenient)
+        return good & (tape.ball_excess(v) <= lenient) if tape.program.ball else good
 
 
 def descend(tape: Tape, start: Array, hops: int = 12, low: Array | None = None, high: Array | None = None) -> Array | None:
@@ -140,7 +141,18 @@ def descend(tape: Tape, start: Array, hops: int = 12, low: Array | None = None, 
         if flipped is None:
             break
         current = at
-    return best
+    return _touching(tape, start, low, high) if best is None else best
+
+
+def _touching(tape: Tape, start: Array, low: Array, high: Array) -> Array | None:
+    """``start``, put on the sides of the box it lies next to, if it meets every demand but for a hair.
+
+    Whole numbers and corners can sit exactly on the threshold, where no hair is left to spare;
+    the exact judgement decides.
+    """
+    near = 1e-8 * (1 + np.abs(start))
+    snapped = np.where(start - low <= near, low, np.where(high - start <= near, high, start))
+    return snapped if feasible(tape, snapped[None], -_CLEAR)[0] else None
 
 
 def _solve_region(tape: Tape, r: Region, start: Array, low: Array, high: Array) -> Array | None:

@@ -66,6 +66,6 @@ def first_incumbent(
         found = descend(tape, start, hops)
         if found is not None:
             value = float(tape.costs(tape.evaluate(found[None]))[0])
-            if best is None or value < best[0]:
+            if best is None or (value < best[0] and feasible(tape, found[None])[0]):
                 best = value, tape, found
     return None if best is None else (best[1], best[2])

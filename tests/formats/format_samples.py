@@ -12,7 +12,11 @@ def loan_features() -> list[dict[str, Any]]:
     bounds = {"amount": [-10, 10], "duration": [-10, 20], "income": [-5, 15], "savings": [-10, 20]}
     features = []
     for name in LOAN_FEATURES:
-        feature = {"name": name, "kind": "binary" if name == "gender" else "continuous", "actionable": name in LEVERS}
+        feature = {
+            "name": name,
+            "kind": "binary" if name == "gender" else "continuous",
+            "actionable": name in LEVERS,
+        }
         if name in bounds:
             feature["bounds"] = bounds[name]
         features.append(feature)
@@ -64,10 +68,26 @@ def tree_instance() -> dict[str, Any]:
         "name": "trees",
         "features": [
             {"name": "income", "kind": "continuous", "actionable": True, "bounds": [0, 100]},
-            {"name": "cards", "kind": "integer", "actionable": True, "bounds": [0, 5], "monotone": "increase"},
+            {
+                "name": "cards",
+                "kind": "integer",
+                "actionable": True,
+                "bounds": [0, 5],
+                "monotone": "increase",
+            },
             {"name": "owner", "kind": "binary", "actionable": False, "domain": [0, 1]},
-            {"name": "degree", "kind": "ordinal", "actionable": True, "categories": ["none", "school", "college"]},
-            {"name": "job", "kind": "categorical", "actionable": True, "categories": ["none", "part", "full"]},
+            {
+                "name": "degree",
+                "kind": "ordinal",
+                "actionable": True,
+                "categories": ["none", "school", "college"],
+            },
+            {
+                "name": "job",
+                "kind": "categorical",
+                "actionable": True,
+                "categories": ["none", "part", "full"],
+            },
         ],
         "scm": {"name": "independent"},
         "classifier": {

@@ -23,7 +23,9 @@ ODD = st.one_of(
     st.floats(allow_nan=False, allow_infinity=False),
     st.text(max_size=5),
     st.lists(st.integers(), max_size=3),
-    st.dictionaries(st.sampled_from(["sum", "kind", "path", "sha256", "name", "x"]), st.integers(), max_size=2),
+    st.dictionaries(
+        st.sampled_from(["sum", "kind", "path", "sha256", "name", "x"]), st.integers(), max_size=2
+    ),
 )
 
 
@@ -76,7 +78,9 @@ def test_mutated_problems_are_read_or_refused(which, seed, odds):
 
 
 @settings(max_examples=200, deadline=None)
-@given(st.one_of(st.binary(max_size=60), st.text(alphabet='[]{}",:0123456789eE+-.naItruflsd\\ ', max_size=60)))
+@given(
+    st.one_of(st.binary(max_size=60), st.text(alphabet='[]{}",:0123456789eE+-.naItruflsd\\ ', max_size=60))
+)
 def test_any_bytes_are_read_or_refused(content):
     """The JSON reader itself raises nothing else either."""
     try:

@@ -60,7 +60,9 @@ def test_populations_and_classifier_files_fit():
 )
 def test_results_fit(proposal):
     """Every kind of result has every key of the format, null where there is nothing to say."""
-    written = result_to_dict(conclude(instance_from_dict(loan_instance() | {"plausibility": None}), proposal, "fake", 0.1))
+    written = result_to_dict(
+        conclude(instance_from_dict(loan_instance() | {"plausibility": None}), proposal, "fake", 0.1)
+    )
     validator("result-1").validate(written)
     assert json.loads(json.dumps(written, allow_nan=False)) == written
     assert {"status", "cost", "lower_bound", "gap", "proof", "action", "logit", "score"} <= set(written)

@@ -55,7 +55,10 @@ def test_a_one_unit_network_says_the_savings_equation():
     exact = instance.scm.counterfactual_exact(instance.factual, DO)
     assert exact == loan().counterfactual_exact(instance.factual, DO)
     assert exact["savings"] == Enclosure.of(Fraction(-3) + Fraction(3, 2) * (Fraction(2.7) - Fraction(0.75)))
-    assert instance_to_dict(instance_from_dict(instance_to_dict(instance)))["scm"] == instance_to_dict(instance)["scm"]
+    assert (
+        instance_to_dict(instance_from_dict(instance_to_dict(instance)))["scm"]
+        == instance_to_dict(instance)["scm"]
+    )
 
 
 def test_every_form_of_expression_can_be_written():

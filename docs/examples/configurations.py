@@ -1,0 +1,9 @@
+"""Which features must be told acted on from not acted on, in one Loan problem."""
+
+from milp_recourse import read_instance
+from milp_recourse.instances_path import instances_path
+from milp_recourse.program import lower
+
+program = lower(read_instance(instances_path() / "loan" / "loan_007.json"))
+for acted in program.configurations():
+    print(*sorted(acted))

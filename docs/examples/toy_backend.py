@@ -1,0 +1,68 @@
+"""A complete back end: one lever and a linear classifier, solved by a division, proven by rationals."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+from milp_recourse.backends import Options, Proposal
+from milp_recourse.domain.network import ReluNetwork
+from milp_recourse.instance import Instance
+
+
+class DivisionBackend:
+    """Smallest change of the one lever that makes weight * value + rest reach the threshold."""
+
+    name = "division"
+
+    def unavailable(self) -> str | None:
+        """None: Python is all it needs."""
+        return None
+
+    def why_not(self, instance: Instance) -> str | None:
+        """Anything but one continuous lever, one layer, no causes, no plausibility and no domains."""
+        network, features = instance.classifier, instance.features
+        plain = all(f.kind == "continuous" and f.domain is None for f in features)
+        if not (isinstance(network, ReluNetwork) and network.hidden == 0 and plain):
+            return "division solves one layer and continuous features without domain"
+        if len(instance.levers) != 1 or instance.scm.edges or instance.plausible:
+            return "division solves one lever, independent features, without plausibility"
+        return None
+
+    def solve(self, instance: Instance, options: Options) -> Proposal:
+        """The proposal; its bound is exact, rounded down by one double."""
+        ((name, (low, high)),) = instance.levers.items()
+        weights, bias = instance.classifier.weights[0][0], instance.classifier.biases[0][0]
+        w = dict(zip(instance.columns, map(Fraction, weights), strict=True))
+        rest = sum((w[f] * Fraction(instance.factual[f]) for f in w if f != name), Fraction(bias))
+        need = Fraction(instance.accept.threshold) + Fraction(instance.accept.margin) - rest
+        if w[name] * Fraction(high if w[name] > 0 else low) < need:  # w * value >= need cannot be had
+            return Proposal(None, math.inf, "rigorous")
+        nearest = Fraction(min(max(instance.factual[name], low), high))
+        if w[name] * nearest < need:
+            nearest = need / w[name]
+        value, outward = float(nearest), math.inf if w[name] > 0 else -math.inf
+        if w[name] * Fraction(value) < need:
+            value = math.nextafter(value, outward)
+        least = instance.cost.exact({name: nearest - Fraction(instance.factual[name])}, instance.weights)
+        return Proposal({name: value}, math.nextafter(float(least), 0.0), "rigorous")
+
+
+def main() -> None:
+    """Register it and solve every shipped smoke instance that it can."""
+    import milp_recourse.backends
+    from milp_recourse import read_instance, solve
+    from milp_recourse.instances_path import instance_files
+    from milp_recourse.reports.compare import compare
+
+    milp_recourse.backends._MODULES["division"] = "toy_backend:DivisionBackend"
+    for file in instance_files("smoke"):
+        instance = read_instance(file)
+        if instance.levers and DivisionBackend().why_not(instance) is None:
+            result = solve(instance, backend="division")
+            verdict = compare(instance.reference, result)
+            print(f"{instance.name:20}{result.status.value:12}{result.cost!s:19}{verdict}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,70 @@
+"""The wheel holds what the command line needs away from the repository."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from milp_recourse.instances_path import instance_files, instances_path
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory) -> Path:
+    """Built without network from a copy of the sources."""
+    pytest.importorskip("setuptools", reason="building a wheel without network needs setuptools here")
+    folder = tmp_path_factory.mktemp("wheel")
+    ignore = shutil.ignore_patterns("__pycache__", ".*")
+    for name in ("milp_recourse", "instances", "verify"):
+        shutil.copytree(ROOT / name, folder / "source" / name, ignore=ignore)
+    for file in [*ROOT.glob("pyproject.toml"), *ROOT.glob("*.py"), *ROOT.glob("*.in"), *ROOT.glob("README*")]:
+        shutil.copy(file, folder / "source")
+    options = ["--no-deps", "--no-build-isolation", "--no-index", "--quiet", "--wheel-dir", str(folder)]
+    subprocess.run(
+        [sys.executable, "-m", "pip", "wheel", *options, str(folder / "source")],
+        check=True,
+        capture_output=True,
+    )
+    return next(folder.glob("*.whl"))
+
+
+def test_the_wheel_holds_instances_and_schemas(wheel):
+    """Every shipped instance, every JSON Schema, the type marker."""
+    names = set(zipfile.ZipFile(wheel).namelist())
+    shipped = {
+        file.relative_to(ROOT / "instances").as_posix() for file in (ROOT / "instances").rglob("*.json")
+    }
+    assert {f"milp_recourse/_instances/{name}" for name in shipped} <= names
+    assert {"milp_recourse/formats/schemas/instance-1.schema.json", "milp_recourse/py.typed"} <= names
+    assert any(name.endswith("entry_points.txt") for name in names)
+
+
+def test_the_installed_package_finds_its_instances(wheel, tmp_path):
+    """Unpacked elsewhere, the first line of the contract reads its own copies."""
+    zipfile.ZipFile(wheel).extractall(tmp_path / "site")
+    script = (
+        "from milp_recourse.instances_path import *; print(instances_path(), len(instance_files('smoke')))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=tmp_path,
+        env={"PYTHONPATH": str(tmp_path / "site")},
+    )
+    folder, count = done.stdout.split()
+    assert Path(folder) == tmp_path / "site" / "milp_recourse" / "_instances"
+    assert int(count) == len(instance_files("smoke"))
+
+
+def test_a_checkout_finds_the_repository_folder():
+    """No copy is needed while developing."""
+    assert instances_path() == ROOT / "instances"
+    assert len(instance_files("loan", 3)) == 3
