@@ -36,8 +36,8 @@ from milp_recourse.search.sample import first_incumbent
 
 Array = NDArray[np.float64]
 
-LP_UNSTABLE = 26  # more open ReLUs than this and the box is split before linear programs tighten it
-MANY_UNSTABLE = 26  # more than this after tightening and it is split before a MILP is tried
+LP_UNSTABLE = 24  # more open ReLUs than this and the box is split before linear programs tighten it
+MANY_UNSTABLE = 20  # more than this after tightening and it is split before a MILP is tried
 FEW_UNSTABLE = 6  # no more than this and tightening stops
 PASSES = 3
 

@@ -21,6 +21,7 @@ from milp_recourse.bounds.curves import band, value_range
 from milp_recourse.domain.expression import logit, sigmoid
 from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.program.affine import Affine
+from milp_recourse.program.lower import EDGE
 from milp_recourse.program.model import Action, Program, Switch, Unit
 
 Array = NDArray[np.float64]
@@ -126,8 +127,9 @@ class Tape:
         """Atom values (n, atoms) for action values (n, d)."""
         v = np.zeros((len(a), self.atoms))
         v[:, self.actions] = a
-        for k, unit, row, offset in self.units:
-            v[:, k] = _apply(unit, v @ row[0] + offset[0])
+        with np.errstate(all="ignore"):  # outside a curve's domain values become nan: never feasible
+            for k, unit, row, offset in self.units:
+                v[:, k] = _apply(unit, v @ row[0] + offset[0])
         return v
 
     def logits(self, v: Array) -> Array:
@@ -354,9 +356,9 @@ def _unit_range(unit: Unit, low: Array, high: Array) -> tuple[Array, Array]:
 
 
 def within_domain(function: str, low: Array, high: Array) -> tuple[Array, Array]:
-    """Arguments outside a curve's domain cannot occur in a counterfactual of positive density."""
+    """Arguments kept inside a curve's domain; :func:`milp_recourse.program.lower.check_edges` says why that is safe."""
     if function == "log":
-        return np.maximum(low, 1e-9), np.maximum(high, 2e-9)
+        return np.maximum(low, EDGE), np.maximum(high, 2 * EDGE)
     if function == "logit":
-        return np.clip(low, 1e-9, 1 - 2e-9), np.clip(high, 2e-9, 1 - 1e-9)
+        return np.clip(low, EDGE, 1 - 2 * EDGE), np.clip(high, 2 * EDGE, 1 - EDGE)
     return low, high

@@ -7,8 +7,10 @@ cancels), so the four Loan actions give affine forms and one ReLU, exactly.
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 
+from milp_recourse.domain.enclosure import Enclosure
 from milp_recourse.domain.noise import Bernoulli, Gamma, Normal
 from milp_recourse.domain.scm import Link, Mechanism
 from milp_recourse.errors import Unsupported
@@ -26,6 +28,7 @@ def lower(instance: Instance) -> Program:
     Unsupported
         Plausibility is asked of a mechanism that states no noise.
     """
+    check_edges(instance)
     build = Builder()
     scm = instance.scm
     factual = {f: Affine.of(instance.factual[f]) for f in scm.features}
@@ -104,7 +107,73 @@ def _cost_term(build: Builder, instance: Instance, name: str, action: Affine) ->
     return CostTerm(name, delta, Fraction(instance.weight(name)), scale)
 
 
+def _reachable(instance: Instance) -> dict[str, Enclosure]:
+    """An interval per feature that holds its value under every action."""
+    scm = instance.scm
+    factual = {f: Enclosure.of(instance.factual[f]) for f in scm.features}
+    ranges: dict[str, Enclosure] = {}
+    for f in scm.order:
+        m, here = scm.mechanisms[f], factual[f]
+        if any(ranges[p] != factual[p] for p in scm.parents(f)):
+            if m.link.kind == "identity":
+                here = here + m.equation.enclose(ranges) - m.equation.enclose(factual)
+            else:
+                ends = Fraction(m.link.offset), Fraction(m.link.offset) + Fraction(m.link.scale)
+                here = Enclosure(min(ends), max(ends))
+        if f in instance.levers:
+            low, high = (Fraction(v) for v in instance.levers[f])
+            here = Enclosure(min(here.lower, low), max(here.upper, high))
+        ranges[f] = here
+    return ranges
+
+
 Energy = tuple[tuple[Fraction, Affine] | None, Affine]
+
+EDGE = 1e-9
+"""Arguments of log and logit are kept this far inside their domain; :func:`check_edges` says why that is safe."""
+
+
+def check_edges(instance: Instance) -> None:
+    r"""Make sure that nothing plausible is lost beyond :data:`EDGE`.
+
+    Towards the end of its support the energy of a feature grows without bound: a gamma's by
+    :math:`-(k-1) \log u`, a sigmoid-linked normal's by :math:`(|logit| - |f|)^2 / 2 sd^2 - |logit|`.
+    The counterfactual may not exceed the factual's total, so if the energy at the edge alone does,
+    no plausible action lies beyond it.
+
+    Raises
+    ------
+    Unsupported
+        It does not; the message names the feature.
+    """
+    if not instance.plausible:
+        return
+    reach = -math.log(EDGE)
+    scm = instance.scm
+    ranges = _reachable(instance)
+    noise = dict(zip(scm.features, scm.abduct(instance.factual_row), strict=True))
+    budget = 0.0
+    edges: dict[str, float] = {}
+    for f in scm.features:
+        m, u = scm.mechanisms[f], float(noise[f])
+        acted = f in instance.levers
+        if isinstance(m.noise, Normal) and acted:
+            budget += u**2 / (2 * m.noise.sd**2) if math.isfinite(u) else 0.0
+            if m.link.kind == "sigmoid":
+                equation = m.equation.enclose(ranges)
+                drift = float(max(abs(equation.lower), abs(equation.upper)))
+                edges[f] = (reach - drift) ** 2 / (2 * m.noise.sd**2) - reach if reach > drift else 0.0
+        elif isinstance(m.noise, Gamma) and acted:
+            k, theta = m.noise.shape, m.noise.scale
+            mode = max(k - 1, 0.0) * theta
+            least = mode / theta - (k - 1) * math.log(mode) if mode > 0 else 0.0
+            budget += max(u / theta - (k - 1) * math.log(max(u, EDGE)) - least, 0.0)
+            edges[f] = (k - 1) * reach - least
+    for f, energy in edges.items():
+        if energy <= budget + 10.0:
+            raise Unsupported(
+                f"plausibility: acting on {f!r} can approach the end of its support, where the program has no proven bounds"
+            )
 
 
 def _energy(

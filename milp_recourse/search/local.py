@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from milp_recourse.bounds.curves import CURVES
 from milp_recourse.bounds.tape import Tape
 from milp_recourse.search.convex import ConvexProblem, Quadratic, minimise
 
@@ -92,8 +93,6 @@ def region(tape: Tape, a: Array, flipped: frozenset[int] = frozenset()) -> Regio
 
 
 def _slope(function: str, x: float) -> float:
-    from milp_recourse.bounds.curves import CURVES
-
     return float(CURVES[function].derivative(np.float64(x)))
 
 
@@ -119,12 +118,19 @@ def descend(tape: Tape, start: Array, hops: int = 12, low: Array | None = None, 
     """
     low = tape.lower if low is None else low
     high = tape.upper if high is None else high
+    with np.errstate(all="ignore"):  # at the end of a curve's domain
+        return _descend(tape, start, hops, low, high)
+
+
+def _descend(tape: Tape, start: Array, hops: int, low: Array, high: Array) -> Array | None:
     best: Array | None = start if feasible(tape, start[None])[0] else None
     best_cost = float(tape.costs(tape.evaluate(start[None]))[0]) if best is not None else np.inf
     tried: set[frozenset[int]] = set()
     current, flipped = start, frozenset[int]()
     for _ in range(hops):
         here = region(tape, current, flipped)
+        if not (np.isfinite(here.atoms).all() and np.isfinite(here.atoms_offset).all()):
+            break
         pattern = frozenset(np.flatnonzero(here.signs > 0).tolist())
         if pattern in tried:
             break
