@@ -83,12 +83,13 @@ def judge(instance: Instance, action: Action) -> Judgement:
         accepted_exact = accepted_deployed = score > accept.threshold
     if not accepted_exact:
         faults.append("the classifier does not accept the counterfactual in exact arithmetic")
-    if instance.plausible and action:
-        if not plausible_exact(instance.scm, instance.factual, exact, frozenset(action)):
-            faults.append("the counterfactual is less plausible than the factual")
+    if instance.plausible and not plausible_exact(instance.scm, instance.factual, exact, frozenset(action)):
+        faults.append("the counterfactual is less plausible than the factual")
     return Judgement(
         tuple(faults),
-        instance.cost.exact(deltas(instance, action), instance.weights) if not _foreign(instance, action) else Fraction(0),
+        instance.cost.exact(deltas(instance, action), instance.weights)
+        if not _foreign(instance, action)
+        else Fraction(0),
         nearest,
         logit,
         score,
@@ -166,9 +167,7 @@ def conclude(
         logit = judgement.logit
         fields = {
             "action": {n: instance.feature(n).show(v) for n, v in action.items()},
-            "counterfactual": {
-                f.name: f.show(judgement.counterfactual[f.name]) for f in instance.features
-            },
+            "counterfactual": {f.name: f.show(judgement.counterfactual[f.name]) for f in instance.features},
             "logit": None if logit is None else float(logit.midpoint),
             "score": judgement.score,
             "accepted_exact": judgement.accepted_exact,
@@ -177,14 +176,19 @@ def conclude(
     if status is Status.INFEASIBLE:
         message = message or Status.INFEASIBLE.sentence
     return Result(
-        status, cost, bound, proof, backend=backend, seconds=seconds, nodes=proposal.nodes, message=message,
+        status,
+        cost,
+        bound,
+        proof,
+        backend=backend,
+        seconds=seconds,
+        nodes=proposal.nodes,
+        message=message,
         **fields,  # type: ignore[arg-type]
     )
 
 
-def _held_exactly(
-    instance: Instance, action: Action, judgement: Judgement
-) -> tuple[Action, Judgement]:
+def _held_exactly(instance: Instance, action: Action, judgement: Judgement) -> tuple[Action, Judgement]:
     """The action with values a hair from the factual put exactly on it, where that stays feasible.
 
     Searches move every action a little; "hold duration" reads better than a change of 1e-12, and

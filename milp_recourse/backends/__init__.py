@@ -28,7 +28,9 @@ def backend(name: str) -> Backend:
     family, _, solver = name.partition(":")
     if family not in _MODULES or (solver != "") != (family == "pyomo"):
         known = ", ".join(sorted(listed()))
-        raise BackendUnavailable(f"backend: got {name!r}; allowed: {known}, or pyomo:<any solver Pyomo reaches>")
+        raise BackendUnavailable(
+            f"backend: got {name!r}; allowed: {known}, or pyomo:<any solver Pyomo reaches>"
+        )
     module, _, cls = _MODULES[family].partition(":")
     made: Backend = getattr(import_module(module), cls)(*([solver] if solver else []))
     reason = made.unavailable()

@@ -203,7 +203,14 @@ class _Search:
         return False
 
     def _milp(
-        self, tape: Tape, low: Array, high: Array, bound: float, known: Bounds, relaxation: _Relaxation, pieces: int
+        self,
+        tape: Tape,
+        low: Array,
+        high: Array,
+        bound: float,
+        known: Bounds,
+        relaxation: _Relaxation,
+        pieces: int,
     ) -> None:
         model = encode(tape.program, program_bounds(tape, known), pieces)
         highs = HighsModel(model, self._cutoff(), relaxed=False)
@@ -225,7 +232,9 @@ class _Search:
             if self._offer(tape, descend(tape, np.clip(a, tape.lower, tape.upper), hops=6)):
                 self._push(tape, low, high, bound, known)
                 return
-            violated = max(highs.ball_excess(values), highs.cost_excess(values) if self.best is not None else -np.inf)
+            violated = max(
+                highs.ball_excess(values), highs.cost_excess(values) if self.best is not None else -np.inf
+            )
             if violated < 1e-8:
                 break
             highs.cost_tangent(values)
@@ -298,7 +307,7 @@ def shave(tape: Tape, low: Array, high: Array, cutoff: float, slabs: int = 6) ->
         for k in range(d):
             slab_low[k, :, k], slab_high[k, :, k] = cuts[:-1, k], cuts[1:, k]
         flat_low, flat_high = contract(tape, slab_low.reshape(-1, d), slab_high.reshape(-1, d), cutoff)
-        alive = ~(flat_low > flat_high).any(axis=1)
+        alive: NDArray[np.bool_] = np.asarray(~(flat_low > flat_high).any(axis=1))
         if alive.any():
             bounds = tape.bounds(flat_low[alive], flat_high[alive])
             accepted = bounds.logit_high >= tape.threshold
@@ -361,7 +370,7 @@ class _Relaxation:
 
     def tighten(self, late) -> Bounds | None:  # type: ignore[no-untyped-def]
         """Tighter bounds, or None when the relaxation is empty."""
-        highs, b = self.highs, self.bounds
+        b = self.bounds
         if not self._theta():
             return None
         for k, action in enumerate(self.tape.program.actions):
@@ -396,7 +405,9 @@ class _Relaxation:
                 return False
             if values is None:
                 return True
-            self.bound = max(self.bound, float(values[self.highs.theta]) * self.highs.scale * (1 - 1e-9) - 1e-12)
+            self.bound = max(
+                self.bound, float(values[self.highs.theta]) * self.highs.scale * (1 - 1e-9) - 1e-12
+            )
             if not self._sharpen(values, 1e-3):
                 return True
         return True
@@ -429,7 +440,9 @@ class _Relaxation:
                     return None
                 values = sharper if sharper is not None else values
             hair = 1e-8 * (1 + abs(values[column]))
-            ends[side] = max(ends[0], values[column] - hair) if side == 0 else min(ends[1], values[column] + hair)
+            ends[side] = (
+                max(ends[0], values[column] - hair) if side == 0 else min(ends[1], values[column] + hair)
+            )
         low, high = float(ends[0]), float(max(ends))
         self.highs.bound(column, low, high)
         return low, high

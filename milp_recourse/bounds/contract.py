@@ -142,4 +142,3 @@ def atom_ranges(tape: Tape, low: Array, high: Array) -> tuple[Array, Array]:
         l, h = within_domain(unit.function, np.minimum(l, h), np.maximum(l, h))
         al[:, k], ah[:, k] = value_range(unit.function, l, h)
     return al, ah
-

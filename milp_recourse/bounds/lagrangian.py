@@ -18,7 +18,9 @@ from milp_recourse.bounds.tape import Bounds, Tape
 Array = NDArray[np.float64]
 
 
-def least_cost_where(tape: Tape, low: Array, high: Array, slope: Array, limit: Array, steps: int = 14) -> tuple[Array, Array]:
+def least_cost_where(
+    tape: Tape, low: Array, high: Array, slope: Array, limit: Array, steps: int = 14
+) -> tuple[Array, Array]:
     """Lower bound (B,) of the cost where slope a >= limit on each box, and the minimiser (B, d).
 
     Parameters
@@ -46,7 +48,9 @@ def least_cost_where(tape: Tape, low: Array, high: Array, slope: Array, limit: A
         lam_high = np.where(need > 0, lam_high, lam)
         with np.errstate(divide="ignore", invalid="ignore"):
             newton = lam + need / curvature
-        fallback = np.where(np.isfinite(lam_high), (lam_low + np.minimum(lam_high, 1e300)) / 2, 4 * lam_low + 1e-3)
+        fallback = np.where(
+            np.isfinite(lam_high), (lam_low + np.minimum(lam_high, 1e300)) / 2, 4 * lam_low + 1e-3
+        )
         inside = (newton > lam_low) & (newton < lam_high) & np.isfinite(newton)
         lam = np.where(need == 0, lam, np.where(inside, newton, fallback))
     lam = np.maximum(np.where(np.isfinite(lam), lam, 0.0), 0.0)
@@ -55,7 +59,11 @@ def least_cost_where(tape: Tape, low: Array, high: Array, slope: Array, limit: A
     value = pieces.sum(axis=1) + lam * k
     # rounding: every term once more, relatively
     slack = 1e-13 * (np.abs(pieces).sum(axis=1) + np.abs(lam) * (np.abs(k) + np.abs(slope * z).sum(axis=1)))
-    bound = np.where(reach < k - 1e-12 * (np.abs(k) + np.abs(slope * np.maximum(np.abs(l), np.abs(u))).sum(axis=1)), np.inf, value - slack)
+    bound = np.where(
+        reach < k - 1e-12 * (np.abs(k) + np.abs(slope * np.maximum(np.abs(l), np.abs(u))).sum(axis=1)),
+        np.inf,
+        value - slack,
+    )
     return np.maximum(bound, 0.0) + tape.fixed_cost * (1 - 1e-12), z + x
 
 
@@ -95,7 +103,9 @@ def least_cost_in_ball(
         gradient = 2 * ((w * r)[:, None, :] @ residual)[:, 0]
         rhs = radius + np.square(r) @ w - 2 * ((w * r) * offset).sum(axis=1)
         rows = np.stack([slope, -gradient], axis=1)
-        limits = np.stack([limit, -rhs], axis=1) - (rows @ x if x.ndim == 1 else (rows * x[:, None]).sum(axis=2))
+        limits = np.stack([limit, -rhs], axis=1) - (
+            rows @ x if x.ndim == 1 else (rows * x[:, None]).sum(axis=2)
+        )
         value, multipliers, point = _ascend(rows, limits, multipliers, kappa, beta, l, u)
         best = np.maximum(best, value)
         point = point + x
@@ -205,7 +215,9 @@ def _inner(lam: Array, slope: Array, kappa: Array, beta: Array, l: Array, u: Arr
     pull = lam[:, None] * slope
     excess = np.sign(pull) * np.maximum(np.abs(pull) - beta, 0.0)
     with np.errstate(divide="ignore", invalid="ignore"):
-        free = np.where(kappa > 0, excess / (2 * kappa), np.where(excess > 0, np.inf, np.where(excess < 0, -np.inf, 0.0)))
+        free = np.where(
+            kappa > 0, excess / (2 * kappa), np.where(excess > 0, np.inf, np.where(excess < 0, -np.inf, 0.0))
+        )
         z = np.clip(free, l, u)
         moving = (free > l) & (free < u) & (excess != 0) & (kappa > 0)
         curvature = np.where(moving, slope * slope / (2 * kappa), 0.0).sum(axis=1)

@@ -41,7 +41,9 @@ class ProgramBounds:
     logit: tuple[float, float]
 
 
-def hull(program: Program, boxes: dict[frozenset[str], tuple[Array, Array]] | None = None) -> ProgramBounds | None:
+def hull(
+    program: Program, boxes: dict[frozenset[str], tuple[Array, Array]] | None = None
+) -> ProgramBounds | None:
     """Bounds over every configuration; None when every configuration is empty.
 
     Parameters
@@ -70,7 +72,9 @@ def hull(program: Program, boxes: dict[frozenset[str], tuple[Array, Array]] | No
             if isinstance(atom, Switch):
                 side = 0 if atom.feature in acted else 1
                 _widen(branches[k][side], 0, *_form_range(forms[k], bounds))
-        layers = [np.stack([l[0], h[0]], axis=1) for l, h in zip(bounds.hidden_low, bounds.hidden_high, strict=True)]
+        layers = [
+            np.stack([l[0], h[0]], axis=1) for l, h in zip(bounds.hidden_low, bounds.hidden_high, strict=True)
+        ]
         hidden = layers if hidden is None else [_union(a, b) for a, b in zip(hidden, layers, strict=True)]
         _widen(logit, 0, float(bounds.logit_low[0]), float(bounds.logit_high[0]))
     if hidden is None:

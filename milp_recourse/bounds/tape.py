@@ -86,7 +86,7 @@ class Tape:
         self.lower = np.array([a.lower for a in program.actions])
         self.upper = np.array([a.upper for a in program.actions])
         self.integral = np.array([a.integral for a in program.actions], dtype=bool)
-        self.units: list[tuple[int, Unit, Array, float]] = [
+        self.units: list[tuple[int, Unit, Array, Array]] = [
             (k, a, *self.dense([a.argument])) for k, a in enumerate(program.atoms) if isinstance(a, Unit)
         ]
         self.columns, self.column_offset = self.dense(program.columns)
@@ -110,7 +110,8 @@ class Tape:
         self.cost_scales = np.array([float(t.scale) for t in program.cost_terms])
         self.term_factuals = np.array([program.factual[t.feature] for t in program.cost_terms])
         self.plain_terms = np.array(
-            [not any(isinstance(program.atoms[k], Unit) for k in t.delta.terms) for t in program.cost_terms], dtype=bool
+            [not any(isinstance(program.atoms[k], Unit) for k in t.delta.terms) for t in program.cost_terms],
+            dtype=bool,
         )
 
     def dense(self, forms: list[Affine] | tuple[Affine, ...]) -> tuple[Array, Array]:
@@ -170,8 +171,8 @@ class Tape:
 
     # -- bounds --------------------------------------------------------------------------
 
-    def bounds(self, low: Array, high: Array, known: Bounds | None = None) -> Bounds | None:
-        """Back-substituted bounds on boxes [low, high], shape (B, d); None if a curve leaves its domain.
+    def bounds(self, low: Array, high: Array, known: Bounds | None = None) -> Bounds:
+        """Back-substituted bounds on boxes [low, high], shape (B, d).
 
         Parameters
         ----------
@@ -203,7 +204,16 @@ class Tape:
                 slope, offset = line[0][:, 0][:, self.actions], line[1][:, 0]
                 hair = self._logit_hair(slope, offset, low, high, hidden_low, hidden_high)
                 return Bounds(
-                    al, ah, ul, uh, hidden_low, hidden_high, l[:, 0] - hair, h[:, 0] + hair, slope, offset + hair
+                    al,
+                    ah,
+                    ul,
+                    uh,
+                    hidden_low,
+                    hidden_high,
+                    l[:, 0] - hair,
+                    h[:, 0] + hair,
+                    slope,
+                    offset + hair,
                 )
             if known is not None:
                 l, h = np.maximum(l, known.hidden_low[layer]), np.minimum(h, known.hidden_high[layer])
@@ -214,7 +224,13 @@ class Tape:
         raise AssertionError("a network has a last layer")
 
     def _logit_hair(
-        self, slope: Array, offset: Array, low: Array, high: Array, hidden_low: list[Array], hidden_high: list[Array]
+        self,
+        slope: Array,
+        offset: Array,
+        low: Array,
+        high: Array,
+        hidden_low: list[Array],
+        hidden_high: list[Array],
     ) -> Array:
         """What float rounding may take from the logit's bounds: a point that just touches the threshold counts."""
         size = np.abs(offset) + (np.abs(slope) * np.maximum(np.abs(low), np.abs(high))).sum(axis=1)

@@ -83,7 +83,7 @@ class Constant(Expression):
     value: float
 
     def evaluate(self, values: Values) -> NDArray:
-        return np.float64(self.value)
+        return np.asarray(self.value)
 
     def enclose(self, values: Enclosures) -> Enclosure:
         return Enclosure.of(self.value)

@@ -55,7 +55,8 @@ class ReluNetwork:
             A shape does not fit, a number is not finite, or it is no float32 although
             ``dtype`` says so; the message names the layer.
         """
-        weights, biases = [], []
+        weights: list[FloatArray] = []
+        biases: list[FloatArray] = []
         for k, (weight, bias) in enumerate(layers):
             w, b = np.array(weight, dtype=np.float64), np.array(bias, dtype=np.float64)
             if w.ndim != 2 or b.shape != (w.shape[0],) or 0 in w.shape:
@@ -136,7 +137,9 @@ class ReluNetwork:
                 lower = [max(0, v) for v in lower]
                 upper = [max(0, v) for v in upper]
         scale = 1 << exponent
-        return tuple(Enclosure(Fraction(a, scale), Fraction(b, scale)) for a, b in zip(lower, upper, strict=True))
+        return tuple(
+            Enclosure(Fraction(a, scale), Fraction(b, scale)) for a, b in zip(lower, upper, strict=True)
+        )
 
     @cached_property
     def _deployed_weights(self) -> tuple[NDArray, ...]:

@@ -117,8 +117,10 @@ class StructuralCausalModel:
         values: dict[str, NDArray] = {}
         for f in self.order:
             m = self.mechanisms[f]
-            values[f] = np.asarray(do[f], dtype=np.float64) if f in do else _link(
-                m.equation.evaluate(values) + noise[f], m.link
+            values[f] = (
+                np.asarray(do[f], dtype=np.float64)
+                if f in do
+                else _link(m.equation.evaluate(values) + noise[f], m.link)
             )
         return np.stack(np.broadcast_arrays(*(values[f] for f in self.features)), axis=-1)
 
@@ -161,8 +163,10 @@ class StructuralCausalModel:
             natural = factual[f]
             if self.parents(f):
                 shift = m.equation.evaluate(values) - m.equation.evaluate(factual)
-                moved = factual[f] + shift if m.link.kind == "identity" else _link(
-                    _unlink(factual[f], m.link) + shift, m.link
+                moved = (
+                    factual[f] + shift
+                    if m.link.kind == "identity"
+                    else _link(_unlink(factual[f], m.link) + shift, m.link)
                 )
                 natural = np.where(shift == 0, factual[f], moved)
             values[f] = np.where(np.isnan(acted[f]), natural, acted[f])

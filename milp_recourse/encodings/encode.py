@@ -9,7 +9,7 @@ from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.encodings.mixed_integer import Form, MixedInteger, QuadraticRow, combine
 from milp_recourse.encodings.units import curve_rows, indicator_rows, relu_rows, switch_rows
 from milp_recourse.program.affine import Affine
-from milp_recourse.program.model import Action, Program, Switch, Unit
+from milp_recourse.program.model import Action, CostTerm, Program, Switch, Unit
 
 
 def encode(program: Program, bounds: ProgramBounds, pieces: int = 16) -> MixedInteger:
@@ -86,7 +86,9 @@ def _atoms(model: MixedInteger, program: Program, bounds: ProgramBounds, pieces:
     return forms
 
 
-def _indicators(model: MixedInteger, program: Program, forms: list[Form], levels: dict[tuple, dict[int, int]]) -> None:
+def _indicators(
+    model: MixedInteger, program: Program, forms: list[Form], levels: dict[tuple, dict[int, int]]
+) -> None:
     """Tie the indicator columns of one whole number together."""
     for k, atom in enumerate(program.atoms):
         if not (isinstance(atom, Unit) and atom.function == "indicator"):
@@ -108,8 +110,8 @@ def _network(model: MixedInteger, program: Program, forms: list[Form], bounds: P
     if not isinstance(network, ReluNetwork):
         raise TypeError("only ReLU networks are encoded as rows")
     z = []
-    for name, column in zip(program.column_names, program.columns, strict=True):
-        form = lift(column, forms)
+    for name, affine in zip(program.column_names, program.columns, strict=True):
+        form = lift(affine, forms)
         low, high = _range(form, model)
         trivial = not form[0] or (len(form[0]) == 1 and form[1] == 0 and next(iter(form[0].values())) == 1)
         z.append(form if trivial else ({model.fixed_column(f"input_{name}", form, low, high): 1.0}, 0.0))
@@ -121,12 +123,11 @@ def _network(model: MixedInteger, program: Program, forms: list[Form], bounds: P
             model.row("accepted", pre[0], lower=threshold)
             return
         z = []
-        for j, form in enumerate(pre):
+        for j, sum_ in enumerate(pre):
             low, high = (float(v) for v in bounds.hidden[k][j])
-            if high > 0 and len(form[0]) > 1:
-                column = model.fixed_column(f"pre_{k}_{j}", form, low, high)
-                form = ({column: 1.0}, 0.0)
-            z.append(relu_rows(model, f"hidden_{k}_{j}", form, low, high))
+            if high > 0 and len(sum_[0]) > 1:
+                sum_ = ({model.fixed_column(f"pre_{k}_{j}", sum_, low, high): 1.0}, 0.0)  # noqa: PLW2901
+            z.append(relu_rows(model, f"hidden_{k}_{j}", sum_, low, high))
 
 
 def _weighted(forms: list[Form], weights: np.ndarray, bias: float) -> Form:
@@ -153,24 +154,11 @@ def _cost(model: MixedInteger, program: Program, forms: list[Form]) -> None:
     c = program.cost
     top: int | None = None
     for term in program.cost_terms:
-        form = lift(term.delta, forms)
-        low, high = _range(form, model)
-        flag = model.flags.get(term.feature)
-        name = f"delta_{term.feature}"
-        if flag is None:
-            delta = model.fixed_column(name, form, low, high)
-            model.offset += float(c.l0 * term.weight)
-        else:
-            held: tuple[Form, float, float] = (({}, 0.0), 0.0, 0.0)
-            (delta,) = switch_rows(model, name, flag, (form, low, high), held)[0]
-            if c.l0:
-                model.linear[flag] = model.linear.get(flag, 0.0) + float(c.l0 * term.weight)
+        delta = _delta(model, program, term, forms)
         if c.l2_squared:
             model.squares[delta] = float(c.l2_squared * term.weight / term.scale**2)
         if c.l1 or c.linf:
-            size = model.column(f"size_{term.feature}", 0.0, max(abs(model.lower[delta]), abs(model.upper[delta])))
-            for sign in (1.0, -1.0):
-                model.row(f"size_{term.feature}_{'up' if sign > 0 else 'down'}", ({size: 1.0, delta: -sign}, 0.0), lower=0.0)
+            size = _size(model, term.feature, delta)
             if c.l1:
                 model.linear[size] = float(c.l1 * term.weight / term.scale)
             if c.linf:
@@ -180,3 +168,26 @@ def _cost(model: MixedInteger, program: Program, forms: list[Form]) -> None:
                     model.linear[top] = float(c.linf)
                 model.upper[top] = max(model.upper[top], share * model.upper[size])
                 model.row(f"largest_{term.feature}", ({top: 1.0, size: -share}, 0.0), lower=0.0)
+
+
+def _delta(model: MixedInteger, program: Program, term: CostTerm, forms: list[Form]) -> int:
+    """The column of one delta; what acting costs by itself (l0) goes to the flag or the offset."""
+    form = lift(term.delta, forms)
+    low, high = _range(form, model)
+    flag = model.flags.get(term.feature)
+    name, fixed = f"delta_{term.feature}", float(program.cost.l0 * term.weight)
+    if flag is None:
+        model.offset += fixed
+        return model.fixed_column(name, form, low, high)
+    if fixed:
+        model.linear[flag] = model.linear.get(flag, 0.0) + fixed
+    value, _ = switch_rows(model, name, flag, (form, low, high), (({}, 0.0), 0.0, 0.0))
+    return next(iter(value))
+
+
+def _size(model: MixedInteger, feature: str, delta: int) -> int:
+    """A column that is at least |delta|."""
+    size = model.column(f"size_{feature}", 0.0, max(abs(model.lower[delta]), abs(model.upper[delta])))
+    for label, sign in (("up", 1.0), ("down", -1.0)):
+        model.row(f"size_{feature}_{label}", ({size: 1.0, delta: -sign}, 0.0), lower=0.0)
+    return size

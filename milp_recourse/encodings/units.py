@@ -7,8 +7,9 @@ import numpy as np
 from milp_recourse.bounds.curves import band
 from milp_recourse.encodings.mixed_integer import Form, MixedInteger, combine
 
-
-_SHORTEST_PIECE = 1e-6  # parts of a curve no shorter than this, relatively: solvers cannot tell shorter ones apart
+_SHORTEST_PIECE = (
+    1e-6  # parts of a curve no shorter than this, relatively: solvers cannot tell shorter ones apart
+)
 
 
 def relu_rows(model: MixedInteger, name: str, pre: Form, low: float, high: float) -> Form:
@@ -39,7 +40,14 @@ def indicator_rows(model: MixedInteger, name: str, form: Form, levels: dict[int,
 
 
 def curve_rows(
-    model: MixedInteger, name: str, function: str, form: Form, low: float, high: float, out: tuple[float, float], pieces: int
+    model: MixedInteger,
+    name: str,
+    function: str,
+    form: Form,
+    low: float,
+    high: float,
+    out: tuple[float, float],
+    pieces: int,
 ) -> Form:
     r"""y = f(form), relaxed: on each of ``pieces`` equal parts y lies between two parallel lines.
 

@@ -95,7 +95,7 @@ def _refuse(error: Any, data: Any, prefix: str) -> NoReturn:
     raise BadInput(path or "top level", got, allowed) from None
 
 
-def _allowed(kind: str, context: dict[str, Any], message: str) -> str:  # noqa: PLR0911
+def _allowed(kind: str, context: dict[str, Any], message: str) -> str:
     if kind in _KINDS:
         return _KINDS[kind]
     if kind.startswith("recursion"):

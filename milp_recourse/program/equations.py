@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from fractions import Fraction
 
+from milp_recourse.domain.enclosure import Enclosure
 from milp_recourse.domain.expression import (
     Constant,
     Expression,
@@ -18,7 +19,6 @@ from milp_recourse.domain.expression import (
 )
 from milp_recourse.program.affine import Affine
 from milp_recourse.program.model import Atom, Function, Unit, apply_exact
-from milp_recourse.domain.enclosure import Enclosure
 
 
 class Builder:

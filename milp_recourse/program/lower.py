@@ -212,7 +212,9 @@ def _energy(
     noise = m.noise
     if isinstance(noise, Normal):
         weight = 1 / (2 * Fraction(noise.sd) ** 2)
-        rest = Affine.of(-weight * u.constant**2) if u.is_constant else build.unit("square", u).scaled(-weight)
+        rest = (
+            Affine.of(-weight * u.constant**2) if u.is_constant else build.unit("square", u).scaled(-weight)
+        )
         result.append(((weight, residual), rest))
     elif isinstance(noise, Gamma):
         shape = Fraction(noise.shape) - 1
@@ -231,4 +233,3 @@ def _energy(
 def _ball(energies: list[Energy]) -> Ball:
     squares = tuple(square for square, _ in energies if square is not None)
     return Ball(squares, sum((rest for _, rest in energies), Affine()))
-

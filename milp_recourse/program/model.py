@@ -14,7 +14,7 @@ approximated here.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import product
@@ -145,7 +145,7 @@ class Program:
         names = [a.feature for a in self.atoms if isinstance(a, Switch)]
         return tuple(dict.fromkeys(names))
 
-    def decode(self, values: Sequence[float], acted: Sequence[str] | None = None) -> dict[str, float]:
+    def decode(self, values: Iterable[float], acted: Sequence[str] | None = None) -> dict[str, float]:
         """The action that action-atom values (in order of :attr:`actions`) stand for.
 
         Parameters
@@ -235,9 +235,11 @@ class Program:
         switches = [a for a in self.atoms if isinstance(a, Switch) and a.feature == feature]
         action = next(a for a in self.actions if a.feature == feature)
         x = self.factual[feature]
-        return action.lower <= x <= action.upper and all(
-            s.natural.is_constant and s.natural.constant == Fraction(x) for s in switches[:1]
-        ) and len(switches) == 1
+        return (
+            action.lower <= x <= action.upper
+            and all(s.natural.is_constant and s.natural.constant == Fraction(x) for s in switches[:1])
+            and len(switches) == 1
+        )
 
 
 def apply_exact(unit: Unit, argument: Enclosure) -> Enclosure:

@@ -93,7 +93,7 @@ def region(tape: Tape, a: Array, flipped: frozenset[int] = frozenset()) -> Regio
 
 
 def _slope(function: str, x: float) -> float:
-    return float(CURVES[function].derivative(np.float64(x)))
+    return float(CURVES[function].derivative(np.array(x)))
 
 
 def feasible(tape: Tape, a: Array, hair: float = _CLEAR) -> NDArray[np.bool_]:
@@ -106,7 +106,9 @@ def feasible(tape: Tape, a: Array, hair: float = _CLEAR) -> NDArray[np.bool_]:
         return good & (tape.ball_excess(v) <= lenient) if tape.program.ball else good
 
 
-def descend(tape: Tape, start: Array, hops: int = 12, low: Array | None = None, high: Array | None = None) -> Array | None:
+def descend(
+    tape: Tape, start: Array, hops: int = 12, low: Array | None = None, high: Array | None = None
+) -> Array | None:
     """The best feasible point found by descent from ``start`` (any point), shape (d,), or None.
 
     Parameters
@@ -126,7 +128,8 @@ def _descend(tape: Tape, start: Array, hops: int, low: Array, high: Array) -> Ar
     best: Array | None = start if feasible(tape, start[None])[0] else None
     best_cost = float(tape.costs(tape.evaluate(start[None]))[0]) if best is not None else np.inf
     tried: set[frozenset[int]] = set()
-    current, flipped = start, frozenset[int]()
+    current = start
+    flipped: frozenset[int] = frozenset()
     for _ in range(hops):
         here = region(tape, current, flipped)
         if not (np.isfinite(here.atoms).all() and np.isfinite(here.atoms_offset).all()):
@@ -143,10 +146,10 @@ def _descend(tape: Tape, start: Array, hops: int, low: Array, high: Array) -> Ar
                 if cost < best_cost * (1 - 1e-10):
                     best, best_cost = moved, cost
         at = found if found is not None else current
-        flipped = _cross(here, at, region(tape, at), tried)
-        if flipped is None:
+        crossing = _cross(here, at, region(tape, at), tried)
+        if crossing is None:
             break
-        current = at
+        current, flipped = at, crossing
     return _touching(tape, start, low, high) if best is None else best
 
 
@@ -181,7 +184,10 @@ def _solve_region(tape: Tape, r: Region, start: Array, low: Array, high: Array) 
     g += [eye, -eye]
     h += [high[free] / scale, -low[free] / scale]
     if len(tape.row_low):
-        jac, off = tape.row_forms @ r.atoms, tape.row_forms @ (r.atoms_offset + r.atoms @ base) + tape.row_offset
+        jac, off = (
+            tape.row_forms @ r.atoms,
+            tape.row_forms @ (r.atoms_offset + r.atoms @ base) + tape.row_offset,
+        )
         for sign, limit in ((1.0, tape.row_high), (-1.0, tape.row_low)):
             g.append(sign * rows(jac))
             h.append(sign * (limit - off))
@@ -212,7 +218,7 @@ def _solve_region(tape: Tape, r: Region, start: Array, low: Array, high: Array) 
 
 def _with_cost(tape, r, base, free, scale, G, H, ball):  # type: ignore[no-untyped-def]
     """The convex problem in z = a / scale, plus epigraph variables for |.| and max where used."""
-    c, d = tape.program.cost, len(scale)
+    c = tape.program.cost
     jac = (tape.deltas @ r.atoms)[:, free] * scale  # delta = jac z + off
     off = tape.deltas @ (r.atoms_offset + r.atoms @ base) + tape.delta_offset
     step, at0 = jac / tape.cost_scales[:, None], off / tape.cost_scales
@@ -275,7 +281,9 @@ def _true_step(tape: Tape, anchor: Array, target: Array) -> Array | None:
 def _cross(r: Region, a: Array, there: Region, tried: set[frozenset[int]]) -> frozenset[int] | None:
     """The flips (relative to the signs at ``a``) of an untried region across the nearest facet."""
     norms = np.maximum(np.linalg.norm(r.pre, axis=1), 1e-12)
-    distance = np.where(np.linalg.norm(r.pre, axis=1) > 1e-12, np.abs(r.pre @ a + r.pre_offset) / norms, np.inf)
+    distance = np.where(
+        np.linalg.norm(r.pre, axis=1) > 1e-12, np.abs(r.pre @ a + r.pre_offset) / norms, np.inf
+    )
     for k in np.argsort(distance)[:6]:
         if not np.isfinite(distance[k]):
             return None

@@ -60,7 +60,9 @@ def first_incumbent(
             for k in np.argsort(np.nan_to_num(shortfall, nan=np.inf))[:starts]:
                 hopeful.append((float(shortfall[k]), len(hopeful), points[k], tape))
     best: tuple[float, Tape, Array] | None = None
-    for cost_, _, start, tape in sorted(ranked, key=lambda r: r[:2])[:starts] or sorted(hopeful, key=lambda r: r[:2]):
+    for cost_, _, start, tape in sorted(ranked, key=lambda r: r[:2])[:starts] or sorted(
+        hopeful, key=lambda r: r[:2]
+    ):
         if ranked and (best is None or cost_ < best[0]):
             best = cost_, tape, start
         found = descend(tape, start, hops)

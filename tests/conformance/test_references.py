@@ -22,7 +22,10 @@ EVERYTHING = os.environ.get("MILP_RECOURSE_ALL_INSTANCES") == "1"
 
 # Back ends that prove an optimum; a new one that stays out of this list fails the test below.
 EXACT = ("highs", "pyomo:highs", "pyomo:scip_direct")
-OTHERS = {"grid": "claims nothing", "pyomo:gurobi_direct_minlp": "needs a commercial licence for larger models"}
+OTHERS = {
+    "grid": "claims nothing",
+    "pyomo:gurobi_direct_minlp": "needs a commercial licence for larger models",
+}
 
 # In every test run: all of smoke, and a slice of Loan that each back end finishes in seconds.
 LOAN_SLICE = {"highs": LOAN[::8], "pyomo:highs": LOAN[120::40], "pyomo:scip_direct": LOAN[120::30]}
