@@ -158,7 +158,7 @@ def conclude(
     cost = _round_up(judgement.cost) if judgement is not None else None
     if bound is None:
         status, bound, proof = (Status.FOUND if cost is not None else Status.NOT_FOUND), None, None
-    elif cost is None and bound == math.inf and proposal.action is None:
+    elif cost is None and bound == math.inf and proposal.action is None and proof is not None:
         status, bound = Status.INFEASIBLE, None
     else:
         status, bound, message = _weigh(cost, bound, proof, message)
@@ -217,9 +217,12 @@ def _weigh(
     """Optimal or limit, and never a bound above the cost in hand."""
     bound = max(0.0, bound)
     if cost is None:
-        if bound == math.inf:  # an action was proposed and refused: the back end contradicts itself
+        if bound == math.inf:  # an action was proposed and refused, or nothing backs the claim
             bound = 0.0
         return Status.LIMIT, bound, message or "stopped before any feasible action was found"
+    if not bound - cost <= gap_tolerance(cost):
+        why = f"withdrawn: the lower bound {bound!r} is above the cost {cost!r} of a feasible action"
+        return Status.LIMIT, 0.0, why
     bound = min(bound, cost)
     if proof is not None and cost - bound <= gap_tolerance(cost):
         return Status.OPTIMAL, bound, None

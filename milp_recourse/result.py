@@ -24,6 +24,7 @@ class Status(str, Enum):
     sentence: str
 
     def __new__(cls, value: str, sentence: str) -> Status:
+        """A member equal to its string, carrying its sentence."""
         member = str.__new__(cls, value)
         member._value_ = value
         member.sentence = sentence

@@ -37,8 +37,8 @@ def solve(
     -------
     Result
         A factual that is already good is ``optimal`` at cost 0 with no action, and an applicant
-        who has nothing to act on is ``infeasible``, both proven without the back end, whichever
-        it is (``grid`` included).
+        who has nothing to act on is ``infeasible``, both proven without the back end (a back end
+        that proves nothing, like ``grid``, still only says ``found`` or ``not-found``).
 
     Raises
     ------
@@ -149,10 +149,11 @@ def _run(instance: Instance, backend: Backend, options: Options) -> Result:
         return conclude(instance, proposal, backend.name, time.perf_counter() - start, repair=repair)
 
     if already_good(instance):
-        return finish(Proposal({}, 0.0, "rigorous"))
+        return finish(Proposal({}, 0.0, "rigorous") if backend.proves else Proposal({}, None))
     if not instance.levers:
         message = "no feature can be acted on: widen the mask, the ranges, the bounds or the domains"
-        return finish(Proposal(None, math.inf, "rigorous", message=message))
+        bound = math.inf if backend.proves else None
+        return finish(Proposal(None, bound, "rigorous" if backend.proves else None, message=message))
     reason = _too_large(instance) or backend.why_not(instance)
     if reason is not None:
         raise Unsupported(f"{instance.name or 'instance'}: backend {backend.name}: {reason}")

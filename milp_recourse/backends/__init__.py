@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib import import_module
 
 from milp_recourse.backends.protocol import Backend, Options, Proposal
@@ -13,8 +14,15 @@ _MODULES = {
     "grid": "milp_recourse.backends.grid:GridBackend",
 }
 
+_registered: dict[str, Callable[[], Backend]] = {}
+
 PYOMO_SOLVERS = ("highs", "scip_direct", "gurobi_direct_minlp")
 """Pyomo solver interfaces that ``backends`` lists; any other name Pyomo knows works too."""
+
+
+def register(name: str, make: Callable[[], Backend]) -> None:
+    """Make a back end of your own known by ``name`` for this process (``make`` builds it)."""
+    _registered[name] = make
 
 
 def backend(name: str) -> Backend:
@@ -26,13 +34,12 @@ def backend(name: str) -> Backend:
         Unknown, or its solver is not installed; the message says how to get it.
     """
     family, _, solver = name.partition(":")
-    if family not in _MODULES or (solver != "") != (family == "pyomo"):
+    if name not in _registered and (family not in _MODULES or (solver != "") != (family == "pyomo")):
         known = ", ".join(sorted(listed()))
         raise BackendUnavailable(
             f"backend: got {name!r}; allowed: {known}, or pyomo:<any solver Pyomo reaches>"
         )
-    module, _, cls = _MODULES[family].partition(":")
-    made: Backend = getattr(import_module(module), cls)(*([solver] if solver else []))
+    made = _make(name)
     reason = made.unavailable()
     if reason is not None:
         raise BackendUnavailable(f"backend {name!r} cannot run here: {reason}")
@@ -42,12 +49,16 @@ def backend(name: str) -> Backend:
 def listed() -> dict[str, str | None]:
     """Every listed back end and why it is not usable here (None: it is)."""
     names = [n for n in _MODULES if n != "pyomo"] + [f"pyomo:{s}" for s in PYOMO_SOLVERS]
-    reasons: dict[str, str | None] = {}
-    for name in names:
-        family, _, solver = name.partition(":")
-        module, _, cls = _MODULES[family].partition(":")
-        reasons[name] = getattr(import_module(module), cls)(*([solver] if solver else [])).unavailable()
-    return reasons
+    return {name: _make(name).unavailable() for name in (*names, *_registered)}
 
 
-__all__ = ["PYOMO_SOLVERS", "Backend", "Options", "Proposal", "backend", "listed"]
+def _make(name: str) -> Backend:
+    if name in _registered:
+        return _registered[name]()
+    family, _, solver = name.partition(":")
+    module, _, cls = _MODULES[family].partition(":")
+    made: Backend = getattr(import_module(module), cls)(*([solver] if solver else []))
+    return made
+
+
+__all__ = ["PYOMO_SOLVERS", "Backend", "Options", "Proposal", "backend", "listed", "register"]

@@ -45,6 +45,7 @@ class GridBackend:
     """
 
     name = "grid"
+    proves = False
 
     def __init__(self, bins: int = BINS) -> None:
         self.bins = bins

@@ -53,6 +53,8 @@ class Backend(Protocol):
     """One way to solve. Native imports sit inside the methods that need them."""
 
     name: str
+    proves: bool
+    """Whether it proves lower bounds; if not, its results are only ever ``found`` or ``not-found``."""
 
     def unavailable(self) -> str | None:
         """Why the back end cannot run here (and how to get it), or None."""

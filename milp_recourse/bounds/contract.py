@@ -42,7 +42,7 @@ def contract(tape: Tape, low: Array, high: Array, cutoff: float, rounds: int = 2
 
 
 def least_cost(tape: Tape, low: Array, high: Array) -> Array:
-    """The least cost on each box, shape (B,), rounded down a hair (separable part exactly, linf as a part)."""
+    """The least cost on each box, shape (B,), rounded down a hair."""
     terms, largest = _least_terms(tape, low, high)
     c = tape.program.cost
     total = terms.sum(axis=1) + float(c.linf) * largest.max(axis=1, initial=0.0)

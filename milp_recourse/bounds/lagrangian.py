@@ -151,7 +151,7 @@ def _ascend(
 
 
 def ball_bound(tape: Tape, low: Array, high: Array, bounds: Bounds, cutoff: float) -> Array:
-    """The best lower bound (B,) from the logit's line, and from the ball where it is affine in the actions."""
+    """The best lower bound (B,) from the logit's line and, where it is affine, from the ball."""
     limit = tape.threshold - bounds.offset
     bound, z = least_cost_where(tape, low, high, bounds.slope, limit)
     if tape.program.ball is None or tape.ball_linear.any():
@@ -171,7 +171,7 @@ def ball_bound(tape: Tape, low: Array, high: Array, bounds: Bounds, cutoff: floa
 
 
 def affine_residuals(tape: Tape, bounds: Bounds, which: NDArray[np.int64]) -> tuple[Array, Array] | None:
-    """The residuals as functions of the actions, (B, q, d) and (B, q), or None where a unit in them is open."""
+    """Residuals as functions of the actions, (B, q, d) and (B, q); None where a unit is open."""
     matrix = np.broadcast_to(tape.residuals, (len(which), *tape.residuals.shape)).copy()
     offset = np.broadcast_to(tape.residual_offset, (len(which), len(tape.residual_offset))).copy()
     for k, unit, row, shift in reversed(tape.units):
@@ -188,7 +188,7 @@ def affine_residuals(tape: Tape, bounds: Bounds, which: NDArray[np.int64]) -> tu
 
 
 def separable_cost(tape: Tape, slope: Array) -> tuple[Array, Array, Array]:
-    """kappa delta^2 + beta |delta| per action and the factual x: the cost, its maximum part split over features.
+    """kappa delta^2 + beta |delta| per action, and the factual x; the maximum is split over features.
 
     ``linf`` is at least any convex combination of its members; shares follow the slope, (B, d).
     """

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from milp_recourse.bounds.tape import Bounds, Tape
 from milp_recourse.program.affine import Affine
-from milp_recourse.program.model import Program, Switch, Unit
+from milp_recourse.program.model import Action, Program, Switch, Unit
 
 Array = NDArray[np.float64]
 
@@ -79,9 +79,15 @@ def hull(
         _widen(logit, 0, float(bounds.logit_low[0]), float(bounds.logit_high[0]))
     if hidden is None:
         return None
-    for k, action in enumerate(program.atoms):
-        if not isinstance(action, (Switch, Unit)):
-            atoms[k] = action.lower, action.upper
+    for k, atom in enumerate(program.atoms):
+        if isinstance(atom, Action):
+            atoms[k] = atom.lower, atom.upper
+    for k, sides in branches.items():
+        switch = program.atoms[k]
+        assert isinstance(switch, Switch)
+        for side, form in zip(sides, (switch.acted, switch.natural), strict=True):
+            if side[0, 0] > side[0, 1]:  # a branch no configuration takes: its constants must fit all the same
+                _widen(side, 0, *_range_over(form, atoms))
     return ProgramBounds(
         atoms,
         arguments,
@@ -91,10 +97,33 @@ def hull(
     )
 
 
+def program_bounds(tape: Tape, bounds: Bounds) -> ProgramBounds:
+    """One box's bounds in the form the encoding asks for, a hair wider."""
+
+    def wide(low: Array, high: Array) -> Array:
+        slack = 1e-9 * (1 + np.abs(low) + np.abs(high))
+        return np.stack([low - slack, high + slack], axis=-1)
+
+    atoms = np.stack([bounds.atoms_low[0], bounds.atoms_high[0]], axis=-1)
+    units = [k for k, *_ in tape.units]
+    atoms[units] = wide(bounds.atoms_low[0], bounds.atoms_high[0])[units]
+    return ProgramBounds(
+        atoms,
+        wide(bounds.arguments_low[0], bounds.arguments_high[0]),
+        {},
+        [wide(l[0], h[0]) for l, h in zip(bounds.hidden_low, bounds.hidden_high, strict=True)],
+        (float(bounds.logit_low[0]), float(bounds.logit_high[0])),
+    )
+
+
 def _form_range(form: Affine, bounds: Bounds) -> tuple[float, float]:
+    return _range_over(form, np.stack([bounds.atoms_low[0], bounds.atoms_high[0]], axis=1))
+
+
+def _range_over(form: Affine, atoms: Array) -> tuple[float, float]:
     low = high = float(form.constant)
     for k, c in form.terms.items():
-        ends = float(c) * bounds.atoms_low[0, k], float(c) * bounds.atoms_high[0, k]
+        ends = float(c) * atoms[k, 0], float(c) * atoms[k, 1]
         low, high = low + min(ends), high + max(ends)
     slack = _OUTWARD * (1 + abs(low) + abs(high))
     return low - slack, high + slack

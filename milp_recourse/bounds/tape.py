@@ -59,7 +59,7 @@ class Bounds:
     offset: Array
 
     def unstable(self) -> NDArray[np.int64]:
-        """Number of ReLUs whose sign is open, hidden and structural, shape (B,)."""
+        """Number of hidden ReLUs whose sign is open, shape (B,)."""
         count = np.zeros(len(self.logit_low), dtype=np.int64)
         for low, high in zip(self.hidden_low, self.hidden_high, strict=True):
             count += ((low < 0) & (high > 0)).sum(axis=1)
@@ -232,7 +232,7 @@ class Tape:
         hidden_low: list[Array],
         hidden_high: list[Array],
     ) -> Array:
-        """What float rounding may take from the logit's bounds: a point that just touches the threshold counts."""
+        """What float rounding may take from the logit's bounds: a point that just touches counts."""
         size = np.abs(offset) + (np.abs(slope) * np.maximum(np.abs(low), np.abs(high))).sum(axis=1)
         if hidden_low:
             last = np.maximum(np.abs(hidden_low[-1]), np.abs(hidden_high[-1])) @ np.abs(self.weights[-1][0])
@@ -372,9 +372,16 @@ def _unit_range(unit: Unit, low: Array, high: Array) -> tuple[Array, Array]:
 
 
 def within_domain(function: str, low: Array, high: Array) -> tuple[Array, Array]:
-    """Arguments kept inside a curve's domain; :func:`milp_recourse.program.lower.check_edges` says why that is safe."""
+    """Arguments kept inside a curve's domain; ``check_edges`` in the lowering says why that is safe.
+
+    Only intervals that reach past the edge are cut; one that lies beyond it (a constant) stays.
+    """
     if function == "log":
-        return np.maximum(low, EDGE), np.maximum(high, 2 * EDGE)
+        return _from_edge(low, high), high
     if function == "logit":
-        return np.clip(low, EDGE, 1 - 2 * EDGE), np.clip(high, 2 * EDGE, 1 - EDGE)
+        return _from_edge(low, high), 1 - _from_edge(1 - high, 1 - low)
     return low, high
+
+
+def _from_edge(low: Array, high: Array) -> Array:
+    return np.where(high > 2 * EDGE, np.maximum(low, EDGE), np.maximum(low, np.finfo(np.float64).tiny))

@@ -3,7 +3,7 @@ r"""The small language structural equations are written in.
 An expression is a number, a feature, or one of: sum, product, relu, sigmoid, square, and one
 output of a ReLU network. Three readers share it: :meth:`Expression.evaluate` (float64 arrays,
 for search and sampling), :meth:`Expression.enclose` (exact, for judgement) and
-:mod:`milp_recourse.encodings.equations` (lowering to a program).
+:mod:`milp_recourse.program.equations` (lowering to a program).
 """
 
 from __future__ import annotations

@@ -66,7 +66,7 @@ def _excess(
     after: Mapping[str, Enclosure],
     same_noise: bool,
 ) -> Enclosure:
-    """How much one feature's energy grows; exactly zero where nothing in it changes. ValueError: density 0."""
+    """How much one feature's energy grows; zero where nothing changes. ValueError: density 0."""
     total, old, new = Enclosure.of(0), before[f], after[f]
     if m.link.kind == "sigmoid":
         old, new = ((v - Enclosure.of(m.link.offset)) / m.link.scale for v in (old, new))

@@ -81,6 +81,8 @@ def _natural(
     name: str,
 ) -> Affine:
     """The counterfactual value when the feature is not acted on."""
+    if all(values[p] == factual[p] for p in mechanism.equation.parents()):
+        return x  # and no atom is spent on an equation that cancels
     shift = build.lower(mechanism.equation, values | {name: x}) - build.lower(mechanism.equation, factual)
     if shift.is_constant and shift.constant == 0:
         return x
@@ -130,7 +132,7 @@ def _reachable(instance: Instance) -> dict[str, Enclosure]:
 Energy = tuple[tuple[Fraction, Affine] | None, Affine]
 
 EDGE = 1e-9
-"""Arguments of log and logit are kept this far inside their domain; :func:`check_edges` says why that is safe."""
+"""Arguments of log and logit stay this far inside their domain; :func:`check_edges` says why."""
 
 
 def check_edges(instance: Instance) -> None:
@@ -172,7 +174,8 @@ def check_edges(instance: Instance) -> None:
     for f, energy in edges.items():
         if energy <= budget + 10.0:
             raise Unsupported(
-                f"plausibility: acting on {f!r} can approach the end of its support, where the program has no proven bounds"
+                f"plausibility: acting on {f!r} can approach the end of its support, "
+                "where the program has no proven bounds"
             )
 
 

@@ -97,7 +97,7 @@ def _slope(function: str, x: float) -> float:
 
 
 def feasible(tape: Tape, a: Array, hair: float = _CLEAR) -> NDArray[np.bool_]:
-    """Which rows of ``a`` (n, d) are feasible in float arithmetic, with a hair to spare (or, below 0, lacking)."""
+    """Which rows of ``a`` (n, d) are feasible in floats, with a hair to spare (below 0: lacking)."""
     v = tape.evaluate(a)
     clear = hair * (1 + abs(tape.threshold))
     lenient = max(0.0, -hair)

@@ -26,7 +26,9 @@ from milp_recourse.domain.features import Feature
 from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.domain.noise import Bernoulli, Gamma, Noise, Normal
 from milp_recourse.domain.scm import Link, Mechanism, StructuralCausalModel
+from milp_recourse.errors import Unsupported
 from milp_recourse.instance import Acceptance, Instance, Preferences
+from milp_recourse.program import lower
 
 COSTS = ("l2-squared", "l1", "linf", "l0", "mixture")
 
@@ -160,6 +162,20 @@ def random_instance(seed: int, style: Style | None = None) -> Instance:
         name=f"random-{seed}",
     )
     return _with_threshold(rng, instance, dtype)
+
+
+def supported_instance(seed: int, style: Style | None = None) -> Instance:
+    """The first of seed, seed + 10000, ... with something to act on and a program with proven bounds."""
+    while True:
+        instance = random_instance(seed, style)
+        if instance.levers:
+            try:
+                lower(instance)
+            except Unsupported:
+                pass
+            else:
+                return instance
+        seed += 10000
 
 
 def sample_actions(rng: np.random.Generator, instance: Instance, size: int) -> np.ndarray:

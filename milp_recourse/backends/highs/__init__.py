@@ -1,0 +1,42 @@
+r"""The MILP back end: HiGHS on one small problem per configuration and box.
+
+HiGHS has no mixed-integer quadratic solver, so "is there an action cheaper than the incumbent?"
+is asked instead of "what is the cheapest?": cost and plausibility become tangents, the box shrinks
+to what the incumbent's cost leaves, bounds are back-substituted and then tightened by linear
+programs, and what is left is usually one MILP that is infeasible at once. A point it returns
+improves the incumbent, or its tangents are added, or the box is split.
+
+The bound rests on HiGHS' floating-point verdicts: ``proof: solver``.
+"""
+
+from __future__ import annotations
+
+from milp_recourse.backends.highs.tree import Tree
+from milp_recourse.backends.protocol import Options, Proposal
+from milp_recourse.domain.network import ReluNetwork
+from milp_recourse.instance import Instance
+
+
+class HighsBackend:
+    """MILP through HiGHS; networks of any size, every cost and plausibility the program can say."""
+
+    name = "highs"
+    proves = True
+
+    def unavailable(self) -> str | None:
+        """HiGHS is a core dependency; says so if it is missing all the same."""
+        try:
+            import highspy  # noqa: F401
+        except ImportError:
+            return "highspy is not installed; pip install highspy"
+        return None
+
+    def why_not(self, instance: Instance) -> str | None:
+        """Networks only."""
+        if not isinstance(instance.classifier, ReluNetwork):
+            return "highs solves ReLU networks; this classifier is a tree ensemble"
+        return None
+
+    def solve(self, instance: Instance, options: Options) -> Proposal:
+        """Search every configuration; see the module's docstring."""
+        return Tree(instance, options).run()

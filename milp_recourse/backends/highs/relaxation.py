@@ -1,0 +1,118 @@
+"""The linear relaxation of one box, and bounds tightened with it (OBBT)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from milp_recourse.backends.highs.model import HighsModel
+from milp_recourse.backends.highs.tangents import seed_tangents
+from milp_recourse.bounds.program import program_bounds
+from milp_recourse.bounds.tape import Bounds, Tape
+from milp_recourse.encodings import encode
+
+Array = NDArray[np.float64]
+
+
+class Relaxation:
+    """The linear relaxation of one box, and bounds tightened with it (OBBT)."""
+
+    def __init__(
+        self,
+        tape: Tape,
+        bounds: Bounds,
+        low: Array,
+        high: Array,
+        target: float,
+        best: dict[str, float] | None,
+        pieces: int,
+    ) -> None:
+        self.tape, self.bounds = tape, bounds
+        self.low, self.high = low.copy(), high.copy()
+        self.model = encode(tape.program, program_bounds(tape, bounds), pieces)
+        cutoff = target if np.isfinite(target) and target > 0 else None
+        self.highs = HighsModel(self.model, cutoff, relaxed=True)
+        seed_tangents(self.highs, tape, self.model, best)
+        self.tangent_points: list[Array] = []
+        self.bound = 0.0
+
+    def tighten(self, late: Callable[[], bool]) -> Bounds | None:
+        """Tighter bounds, or None when the relaxation is empty."""
+        b = self.bounds
+        if not self._theta():
+            return None
+        for k, action in enumerate(self.tape.program.actions):
+            ends = self._range(self.model.actions[action.feature])
+            if ends is None:
+                return None
+            l, h = ends
+            if self.tape.integral[k]:
+                l, h = np.ceil(l - 1e-6), np.floor(h + 1e-6)
+            self.low[k], self.high[k] = max(self.low[k], l), min(self.high[k], h)
+            if self.low[k] > self.high[k]:
+                return None
+        index = {name: k for k, name in enumerate(self.model.names)}
+        for layer, (low, high) in enumerate(zip(b.hidden_low, b.hidden_high, strict=True)):
+            for j in np.flatnonzero((low[0] < 0) & (high[0] > 0)):
+                if late():
+                    return b
+                column = index.get(f"pre_{layer}_{j}")
+                if column is None:
+                    continue
+                ends = self._range(column)
+                if ends is None:
+                    return None
+                low[0, j], high[0, j] = max(low[0, j], ends[0]), min(high[0, j], ends[1])
+        return b
+
+    def _theta(self) -> bool:
+        """Bound the cost from below; a few tangents where the relaxation's minimum asks for them."""
+        for _ in range(6):
+            kind, values = self.highs.extreme(self.highs.theta, 1.0)
+            if kind == "infeasible":
+                return False
+            if values is None:
+                return True
+            self.bound = max(
+                self.bound, float(values[self.highs.theta]) * self.highs.scale * (1 - 1e-9) - 1e-12
+            )
+            if not self._sharpen(values, 1e-3):
+                return True
+        return True
+
+    def _sharpen(self, values: Array, tolerance: float) -> bool:
+        """Add tangents where the point violates a quadratic; whether any was."""
+        cost = self.highs.cost_excess(values) > tolerance
+        ball = self.highs.ball_excess(values) > tolerance
+        if (cost or ball) and len(self.tangent_points) < 60:
+            self.tangent_points.append(values)
+            if cost:
+                self.highs.cost_tangent(values)
+            if ball:
+                self.highs.ball_tangent(values)
+            return True
+        return False
+
+    def _range(self, column: int) -> tuple[float, float] | None:
+        """The column's range over the relaxation, outward by a hair; None when empty."""
+        ends = [self.highs.lower[column], self.highs.upper[column]]
+        for side, sense in enumerate((1.0, -1.0)):
+            kind, values = self.highs.extreme(column, sense)
+            if kind == "infeasible":
+                return None
+            if values is None:
+                continue
+            if self._sharpen(values, 0.003):
+                kind, sharper = self.highs.extreme(column, sense)
+                if kind == "infeasible":
+                    return None
+                values = sharper if sharper is not None else values
+            hair = 1e-8 * (1 + abs(values[column]))
+            ends[side] = (
+                max(ends[0], values[column] - hair) if side == 0 else min(ends[1], values[column] + hair)
+            )
+        low, high = float(ends[0]), float(max(ends))
+        self.highs.bound(column, low, high)
+        return low, high

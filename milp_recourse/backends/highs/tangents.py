@@ -1,0 +1,75 @@
+"""Where tangents to cost and ball are put before anything is solved."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from milp_recourse.backends.highs.model import HighsModel
+from milp_recourse.bounds.tape import Tape
+from milp_recourse.encodings import MixedInteger
+
+Array = NDArray[np.float64]
+
+
+def seed_tangents(highs: HighsModel, tape: Tape, model: MixedInteger, best: dict[str, float] | None) -> None:
+    """Tangents at the incumbent and around the cost's and the ball's surface, in every diagonal direction."""
+    n = len(model.names) + 1
+    for columns, weights, room, add in _quadratics(highs, model):
+        for direction in _directions(len(columns)):
+            values = np.zeros(n)
+            length = np.sqrt(room / max(float((weights * direction**2).sum()), 1e-300))
+            values[columns] = direction * length
+            add(values)
+    if best is not None and set(best) == {a.feature for a in tape.program.actions}:
+        values = _column_values(tape, model, np.array([best[a.feature] for a in tape.program.actions]), n)
+        highs.cost_tangent(values)
+        highs.ball_tangent(values)
+    elif not model.squares:
+        highs.cost_tangent(np.zeros(n))
+
+
+def _quadratics(
+    highs: HighsModel, model: MixedInteger
+) -> Iterator[tuple[Array, Array, float, Callable[[Array], None]]]:
+    if model.squares:
+        room = max(highs.scale - model.offset, 1e-12)
+        yield np.array(list(model.squares)), np.array(list(model.squares.values())), room, highs.cost_tangent
+    if model.ball is not None and model.ball.squares and model.ball.upper > 0:
+        squares = model.ball.squares
+        yield np.array(list(squares)), np.array(list(squares.values())), model.ball.upper, highs.ball_tangent
+
+
+def _directions(n: int) -> Array:
+    """Axes and, while few, every sign pattern, in units where the quadratic is a sphere."""
+    axes = np.concatenate([np.eye(n), -np.eye(n)])
+    if n > 5 or n == 1:
+        return axes
+    signs = np.array(np.meshgrid(*[[-1.0, 1.0]] * n)).reshape(n, -1).T
+    return np.concatenate([axes, signs])
+
+
+def _column_values(tape: Tape, model: MixedInteger, a: Array, n: int) -> Array:
+    """Values of delta and residual columns at an action."""
+    v = tape.evaluate(a[None])[0]
+    index = {name: k for k, name in enumerate(model.names)}
+    values = np.zeros(n)
+    for term, delta in zip(tape.program.cost_terms, tape.deltas @ v + tape.delta_offset, strict=True):
+        values[index[f"delta_{term.feature}"]] = delta
+    for j, r in enumerate(tape.residuals @ v + tape.residual_offset):
+        if f"residual_{j}" in index:
+            values[index[f"residual_{j}"]] = r
+    return values
+
+
+def copy_tangents(highs: HighsModel, source: HighsModel, values: Array) -> None:
+    """Add a relaxation's tangents to the MILP: columns of delta and residuals go by name."""
+    index = {name: k for k, name in enumerate(highs.model.names)}
+    moved = np.zeros(len(highs.model.names) + 1)
+    for k, name in enumerate(source.model.names):
+        if name in index:
+            moved[index[name]] = values[k]
+    highs.cost_tangent(moved)
+    highs.ball_tangent(moved)

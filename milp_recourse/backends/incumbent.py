@@ -1,0 +1,49 @@
+"""The best feasible action in hand, judged exactly before it counts."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from milp_recourse.bounds.tape import Tape
+from milp_recourse.instance import Instance
+from milp_recourse.judge import judge
+from milp_recourse.result import gap_tolerance
+
+
+class Incumbent:
+    """Keeps the cheapest action that is exactly feasible.
+
+    Attributes
+    ----------
+    action
+        Feature -> value, or None while nothing is known.
+    cost
+        Its exact cost rounded to a double; ``inf`` without one.
+    """
+
+    def __init__(self, instance: Instance) -> None:
+        self.instance = instance
+        self.action: dict[str, float] | None = None
+        self.cost = np.inf
+
+    @property
+    def target(self) -> float:
+        """Costs above this need no proof: the cost less half the allowed gap; ``inf`` without one."""
+        return self.cost - 0.5 * gap_tolerance(self.cost) if self.action is not None else np.inf
+
+    @property
+    def cutoff(self) -> float | None:
+        """The target where it can bound a search, else None."""
+        return self.target if self.action is not None and self.target > 0 else None
+
+    def offer(self, tape: Tape, a: NDArray[np.float64] | None) -> bool:
+        """Take action values of a tape if they are cheaper and exactly feasible; whether they were."""
+        if a is None or float(tape.costs(tape.evaluate(a[None]))[0]) >= self.cost:
+            return False
+        action = tape.program.decode(a)
+        verdict = judge(self.instance, action)
+        if not verdict.feasible or float(verdict.cost) >= self.cost:
+            return False
+        self.action, self.cost = action, float(verdict.cost)
+        return True

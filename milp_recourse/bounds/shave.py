@@ -1,0 +1,49 @@
+"""Cutting slabs off a box: contraction and back-substituted bounds, one batch at a time."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from milp_recourse.bounds.contract import contract
+from milp_recourse.bounds.lagrangian import ball_bound
+from milp_recourse.bounds.tape import Tape
+
+Array = NDArray[np.float64]
+
+
+def shave(tape: Tape, low: Array, high: Array, cutoff: float, slabs: int = 6) -> tuple[Array, Array]:
+    """Cut slabs off the sides of a box where back-substituted bounds prove that nothing is accepted.
+
+    All slabs of all sides are bounded in one batch; each is first contracted by cost and ball,
+    which near the box's sides leaves little of it.
+    """
+    d = len(low)
+    for _ in range(4):
+        box_low, box_high = contract(tape, low[None], high[None], cutoff)
+        low, high = box_low[0], box_high[0]
+        if (low > high).any():
+            return low, high
+        cuts = np.linspace(low, high, slabs + 1)  # (slabs + 1, d)
+        slab_low, slab_high = np.tile(low, (d, slabs, 1)), np.tile(high, (d, slabs, 1))
+        for k in range(d):
+            slab_low[k, :, k], slab_high[k, :, k] = cuts[:-1, k], cuts[1:, k]
+        flat_low, flat_high = contract(tape, slab_low.reshape(-1, d), slab_high.reshape(-1, d), cutoff)
+        alive: NDArray[np.bool_] = np.asarray(~(flat_low > flat_high).any(axis=1))
+        if alive.any():
+            bounds = tape.bounds(flat_low[alive], flat_high[alive])
+            accepted = bounds.logit_high >= tape.threshold
+            cost = ball_bound(tape, flat_low[alive], flat_high[alive], bounds, cutoff)
+            alive[alive] = accepted & (cost <= cutoff)
+        alive = alive.reshape(d, slabs)
+        if not alive.any(axis=1).all():
+            return tape.upper + 1.0, tape.lower - 1.0
+        first, last = alive.argmax(axis=1), slabs - 1 - alive[:, ::-1].argmax(axis=1)
+        new_low, new_high = cuts[first, np.arange(d)], cuts[last + 1, np.arange(d)]
+        whole = tape.integral
+        new_low[whole], new_high[whole] = np.ceil(new_low[whole] - 1e-9), np.floor(new_high[whole] + 1e-9)
+        done = np.prod((new_high - new_low + 1e-12) / (high - low + 1e-12)) > 0.6
+        low, high = new_low, new_high
+        if done:
+            break
+    return low, high

@@ -1,0 +1,235 @@
+"""Bounds of random programs contain what is sampled; contraction drops nothing worth having."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import pytest
+from generators import Style, supported_instance
+
+from milp_recourse.bounds.contract import atom_ranges, contract, least_cost
+from milp_recourse.bounds.program import hull
+from milp_recourse.bounds.tape import Tape
+from milp_recourse.instance import Instance
+from milp_recourse.program import Switch, lower
+from milp_recourse.program.model import Unit
+
+SEEDS = range(120)
+STYLE = Style(levers=4, depth=4, plausible=0.6)
+
+
+@cache
+def drawn(seed: int) -> tuple[Instance, list[Tape]]:
+    """A random problem and the tapes of its configurations that have actions."""
+    instance = supported_instance(seed, STYLE)
+    program = lower(instance)
+    return instance, [Tape(program.fix(c)) for c in program.configurations() if c]
+
+
+def boxes(tape: Tape, rng: np.random.Generator, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """The whole box, a point, and random boxes in it; whole numbers where asked."""
+    d = len(tape.lower)
+    ends = np.sort(rng.random((2, count, d)), axis=0) * rng.choice([1.0, 1e-3], (1, count, 1))
+    low, high = (tape.lower + e * (tape.upper - tape.lower) for e in ends)
+    low[0], high[0] = tape.lower, tape.upper
+    high[1] = low[1]
+    whole = tape.integral
+    low[:, whole], high[:, whole] = np.floor(low[:, whole]), np.ceil(high[:, whole])
+    return low, high
+
+
+def points(tape: Tape, low: np.ndarray, high: np.ndarray, rng: np.random.Generator, count: int) -> np.ndarray:
+    """Random points of a box (d,), corners among them."""
+    share = rng.random((count, len(low)))
+    share[: count // 3] = np.round(share[: count // 3])
+    a = low + share * (high - low)
+    a[:, tape.integral] = np.clip(np.round(a[:, tape.integral]), low[tape.integral], high[tape.integral])
+    return a
+
+
+def evaluated(tape: Tape, a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The points in which every logarithm and logit has a value (the others are not plausible), and their atoms."""
+    with np.errstate(all="ignore"):
+        v = tape.evaluate(a)
+    kept = has_density(tape, v)
+    return a[kept], v[kept]
+
+
+def has_density(tape: Tape, v: np.ndarray) -> np.ndarray:
+    good = np.isfinite(v).all(axis=1)
+    v = np.nan_to_num(v, nan=0.0, posinf=0.0, neginf=0.0)
+    for _, unit, row, offset in tape.units:
+        x = v @ row[0] + offset[0]
+        if unit.function in ("log", "logit"):
+            good &= (x > 2e-9) & (x < 1 - 2e-9 if unit.function == "logit" else True)
+    return good
+
+
+def inside(values: np.ndarray, low: np.ndarray, high: np.ndarray) -> bool:
+    slack = 1e-10 * (1 + np.abs(values))
+    return bool(((values >= low - slack) & (values <= high + slack)).all())
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_bounds_contain_sampled_values(seed: int) -> None:
+    """Atoms, unit arguments, hidden units, logit and its linear upper bound, on random boxes."""
+    _, tapes = drawn(seed)
+    rng = np.random.default_rng(seed)
+    for tape in tapes:
+        low, high = boxes(tape, rng, 5)
+        bounds = tape.bounds(low, high)
+        for b in range(len(low)):
+            a = points(tape, low[b], high[b], rng, 60)
+            a, v = evaluated(tape, a)
+            assert inside(v, bounds.atoms_low[b], bounds.atoms_high[b])
+            for k, _, row, offset in tape.units:
+                x = v @ row[0] + offset[0]
+                assert inside(x, bounds.arguments_low[b, k], bounds.arguments_high[b, k])
+            z = v @ tape.first.T + tape.first_offset
+            for layer, (l, h) in enumerate(zip(bounds.hidden_low, bounds.hidden_high, strict=True)):
+                assert inside(z, l[b], h[b])
+                z = np.maximum(z, 0.0) @ tape.weights[layer + 1].T + tape.biases[layer + 1]
+            assert inside(z[:, 0], bounds.logit_low[b], bounds.logit_high[b])
+            assert inside(z[:, 0], -np.inf, a @ bounds.slope[b] + bounds.offset[b])
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_bounds_handed_down_stay_bounds_and_never_loosen(seed: int) -> None:
+    """A child box with its parent's bounds: contains the samples and lies inside the parent's."""
+    _, tapes = drawn(seed)
+    rng = np.random.default_rng(seed)
+    for tape in tapes[:2]:
+        low, high = boxes(tape, rng, 3)
+        parent = tape.bounds(low[:1], high[:1])
+        child = tape.bounds(low[2:3], high[2:3], parent)
+        for l, h, pl, ph in zip(child.hidden_low, child.hidden_high, parent.hidden_low, parent.hidden_high, strict=True):
+            assert (l >= pl).all()
+            assert (h <= np.maximum(ph, l)).all()
+        a = points(tape, low[2], high[2], rng, 60)
+        a, v = evaluated(tape, a)
+        assert inside(tape.logits(v), child.logit_low[0], child.logit_high[0])
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_interval_ranges_contain_sampled_atoms(seed: int) -> None:
+    """The cheap propagation behind contraction."""
+    _, tapes = drawn(seed)
+    rng = np.random.default_rng(seed)
+    for tape in tapes:
+        low, high = boxes(tape, rng, 4)
+        al, ah = atom_ranges(tape, low, high)
+        for b in range(len(low)):
+            _, v = evaluated(tape, points(tape, low[b], high[b], rng, 40))
+            assert inside(v, al[b], ah[b])
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_contraction_keeps_every_feasible_point_below_the_cutoff(seed: int) -> None:
+    """Cost, ball and whole numbers: points that meet them stay in the box, to the last of many samples."""
+    _, tapes = drawn(seed)
+    rng = np.random.default_rng(seed)
+    for tape in tapes:
+        low, high = boxes(tape, rng, 5)
+        a = np.concatenate([points(tape, l, h, rng, 80) for l, h in zip(low, high, strict=True)])
+        with np.errstate(all="ignore"):
+            v = tape.evaluate(a)
+        good = has_density(tape, v)
+        v = np.where(good[:, None], v, 0.0)
+        cost = tape.costs(v)
+        good &= tape.ball_excess(v) <= 0
+        cutoffs = [np.inf, *np.quantile(cost, [0.05, 0.5])]
+        for cutoff in cutoffs:
+            new_low, new_high = contract(tape, low, high, float(cutoff))
+            assert (new_low >= low).all()
+            assert (new_high <= high).all()
+            for b in range(len(low)):
+                mine = slice(80 * b, 80 * (b + 1))
+                kept = a[mine][good[mine] & (cost[mine] <= cutoff)]
+                assert ((kept >= new_low[b]) & (kept <= new_high[b])).all()
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_least_cost_of_a_box_is_not_above_any_point_of_it(seed: int) -> None:
+    """For every cost and kind of feature."""
+    _, tapes = drawn(seed)
+    rng = np.random.default_rng(seed)
+    for tape in tapes:
+        low, high = boxes(tape, rng, 5)
+        least = least_cost(tape, low, high)
+        for b in range(len(low)):
+            _, v = evaluated(tape, points(tape, low[b], high[b], rng, 60))
+            cost = tape.costs(v)
+            assert (least[b] <= cost + 1e-12).all()
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_hull_contains_every_configuration(seed: int) -> None:
+    """Atoms, arguments, branches, hidden units and logit of the open program, whatever is acted on."""
+    instance, _ = drawn(seed)
+    program = lower(instance)
+    around = hull(program)
+    assert around is not None
+    rng = np.random.default_rng(seed)
+    for acted in program.configurations():
+        fixed = program.fix(acted)
+        tape = Tape(fixed)
+        a = points(tape, tape.lower, tape.upper, rng, 30) if acted else np.zeros((1, 0))
+        a, v = evaluated(tape, a)
+        _, forms = program.substitution(acted)
+        matrix, offset = tape.dense(forms)
+        old = v @ matrix.T + offset
+        for k, atom in enumerate(program.atoms):
+            if isinstance(atom, Unit):
+                m, o = tape.dense([atom.argument.substitute(forms)])
+                assert inside(v @ m.T + o, *around.arguments[k])
+            if isinstance(atom, Switch):
+                assert inside(old[:, k], *around.branches[k][0 if atom.feature in acted else 1])
+            if not (hasattr(atom, "feature") and atom.feature not in acted and not isinstance(atom, Switch)):
+                assert inside(old[:, k], *around.atoms[k])
+        z = v @ tape.first.T + tape.first_offset
+        for layer, limits in enumerate(around.hidden):
+            assert inside(z, limits[:, 0], limits[:, 1])
+            z = np.maximum(z, 0.0) @ tape.weights[layer + 1].T + tape.biases[layer + 1]
+        assert inside(z[:, 0], *around.logit)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_every_bound_of_the_hull_is_finite(seed: int) -> None:
+    """Encodings take them as they are: a branch that no configuration takes has a range too."""
+    instance, _ = drawn(seed)
+    around = hull(lower(instance))
+    assert around is not None
+    assert np.isfinite(around.atoms).all()
+    assert all(np.isfinite(pair).all() for pair in around.branches.values())
+    assert all(np.isfinite(h).all() for h in (*around.hidden, np.array(around.logit)))
+
+
+def test_a_threshold_that_is_only_just_touched_is_not_excluded() -> None:
+    """0.1 a - 0.1 k at a = k: rounding must not push the bound below the exact value."""
+    from milp_recourse.domain.cost import Cost
+    from milp_recourse.domain.features import Feature
+    from milp_recourse.domain.network import ReluNetwork
+    from milp_recourse.domain.scm import independent
+    from milp_recourse.instance import Preferences
+
+    for k in range(1, 60):
+        instance = Instance(
+            (Feature("a", actionable=True, bounds=(0.0, float(k))),),
+            independent(("a",)),
+            ReluNetwork.from_layers([([[0.1]], [-0.1 * k])]),
+            {"a": 0.0},
+            Preferences(("a",)),
+            Cost.pure("l1", {"a": 1.0}),
+        )
+        tape = Tape(lower(instance).fix(frozenset({"a"})))
+        low = np.array([[k * share] for share in (0.0, 0.3, 0.9, 0.99999, 1.0)])
+        bounds = tape.bounds(low, np.full_like(low, k))
+        exact = float(instance.classifier.enclose([instance_value(k)])[0].upper)
+        assert (bounds.logit_high >= exact).all()
+
+
+def instance_value(k: int):
+    from milp_recourse.domain.enclosure import Enclosure
+
+    return Enclosure.of(k)
