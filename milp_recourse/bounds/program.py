@@ -82,11 +82,13 @@ def hull(
     for k, atom in enumerate(program.atoms):
         if isinstance(atom, Action):
             atoms[k] = atom.lower, atom.upper
-    for k, sides in branches.items():
-        switch = program.atoms[k]
+    for place, sides in branches.items():
+        switch = program.atoms[place]
         assert isinstance(switch, Switch)
         for side, form in zip(sides, (switch.acted, switch.natural), strict=True):
-            if side[0, 0] > side[0, 1]:  # a branch no configuration takes: its constants must fit all the same
+            if (
+                side[0, 0] > side[0, 1]
+            ):  # no configuration takes this branch; its constants must fit all the same
                 _widen(side, 0, *_range_over(form, atoms))
     return ProgramBounds(
         atoms,

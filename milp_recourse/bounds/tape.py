@@ -374,14 +374,19 @@ def _unit_range(unit: Unit, low: Array, high: Array) -> tuple[Array, Array]:
 def within_domain(function: str, low: Array, high: Array) -> tuple[Array, Array]:
     """Arguments kept inside a curve's domain; ``check_edges`` in the lowering says why that is safe.
 
-    Only intervals that reach past the edge are cut; one that lies beyond it (a constant) stays.
+    Only intervals that reach past the edge are cut; one that lies beyond it (a constant) stays, and
+    one outside the domain, where every density is zero, becomes a sliver at the edge.
     """
     if function == "log":
-        return _from_edge(low, high), high
+        return _from_edge(low, high)
     if function == "logit":
-        return _from_edge(low, high), 1 - _from_edge(1 - high, 1 - low)
+        low, high = _from_edge(low, high)
+        below, above = _from_edge(1 - high, 1 - low)
+        return 1 - above, 1 - below
     return low, high
 
 
-def _from_edge(low: Array, high: Array) -> Array:
-    return np.where(high > 2 * EDGE, np.maximum(low, EDGE), np.maximum(low, np.finfo(np.float64).tiny))
+def _from_edge(low: Array, high: Array) -> tuple[Array, Array]:
+    outside = high <= 0
+    cut = np.where(high > 2 * EDGE, np.maximum(low, EDGE), np.maximum(low, np.finfo(np.float64).tiny))
+    return np.where(outside, EDGE, cut), np.where(outside, 2 * EDGE, high)

@@ -67,7 +67,8 @@ def test_a_value_range_contains_the_values(case: tuple[str, float, float], share
 
 
 @pytest.mark.parametrize(
-    ("function", "centre"), [("sigmoid", 1.3), ("sigmoid", -4.0), ("logit", 0.2), ("log", 0.7), ("square", 5.0)]
+    ("function", "centre"),
+    [("sigmoid", 1.3), ("sigmoid", -4.0), ("logit", 0.2), ("log", 0.7), ("square", 5.0)],
 )
 def test_bands_shrink_quadratically(function: str, centre: float) -> None:
     """A tenth of the width, a hundredth of the gap (inflection points do even better)."""
@@ -80,7 +81,12 @@ def test_bands_shrink_quadratically(function: str, centre: float) -> None:
 
 def test_dense_samples_of_wide_intervals_stay_in_the_band() -> None:
     """Ten thousand points of intervals with an inflection inside."""
-    for function, low, high in (("sigmoid", -9.0, 4.0), ("logit", 0.001, 0.97), ("square", -3.0, 8.0), ("log", 1e-6, 9.0)):
+    for function, low, high in (
+        ("sigmoid", -9.0, 4.0),
+        ("logit", 0.001, 0.97),
+        ("square", -3.0, 8.0),
+        ("log", 1e-6, 9.0),
+    ):
         m, below, above = band(function, np.array(low), np.array(high))
         x = np.linspace(low, high, 10001)
         rest = CURVES[function].value(x) - m * x

@@ -43,13 +43,13 @@ def points(tape: Tape, low: np.ndarray, high: np.ndarray, rng: np.random.Generat
     """Random points of a box (d,), corners among them."""
     share = rng.random((count, len(low)))
     share[: count // 3] = np.round(share[: count // 3])
-    a = low + share * (high - low)
+    a = np.clip(low + share * (high - low), low, high)
     a[:, tape.integral] = np.clip(np.round(a[:, tape.integral]), low[tape.integral], high[tape.integral])
     return a
 
 
 def evaluated(tape: Tape, a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The points in which every logarithm and logit has a value (the others are not plausible), and their atoms."""
+    """The points where every logarithm and logit has a value (others are implausible), and their atoms."""
     with np.errstate(all="ignore"):
         v = tape.evaluate(a)
     kept = has_density(tape, v)
@@ -103,7 +103,9 @@ def test_bounds_handed_down_stay_bounds_and_never_loosen(seed: int) -> None:
         low, high = boxes(tape, rng, 3)
         parent = tape.bounds(low[:1], high[:1])
         child = tape.bounds(low[2:3], high[2:3], parent)
-        for l, h, pl, ph in zip(child.hidden_low, child.hidden_high, parent.hidden_low, parent.hidden_high, strict=True):
+        for l, h, pl, ph in zip(
+            child.hidden_low, child.hidden_high, parent.hidden_low, parent.hidden_high, strict=True
+        ):
             assert (l >= pl).all()
             assert (h <= np.maximum(ph, l)).all()
         a = points(tape, low[2], high[2], rng, 60)

@@ -32,7 +32,11 @@ def exact_log(x: Fraction) -> Fraction:
 def test_sums_differences_and_products_of_doubles_are_exact(a: float, b: float) -> None:
     """Points in, points out, equal to the rational result."""
     x, y = Enclosure.of(a), Enclosure.of(b)
-    expected = {x + y: Fraction(a) + Fraction(b), x - y: Fraction(a) - Fraction(b), x * y: Fraction(a) * Fraction(b)}
+    expected = {
+        x + y: Fraction(a) + Fraction(b),
+        x - y: Fraction(a) - Fraction(b),
+        x * y: Fraction(a) * Fraction(b),
+    }
     assert all(e.exact and e.lower == value for e, value in expected.items())
 
 

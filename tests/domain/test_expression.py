@@ -44,7 +44,9 @@ def grow(inner: st.SearchStrategy[Expression]) -> st.SearchStrategy[Expression]:
     )
 
 
-expressions = st.recursive(st.one_of(numbers.map(Constant), st.sampled_from(NAMES).map(Variable)), grow, max_leaves=8)
+expressions = st.recursive(
+    st.one_of(numbers.map(Constant), st.sampled_from(NAMES).map(Variable)), grow, max_leaves=8
+)
 
 
 @given(expressions, st.tuples(numbers, numbers, numbers))
@@ -58,7 +60,12 @@ def test_float_evaluation_agrees_with_the_exact_enclosure(e: Expression, point: 
     assert approximate == pytest.approx(float(box.midpoint), rel=1e-9, abs=1e-9)
 
 
-@given(expressions, st.tuples(numbers, numbers, numbers), st.tuples(numbers, numbers, numbers), st.fractions(0, 1))
+@given(
+    expressions,
+    st.tuples(numbers, numbers, numbers),
+    st.tuples(numbers, numbers, numbers),
+    st.fractions(0, 1),
+)
 @settings(max_examples=100, deadline=None)
 def test_the_enclosure_over_intervals_contains_the_value_at_a_point_of_them(
     e: Expression, one: tuple[float, ...], two: tuple[float, ...], share: Fraction

@@ -20,7 +20,10 @@ def naive(network: ReluNetwork, x: list[Fraction]) -> list[Fraction]:
     for k, (w, b) in enumerate(zip(network.weights, network.biases, strict=True)):
         if k:
             z = [max(Fraction(0), v) for v in z]
-        z = [Fraction(bi) + sum(Fraction(wi) * zi for wi, zi in zip(row, z, strict=True)) for row, bi in zip(w, b, strict=True)]
+        z = [
+            Fraction(bi) + sum(Fraction(wi) * zi for wi, zi in zip(row, z, strict=True))
+            for row, bi in zip(w, b, strict=True)
+        ]
     return z
 
 
@@ -37,7 +40,9 @@ def test_enclosing_a_point_is_the_naive_sum_exactly(seed: int) -> None:
     network, inputs = drawn(seed)
     for x in inputs:
         outputs = network.enclose([Enclosure.of(float(v)) for v in x])
-        assert [(e.lower, e.upper) for e in outputs] == [(v, v) for v in naive(network, [Fraction(v) for v in x])]
+        assert [(e.lower, e.upper) for e in outputs] == [
+            (v, v) for v in naive(network, [Fraction(v) for v in x])
+        ]
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -73,7 +73,9 @@ def test_the_excess_is_the_change_of_the_models_log_density(seed: int) -> None:
         compared += 1
         assert excess.upper - excess.lower < Fraction(1, 10**40)
         assert float(excess.midpoint) == pytest.approx(expected, rel=1e-6, abs=1e-6)
-    assert compared > 0 or any(isinstance(m.noise, Gamma) or m.link.kind == "sigmoid" for m in scm.mechanisms.values())
+    assert compared > 0 or any(
+        isinstance(m.noise, Gamma) or m.link.kind == "sigmoid" for m in scm.mechanisms.values()
+    )
 
 
 def test_a_fair_coin_may_flip() -> None:

@@ -34,7 +34,9 @@ def loan_by_hand(x: dict[str, float], action: dict[str, float]) -> dict[str, Fra
     new["duration"] = Fraction(action["duration"]) if "duration" in action else old["duration"] + moved
     new["income"] = Fraction(action.get("income", x["income"]))
     gain = max(new["income"], Fraction(0)) - max(old["income"], Fraction(0))
-    new["savings"] = Fraction(action["savings"]) if "savings" in action else old["savings"] + Fraction(3, 2) * gain
+    new["savings"] = (
+        Fraction(action["savings"]) if "savings" in action else old["savings"] + Fraction(3, 2) * gain
+    )
     return new
 
 
@@ -127,7 +129,9 @@ def test_float_counterfactuals_agree_with_the_exact_ones(seed: int) -> None:
     for row, action in zip(rows, actions, strict=True):
         chosen = {n: float(v) for n, v in zip(instance.scm.features, action, strict=True) if not np.isnan(v)}
         exact = instance.scm.counterfactual_exact(x, chosen)
-        assert row == pytest.approx([float(exact[n].midpoint) for n in instance.scm.features], rel=1e-7, abs=1e-7)
+        assert row == pytest.approx(
+            [float(exact[n].midpoint) for n in instance.scm.features], rel=1e-7, abs=1e-7
+        )
         assert all(e.upper - e.lower < Fraction(1, 10**40) for e in exact.values())
 
 
@@ -164,7 +168,9 @@ def test_acting_on_age_moves_education_through_its_sigmoid() -> None:
     """The enclosure is narrow and the float value lies in its middle, to rounding."""
     x = applicant(5)
     exact = loan().counterfactual_exact(x, {"age": x["age"] + 3.0})
-    row = loan().counterfactual(np.array([x[n] for n in FEATURES]), np.array([np.nan, x["age"] + 3, *[np.nan] * 5]))
+    row = loan().counterfactual(
+        np.array([x[n] for n in FEATURES]), np.array([np.nan, x["age"] + 3, *[np.nan] * 5])
+    )
     e = exact["education"]
     assert 0 < e.upper - e.lower < Fraction(1, 10**40)
     assert float(e.midpoint) == pytest.approx(row[2], rel=1e-12)

@@ -30,9 +30,16 @@ def loan_instance(seed: int, levers: tuple[str, ...], kind: str = "l2-squared") 
     row = loan().sample(1, np.random.default_rng(seed))[0]
     x = dict(zip(FEATURES, (float(v) for v in row), strict=True))
     rng = np.random.default_rng(1000 + seed)
-    network = ReluNetwork.from_layers([(rng.normal(size=(4, 7)), rng.normal(size=4)), (rng.normal(size=(1, 4)), [0.0])])
+    network = ReluNetwork.from_layers(
+        [(rng.normal(size=(4, 7)), rng.normal(size=4)), (rng.normal(size=(1, 4)), [0.0])]
+    )
     features = tuple(
-        Feature(n, "binary" if n == "gender" else "continuous", n in levers, (-50.0, 50.0) if n in levers else None)
+        Feature(
+            n,
+            "binary" if n == "gender" else "continuous",
+            n in levers,
+            (-50.0, 50.0) if n in levers else None,
+        )
         for n in FEATURES
     )
     scale = {n: 1.0 + k / 3 for k, n in enumerate(levers)}
@@ -94,7 +101,9 @@ def test_the_loan_program_of_the_four_actions_has_one_relu() -> None:
     assert [a.function for a in fixed.atoms if not isinstance(a, Action)] == ["relu"]
 
 
-@pytest.mark.parametrize("acted", [("age",), ("education",), ("age", "income"), ("age", "education", "savings")])
+@pytest.mark.parametrize(
+    "acted", [("age",), ("education",), ("age", "income"), ("age", "education", "savings")]
+)
 def test_programs_with_curves_overlap_the_scm_narrowly(acted: tuple[str, ...]) -> None:
     """Sigmoids and logits of age and education: both enclosures hold the number, each below 1e-40 wide."""
     for seed in range(3):
@@ -136,7 +145,11 @@ def compare(instance: Instance, seed: int, exactly: bool) -> None:
     for row in sample_actions(np.random.default_rng(seed), instance, 6):
         action = {f.name: float(v) for f, v in zip(instance.features, row, strict=True) if not np.isnan(v)}
         exact = instance.scm.counterfactual_exact(instance.factual, action)
-        excess = excess_energy(instance.scm, instance.factual, exact, frozenset(action)) if instance.plausible else None
+        excess = (
+            excess_energy(instance.scm, instance.factual, exact, frozenset(action))
+            if instance.plausible
+            else None
+        )
         if instance.plausible and excess is None:
             continue  # density zero: a logarithm has no value
         for p in (program, program.fix(frozenset(action))):
@@ -144,10 +157,16 @@ def compare(instance: Instance, seed: int, exactly: bool) -> None:
             mine = dict(zip(program.column_names, column_values(p, action), strict=True))
             for f in instance.features:
                 if len(f.columns) == 1:
-                    assert mine[f.name] == exact[f.name] if exactly else overlap_narrowly(mine[f.name], exact[f.name])
+                    assert (
+                        mine[f.name] == exact[f.name]
+                        if exactly
+                        else overlap_narrowly(mine[f.name], exact[f.name])
+                    )
                 else:
                     code = int(exact[f.name].lower)
-                    assert [mine[c] for c in f.columns] == [Enclosure.of(int(k == code)) for k in range(len(f.columns))]
+                    assert [mine[c] for c in f.columns] == [
+                        Enclosure.of(int(k == code)) for k in range(len(f.columns))
+                    ]
             for r in p.rows:
                 value = r.form.enclose(p.enclose(action))
                 name = r.name.removeprefix("domain_")
@@ -163,7 +182,7 @@ def described(program: Program, action: Mapping[str, float]) -> tuple:
 
 @pytest.mark.parametrize("seed", range(40))
 def test_configurations_cover_every_subset(seed: int) -> None:
-    """Any action on any subset is an action of a listed configuration, at the same cost and counterfactual."""
+    """Any action on any subset is one of a listed configuration, at the same cost and counterfactual."""
     instance = supported_instance(seed, Style(levers=4, curves=False, gamma=False, plausible=0.0))
     program = lower(instance)
     listed = set(program.configurations())
@@ -193,7 +212,9 @@ def one_lever(**changes) -> Instance:
     from milp_recourse.domain.scm import independent
 
     network = ReluNetwork.from_layers([([[1.0, 1.0]], [0.0])])
-    return Instance(features, independent(("a", "b")), network, {"a": 0.0, "b": 0.0}, Preferences(("a",)), cost)
+    return Instance(
+        features, independent(("a", "b")), network, {"a": 0.0, "b": 0.0}, Preferences(("a",)), cost
+    )
 
 
 def test_a_free_hold_needs_no_configuration_of_its_own() -> None:
@@ -213,7 +234,7 @@ def test_a_fixed_cost_per_action_tells_holding_from_leaving(cost: Cost) -> None:
 
 
 def test_a_feature_downstream_of_a_lever_needs_both_configurations() -> None:
-    """Duration follows amount unless it is acted on; savings follows income; amount and income are roots here."""
+    """Duration follows amount unless acted on, savings follows income; amount and income are roots here."""
     program = lower(loan_instance(0, LEVERS))
     assert len(list(program.configurations())) == 4
     assert all({"amount", "income"} <= c for c in program.configurations())

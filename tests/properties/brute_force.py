@@ -100,7 +100,10 @@ def density_gain(instance: Instance, rows: NDArray, acted: NDArray[np.bool_]) ->
         u = np.where(acted[:, k], after[:, k], before[k])
         gain += mechanism.noise.log_density(u) - mechanism.noise.log_density(before[k])
         if mechanism.link.kind == "sigmoid":
-            new, old = ((v - mechanism.link.offset) / mechanism.link.scale for v in (rows[:, k], instance.factual[name]))
+            new, old = (
+                (v - mechanism.link.offset) / mechanism.link.scale
+                for v in (rows[:, k], instance.factual[name])
+            )
             gain += np.log(old) + np.log1p(-old) - np.log(new) - np.log1p(-new)
     return gain
 
@@ -153,7 +156,9 @@ def attack(instance: Instance, result: Result, rng: np.random.Generator, tries: 
     x = np.array([instance.factual[n] for n in acted])
     radius = 10.0 ** rng.uniform(-9, 0, (tries, 1)) * (high - low + 1e-12)
     values = centre + radius * rng.normal(size=(tries, len(acted)))
-    values[: tries // 2] += (x - centre) * rng.random((tries // 2, 1)) * radius[: tries // 2] / (high - low + 1e-12)
+    values[: tries // 2] += (
+        (x - centre) * rng.random((tries // 2, 1)) * radius[: tries // 2] / (high - low + 1e-12)
+    )
     values = np.clip(values, low, high)
     whole = np.array([instance.feature(n).integral for n in acted])
     values[:, whole] = np.round(values[:, whole])
@@ -208,7 +213,9 @@ def _judged(instance: Instance, result: Result, action: dict[str, float]) -> lis
     assert isinstance(network, ReluNetwork)
     z = instance.model_rows(np.array(stated)).astype(network.dtype)
     for k, (w, b) in enumerate(zip(network.weights, network.biases, strict=True)):
-        z = (w.astype(network.dtype) @ (np.maximum(z, 0) if k else z) + b.astype(network.dtype)).astype(network.dtype)
+        z = (w.astype(network.dtype) @ (np.maximum(z, 0) if k else z) + b.astype(network.dtype)).astype(
+            network.dtype
+        )
     if not z[0] >= instance.accept.threshold or not result.accepted_deployed:
         said.append(f"deployed: logit {z[0]!r}")
     return said

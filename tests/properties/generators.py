@@ -9,6 +9,7 @@ actions; every cost and mixtures; plausibility. Used by every test that wants ad
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 
@@ -76,7 +77,7 @@ def random_network(
     """A ReLU network with ``depth`` hidden layers of 1 to ``width`` units."""
     sizes = [inputs, *(int(rng.integers(1, width + 1)) for _ in range(depth)), outputs]
     layers = []
-    for before, after in zip(sizes[:-1], sizes[1:], strict=True):
+    for before, after in pairwise(sizes):
         weight = rng.normal(0.0, 1.0 / np.sqrt(before), (after, before))
         weight[rng.random(weight.shape) < 0.1] = 0.0
         layers.append(_typed(weight, rng.normal(0.0, 0.5, after), dtype))
@@ -278,7 +279,10 @@ def _weights(rng: np.random.Generator, levers: tuple[str, ...]) -> dict[str, flo
 
 
 def _ranges(
-    rng: np.random.Generator, features: tuple[Feature, ...], factual: dict[str, float], levers: tuple[str, ...]
+    rng: np.random.Generator,
+    features: tuple[Feature, ...],
+    factual: dict[str, float],
+    levers: tuple[str, ...],
 ) -> dict[str, tuple[float, float]]:
     numeric = [f.name for f in features if f.name in levers and not f.labelled and f.kind != "binary"]
     ranges = {}
@@ -311,7 +315,9 @@ def _with_threshold(rng: np.random.Generator, instance: Instance, dtype: str) ->
     if share == 1.0:
         needed += float(rng.choice([0.0, 0.02, 0.5])) * float(np.ptp(logits) + 0.1)
     needed = max(needed, float(logits[0]) + 1e-3 * (1 + abs(float(logits[0]))))
-    margin = 1e-4 * (1.0 + float(np.abs(logits).max())) if dtype == "float32" else float(rng.choice([0.0, 1e-3]))
+    margin = (
+        1e-4 * (1.0 + float(np.abs(logits).max())) if dtype == "float32" else float(rng.choice([0.0, 1e-3]))
+    )
     if rng.random() < 0.5:
         return replace(instance, accept=Acceptance(needed - margin, margin))
     # the shipped files' shape: threshold 0, everything in the last bias
@@ -328,7 +334,9 @@ def bernoulli_instance(seed: int) -> Instance:
     rng = np.random.default_rng(seed)
     instance = random_instance(seed, Style(discrete=False, plausible=1.0, gamma=False))
     names = ("b", *instance.scm.features)
-    mechanisms = dict(instance.scm.mechanisms) | {"b": Mechanism(noise=Bernoulli(float(rng.choice([0.5, 0.25]))))}
+    mechanisms = dict(instance.scm.mechanisms) | {
+        "b": Mechanism(noise=Bernoulli(float(rng.choice([0.5, 0.25]))))
+    }
     network = instance.classifier
     assert isinstance(network, ReluNetwork)
     column = rng.normal(0.0, 1.0, (len(network.weights[0]), 1)).astype(network.dtype).astype(np.float64)

@@ -11,7 +11,10 @@ import argparse
 import json
 import sys
 import time
+import warnings
 from collections import Counter
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -50,6 +53,13 @@ class Tally:
     notes: list[str] = field(default_factory=list)
     slowest: float = 0.0
 
+    def add(self, other: Tally) -> None:
+        """Count what another tally counted."""
+        self.counts += other.counts
+        self.disagreements += other.disagreements
+        self.notes += other.notes
+        self.slowest = max(self.slowest, other.slowest)
+
     def blame(self, seed: int, kind: str, text: str) -> None:
         """Count a disagreement."""
         self.counts[kind] += 1
@@ -61,6 +71,15 @@ def case(seed: int) -> Instance:
     if seed % 50 == 49:
         return bernoulli_instance(seed)
     return random_instance(seed, STYLES[seed % len(STYLES)])
+
+
+def examined(seed: int, backend: str, other: str | None, time_limit: float | None) -> Tally:
+    """The tally of one case."""
+    tally = Tally()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        examine(seed, backend, other, time_limit, tally)
+    return tally
 
 
 def examine(seed: int, backend: str, other: str | None, time_limit: float | None, tally: Tally) -> None:
@@ -82,7 +101,8 @@ def examine(seed: int, backend: str, other: str | None, time_limit: float | None
     tally.counts[result.status.value] += 1
     if result.status is Status.LIMIT:
         tally.notes.append(
-            f"case {seed}: limit after {seconds:.1f} s: cost {result.cost}, bound {result.lower_bound}: {result.message}"
+            f"case {seed}: limit after {seconds:.1f} s: cost {result.cost}, bound {result.lower_bound}: "
+            f"{result.message}"
         )
     if result.action is not None:
         tally.counts["actions"] += 1
@@ -105,7 +125,9 @@ def _against_brute_force(seed: int, instance: Instance, result: Result, tally: T
     if result.status is Status.INFEASIBLE:
         tally.blame(seed, "wrong infeasible", f"feasible at {cheapest.cost!r}: {cheapest.action}")
     elif result.lower_bound is not None and cheapest.cost < result.lower_bound * (1 - 1e-12):
-        tally.blame(seed, "wrong bound", f"bound {result.lower_bound!r}, but {cheapest.cost!r}: {cheapest.action}")
+        tally.blame(
+            seed, "wrong bound", f"bound {result.lower_bound!r}, but {cheapest.cost!r}: {cheapest.action}"
+        )
     if result.status is Status.OPTIMAL and found is not None:
         tally.counts["compared"] += 1
         close = found.cost <= result.cost * (1 + CONFIRMED) + 1e-9
@@ -134,7 +156,9 @@ def _against_other(
         if one.cost is None or two.lower_bound is None:
             continue
         if one.cost < two.lower_bound - gap_tolerance(one.cost):
-            tally.blame(seed, "disagreement", f"{one.backend} {one.cost!r} below the bound {two.lower_bound!r}")
+            tally.blame(
+                seed, "disagreement", f"{one.backend} {one.cost!r} below the bound {two.lower_bound!r}"
+            )
 
 
 def report(tally: Tally, cases: int, seconds: float) -> dict:
@@ -162,8 +186,15 @@ def main() -> int:
     from rich.progress import track
 
     tally, start = Tally(), time.perf_counter()
+    worker = ProcessPoolExecutor(1)  # a solver that crashes takes only its worker with it
     for seed in track(range(options.seed, options.seed + options.cases), description=options.backend):
-        examine(seed, options.backend, options.other, options.time_limit, tally)
+        try:
+            job = worker.submit(examined, seed, options.backend, options.other, options.time_limit)
+            tally.add(job.result())
+        except BrokenProcessPool:
+            tally.blame(seed, "crash", "the process died")
+            worker = ProcessPoolExecutor(1)
+    worker.shutdown()
     result = report(tally, options.cases, time.perf_counter() - start)
     options.json.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
     print(json.dumps(result, indent=1))

@@ -18,10 +18,12 @@ from milp_recourse.bounds.contract import least_cost
 from milp_recourse.bounds.lagrangian import ball_bound
 from milp_recourse.bounds.program import program_bounds
 from milp_recourse.bounds.shave import shave
+from milp_recourse.bounds.split import Box, at_kink, widest
 from milp_recourse.bounds.tape import Bounds, Tape
 from milp_recourse.encodings import encode
 from milp_recourse.instance import Instance
 from milp_recourse.program import lower
+from milp_recourse.result import gap_tolerance
 from milp_recourse.search.local import descend
 from milp_recourse.search.sample import first_incumbent
 
@@ -97,7 +99,7 @@ class Tree:
         bound = max(bound, float(least_cost(tape, low[None], high[None])[0]))
         if bound > target:
             return
-        if self._split_at_kink(tape, low, high, bound):
+        if self._split(tape, at_kink(tape, low, high), bound):
             return
         known = tape.bounds(low[None], high[None], node.known)
         if known.logit_high[0] < tape.threshold:
@@ -105,7 +107,7 @@ class Tree:
         bound = max(bound, float(ball_bound(tape, low[None], high[None], known, target)[0]))
         if bound > target:
             return
-        if known.unstable()[0] > LP_UNSTABLE and self._split(tape, low, high, bound, known):
+        if known.unstable()[0] > LP_UNSTABLE and self._split(tape, widest(tape, low, high), bound, known):
             return
         for _ in range(PASSES):
             relaxation = Relaxation(tape, known, low, high, target, self.incumbent.action, PIECES)
@@ -123,25 +125,9 @@ class Tree:
             after = int(known.unstable()[0])
             if after <= FEW_UNSTABLE or (shrunk > 0.7 and after > 0.8 * before) or self._late():
                 break
-        if known.unstable()[0] > MANY_UNSTABLE and self._split(tape, low, high, bound, known):
+        if known.unstable()[0] > MANY_UNSTABLE and self._split(tape, widest(tape, low, high), bound, known):
             return
         self._milp(tape, low, high, bound, known, relaxation)
-
-    def _split_at_kink(self, tape: Tape, low: Array, high: Array, bound: float) -> bool:
-        """Split where a structural ReLU of one action changes sign: it is stable on both sides."""
-        for _, unit, row, offset in tape.units:
-            active = np.flatnonzero(row[0])
-            if unit.function != "relu" or len(active) != 1 or active[0] not in tape.actions:
-                continue
-            k = int(np.flatnonzero(tape.actions == active[0])[0])
-            kink = -offset[0] / row[0, active[0]]
-            if low[k] < kink < high[k] and not tape.integral[k]:
-                left, right = high.copy(), low.copy()
-                left[k] = right[k] = kink
-                self._push(tape, low, left, bound)
-                self._push(tape, right, high, bound)
-                return True
-        return False
 
     def _milp(
         self, tape: Tape, low: Array, high: Array, bound: float, known: Bounds, relaxation: Relaxation
@@ -166,8 +152,10 @@ class Tree:
             values = outcome.values
             a = np.array([values[model.actions[x.feature]] for x in tape.program.actions])
             a[tape.integral] = np.round(a[tape.integral])
-            if self.incumbent.offer(tape, descend(tape, np.clip(a, tape.lower, tape.upper), hops=6)):
-                self._push(tape, low, high, bound, known)
+            before = self.incumbent.cost
+            self.incumbent.offer(tape, descend(tape, np.clip(a, tape.lower, tape.upper), hops=6))
+            if self.incumbent.cost < before - 0.1 * gap_tolerance(self.incumbent.cost):
+                self._push(tape, low, high, bound, known)  # again, under the new cutoff
                 return
             violated = max(
                 highs.ball_excess(values),
@@ -177,24 +165,16 @@ class Tree:
                 break
             highs.cost_tangent(values)
             highs.ball_tangent(values)
-        if not self._split(tape, low, high, bound, known):
+        if not self._split(tape, widest(tape, low, high), bound, known):
             self.stuck = min(self.stuck, bound)
 
-    def _split(self, tape: Tape, low: Array, high: Array, bound: float, known: Bounds) -> bool:
-        """Halve the box where it is widest, measured in cost; False when it is a point."""
-        width = (high - low) * np.sqrt(tape.cost_weights) / tape.cost_scales
-        k = int(np.argmax(width))
-        if high[k] - low[k] <= 1e-9 * (1 + abs(low[k])):
-            return False
-        middle = (low[k] + high[k]) / 2
-        left, right = high.copy(), low.copy()
-        if tape.integral[k]:
-            left[k], right[k] = np.floor(middle), np.floor(middle) + 1
-        else:
-            left[k] = right[k] = middle
-        self._push(tape, low, left, bound, known)
-        self._push(tape, right, high, bound, known)
-        return True
+    def _split(
+        self, tape: Tape, halves: tuple[Box, Box] | None, bound: float, known: Bounds | None = None
+    ) -> bool:
+        """Push both halves; False when there are none."""
+        for low, high in halves or ():
+            self._push(tape, low, high, bound, known)
+        return halves is not None
 
     # -- ending --------------------------------------------------------------------------
 

@@ -1,0 +1,118 @@
+"""The program as a readable Pyomo model that a user can extend."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from milp_recourse.bounds.program import hull
+from milp_recourse.encodings import MixedInteger, encode
+from milp_recourse.encodings.mixed_integer import LinearRow
+from milp_recourse.errors import Unsupported
+from milp_recourse.instance import Instance
+from milp_recourse.program import lower
+
+
+def pyomo_model(instance: Instance, pieces: int = 16) -> Any:
+    """The whole problem as one Pyomo ``ConcreteModel``, switches open.
+
+    Variables and constraints carry the names of the program: ``set_income`` is the value an action
+    sets, ``act_income`` is 1 where it is acted on, ``delta_income`` the change that costs,
+    ``hidden_0_3`` a ReLU's output, ``accepted`` the logit's row, ``plausible`` the ball. Add your
+    own constraints before solving.
+
+    Parameters
+    ----------
+    pieces
+        Parts each curve is cut into; piecewise-linear models have no curves and are exact.
+
+    Raises
+    ------
+    Unsupported
+        No action can be taken at all.
+
+    Examples
+    --------
+    >>> from milp_recourse import read_instance
+    >>> from milp_recourse.instances_path import instances_path
+    >>> model = pyomo_model(read_instance(instances_path() / "loan" / "loan_000.json"))
+    >>> model.extra = pyo.Constraint(expr=model.set_savings <= 2 * model.set_income)  # doctest: +SKIP
+    """
+    program = lower(instance)
+    bounds = hull(program)
+    if bounds is None:
+        raise Unsupported("no action can be taken: every configuration is empty")
+    return build_model(encode(program, bounds, pieces))
+
+
+def build_model(mip: MixedInteger, scale: float = 1.0, quadratic: bool = True) -> Any:
+    """A mixed-integer program as a Pyomo model.
+
+    Parameters
+    ----------
+    scale
+        The objective is the cost divided by it, so that a solver's absolute gap means a relative one.
+    quadratic
+        Keep the quadratics. Without, the objective becomes a variable ``theta`` (cost / scale) and
+        both quadratics are left to tangents, collected in ``model.tangents``.
+    """
+    import pyomo.environ as pyo
+
+    model = pyo.ConcreteModel()
+    columns = []
+    for name, low, high, integer in zip(mip.names, mip.lower, mip.upper, mip.integer, strict=True):
+        domain = pyo.Reals
+        if integer:
+            domain = pyo.Binary if (low, high) == (0.0, 1.0) else pyo.Integers
+        column = pyo.Var(domain=domain, bounds=(low, high))
+        model.add_component(name, column)
+        columns.append(column)
+    for row in mip.rows:
+        _add_row(model, row, columns)
+    linear = sum(c * columns[k] for k, c in mip.linear.items()) + mip.offset
+    if quadratic:
+        if mip.ball is not None:
+            left = sum(w * columns[k] ** 2 for k, w in mip.ball.squares.items())
+            left += sum(c * columns[k] for k, c in mip.ball.linear.items())
+            model.plausible = pyo.Constraint(expr=left <= mip.ball.upper)
+        cost = (linear + sum(c * columns[k] ** 2 for k, c in mip.squares.items())) / scale
+        model.cost = pyo.Objective(expr=cost)
+    else:
+        model.theta = pyo.Var(bounds=(0.0, None))
+        model.tangents = pyo.ConstraintList()
+        model.cost = pyo.Objective(expr=model.theta)
+    return model
+
+
+def add_tangents(model: Any, mip: MixedInteger, values: np.ndarray, scale: float) -> None:
+    """Both quadratics' tangents at column values; never cuts off a feasible point."""
+    columns = [model.component(name) for name in mip.names]
+    cost = mip.offset + sum(c * columns[k] for k, c in mip.linear.items())
+    cost += sum(
+        c * (2 * float(values[k]) * columns[k] - float(values[k]) ** 2) for k, c in mip.squares.items()
+    )
+    model.tangents.add(model.theta >= cost / scale)
+    if mip.ball is not None:
+        left = sum(
+            w * (2 * float(values[k]) * columns[k] - float(values[k]) ** 2)
+            for k, w in mip.ball.squares.items()
+        )
+        left += sum(c * columns[k] for k, c in mip.ball.linear.items())
+        size = max(abs(mip.ball.upper), 1e-9)
+        if mip.ball.squares or mip.ball.linear:
+            model.tangents.add(left / size <= mip.ball.upper / size)
+
+
+def _add_row(model: Any, row: LinearRow, columns: list[Any]) -> None:
+    import pyomo.environ as pyo
+
+    if not row.coefficients:
+        if row.lower > 1e-9 or row.upper < -1e-9:
+            model.add_component(row.name, pyo.Constraint(expr=pyo.Constraint.Infeasible))
+        return
+    body = sum(c * columns[k] for k, c in row.coefficients.items())
+    low = row.lower if np.isfinite(row.lower) else None
+    high = row.upper if np.isfinite(row.upper) else None
+    expr = body == low if low == high else pyo.inequality(low, body, high)
+    model.add_component(row.name, pyo.Constraint(expr=expr))

@@ -1,0 +1,41 @@
+"""Where to cut a box in two."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from milp_recourse.bounds.tape import Tape
+
+Array = NDArray[np.float64]
+Box = tuple[Array, Array]
+
+
+def at_kink(tape: Tape, low: Array, high: Array) -> tuple[Box, Box] | None:
+    """Two boxes on which a structural ReLU of one action is stable; None if there is none left open."""
+    for _, unit, row, offset in tape.units:
+        active = np.flatnonzero(row[0])
+        if unit.function != "relu" or len(active) != 1 or active[0] not in tape.actions:
+            continue
+        k = int(np.flatnonzero(tape.actions == active[0])[0])
+        kink = -offset[0] / row[0, active[0]]
+        if low[k] < kink < high[k] and not tape.integral[k]:
+            return _halves(low, high, k, kink, kink)
+    return None
+
+
+def widest(tape: Tape, low: Array, high: Array) -> tuple[Box, Box] | None:
+    """Two halves of the box along its widest side, measured in cost; None when it is a point."""
+    k = int(np.argmax((high - low) * np.sqrt(tape.cost_weights) / tape.cost_scales))
+    if high[k] - low[k] <= 1e-9 * (1 + abs(low[k])):
+        return None
+    middle = (low[k] + high[k]) / 2
+    if tape.integral[k]:
+        return _halves(low, high, k, np.floor(middle), np.floor(middle) + 1)
+    return _halves(low, high, k, middle, middle)
+
+
+def _halves(low: Array, high: Array, k: int, left_end: float, right_start: float) -> tuple[Box, Box]:
+    left, right = high.copy(), low.copy()
+    left[k], right[k] = left_end, right_start
+    return (low, left), (right, high)
