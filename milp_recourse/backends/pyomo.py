@@ -9,7 +9,6 @@ incumbent by more than the gap? The bound is the solver's (``proof: solver``).
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -17,20 +16,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from milp_recourse.backends.incumbent import Incumbent
+from milp_recourse.backends.boxes import BoxSearch, Node
 from milp_recourse.backends.protocol import Options, Proposal
 from milp_recourse.backends.pyomo_model import add_tangents, build_model
 from milp_recourse.bounds.program import program_bounds
-from milp_recourse.bounds.shave import shave
-from milp_recourse.bounds.split import Box, at_kink, widest
-from milp_recourse.bounds.tape import Tape
+from milp_recourse.bounds.tape import Bounds
 from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.encodings import MixedInteger, encode
 from milp_recourse.instance import Instance
-from milp_recourse.program import lower
-from milp_recourse.result import gap_tolerance
-from milp_recourse.search.local import descend
-from milp_recourse.search.sample import first_incumbent
 
 Array = NDArray[np.float64]
 
@@ -87,113 +80,55 @@ class PyomoBackend:
 
     def solve(self, instance: Instance, options: Options) -> Proposal:
         """Every configuration in turn; see the module's docstring."""
-        return _Run(self.solver, instance, options).run()
+        return PyomoSearch(self.solver, instance, options).run()
 
 
-class _Run:
+class PyomoSearch(BoxSearch):
+    """Boxes decided by a solver behind Pyomo."""
+
     def __init__(self, solver: str, instance: Instance, options: Options) -> None:
-        self.solver, self.instance = solver, instance
-        self.deadline = None if options.time_limit is None else time.perf_counter() + options.time_limit
-        self.incumbent = Incumbent(instance)
-        self.message: str | None = None
+        super().__init__(instance, options, MANY_UNSTABLE)
+        self.solver = solver
+        self.native = solver not in LINEAR_ONLY
 
-    def run(self) -> Proposal:
-        program = lower(self.instance)
-        tapes = [
-            tape for acted in program.configurations() if len((tape := Tape(program.fix(acted))).actions)
-        ]
-        start = first_incumbent(tapes)
-        if start is not None:
-            self.incumbent.offer(*start)
-        bounds = [self._configuration(tape) for tape in tapes]
-        target = self.incumbent.target
-        least = min([min(b, target) for b in bounds], default=target)
-        message = self.message if least < target else None
-        return Proposal(self.incumbent.action, least, "solver", message=message)
-
-    def _configuration(self, tape: Tape) -> float:
-        """A lower bound on every cost in one configuration (``inf``: nothing cheaper than the target)."""
-        boxes: list[Box] = [(tape.lower, tape.upper)]
-        proven = np.inf
-        while boxes:
-            low, high = shave(tape, *boxes.pop(), self.incumbent.target)
-            if (low > high).any():
-                continue
-            known = tape.bounds(low[None], high[None])
-            if known.logit_high[0] < tape.threshold:
-                continue
-            halves = at_kink(tape, low, high)
-            if halves is None and known.unstable()[0] > MANY_UNSTABLE:
-                halves = widest(tape, low, high)
-            bound = tape.fixed_cost
-            if halves is None and not self._late():
-                bound = max(bound, self._box(tape, low, high))
-                if bound <= self.incumbent.target:  # open: the answer could not be made feasible
-                    halves = widest(tape, low, high)
-            if halves is not None and not self._late():
-                boxes += halves
-            else:
-                proven = min(proven, bound)
-        return proven
-
-    def _box(self, tape: Tape, low: Array, high: Array) -> float:
-        """A lower bound on every cost in one box, asking again while answers improve the incumbent."""
-        proven = 0.0
-        for _ in range(ROUNDS):
-            known = tape.bounds(low[None], high[None])
-            mip = encode(tape.program, program_bounds(tape, known), PIECES)
-            before = self.incumbent.cost
-            bound = self._ask(tape, mip)
-            proven = max(proven, bound)
-            if proven > self.incumbent.target or self._late():
-                return proven
-            if self.incumbent.cost >= before - 0.1 * gap_tolerance(self.incumbent.cost):
-                self.message = self.message or f"{self.solver} left the gap open"
-                return proven
-        return proven
-
-    def _ask(self, tape: Tape, mip: MixedInteger) -> float:
-        """Solve one model; improve the incumbent with what comes back; the proven bound on the cost."""
-        import pyomo.environ as pyo
-
+    def decide(self, node: Node, bounds: Bounds) -> None:
+        """Ask for a cheaper action in the box until there is none; what cannot be decided is split."""
+        tape = node.tape
+        mip = encode(tape.program, program_bounds(tape, bounds), PIECES)
         cutoff = self.incumbent.cutoff
         scale = cutoff or 1.0
-        native = self.solver not in LINEAR_ONLY
-        model = build_model(mip, scale, quadratic=native)
+        model = self._model(mip, cutoff, scale)
         columns = [model.component(name) for name in mip.names]
+        for _ in range(1 if self.native else ROUNDS):
+            answer = solve_model(self.solver, model, columns, self.seconds_left())
+            if answer.kind == "infeasible":
+                return
+            if answer.bound is not None:
+                node.lower_bound = max(node.lower_bound, (answer.bound - 1e-9) * scale)
+            if node.lower_bound > self.incumbent.target:
+                return
+            values = answer.values
+            if values is None:
+                self.reason = f"{self.solver} stopped early"
+                break
+            if self.improve(tape, np.array([values[mip.actions[a.feature]] for a in tape.program.actions])):
+                if node.lower_bound <= self.incumbent.target:
+                    self.push(tape, (node.low, node.high), node.lower_bound, bounds)
+                return
+            if not self.native:
+                add_tangents(model, mip, values, scale)
+        self.halve(node)
+
+    def _model(self, mip: MixedInteger, cutoff: float | None, scale: float) -> Any:
+        import pyomo.environ as pyo
+
+        model = build_model(mip, scale, quadratic=self.native)
         if cutoff is not None:
             model.cutoff = pyo.Constraint(expr=model.cost.expr <= 1.0)
-        if not native:
+        if not self.native:
             for values in _spread(mip, scale):
                 add_tangents(model, mip, values, scale)
-        proven = 0.0
-        for _ in range(1 if native else ROUNDS):
-            answer = _solve(self.solver, model, columns, self._left())
-            if answer.kind == "infeasible":
-                return np.inf if cutoff is None else cutoff
-            if answer.bound is not None:
-                proven = max(proven, (answer.bound - 1e-9) * scale)
-            if answer.values is None:
-                self.message = (
-                    "the time limit was reached" if self._late() else f"{self.solver} stopped early"
-                )
-                return proven
-            a = np.array([answer.values[mip.actions[x.feature]] for x in tape.program.actions])
-            a[tape.integral] = np.round(a[tape.integral])
-            before = self.incumbent.cost
-            self.incumbent.offer(tape, descend(tape, np.clip(a, tape.lower, tape.upper), hops=24))
-            if native or proven > self.incumbent.target:
-                return proven
-            if self.incumbent.cost < before - 0.1 * gap_tolerance(self.incumbent.cost):
-                return proven
-            add_tangents(model, mip, answer.values, scale)
-        return proven
-
-    def _left(self) -> float | None:
-        return None if self.deadline is None else max(self.deadline - time.perf_counter(), 0.05)
-
-    def _late(self) -> bool:
-        return self.deadline is not None and time.perf_counter() > self.deadline
+        return model
 
 
 def _spread(mip: MixedInteger, scale: float) -> list[Array]:
@@ -228,7 +163,7 @@ def _interface(solver: str) -> Any:
     return classic if classic.available(exception_flag=False) else None
 
 
-def _solve(solver: str, model: Any, columns: list[Any], seconds: float | None) -> Answer:
+def solve_model(solver: str, model: Any, columns: list[Any], seconds: float | None) -> Answer:
     """One solve through whichever interface Pyomo has; never raises for a limit."""
     made = _interface(solver)
     if hasattr(made, "config") and hasattr(made.config, "raise_exception_on_nonoptimal_result"):

@@ -106,9 +106,11 @@ def _by_ball(tape: Tape, low: Array, high: Array) -> None:
     rh = ah @ positive.T + al @ negative.T + tape.residual_offset
     lin = np.where(tape.ball_linear > 0, al, ah) @ tape.ball_linear + tape.ball_offset
     least = np.where((rl <= 0) & (rh >= 0), 0.0, np.minimum(np.square(rl), np.square(rh))) * weights
-    room = -lin[:, None] - (least.sum(axis=1, keepdims=True) - least)
-    room += _HAIR * (1 + np.abs(lin[:, None]) + least.sum(axis=1, keepdims=True))
-    empty = (room < 0).any(axis=1)
+    total = least.sum(axis=1, keepdims=True)
+    room = -lin[:, None] - (total - least)
+    hair = _HAIR * (1 + np.abs(lin[:, None]) + total)
+    room += hair
+    empty = (-lin[:, None] - total + hair < 0)[:, 0]  # also where there is no square at all
     radius = np.sqrt(np.maximum(room, 0.0) / weights)
     for j in range(len(weights)):
         for k, column in enumerate(tape.actions):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from milp_recourse.bounds.tape import Bounds, Tape
+from milp_recourse.bounds.tape import Bounds, Tape, within_domain
 from milp_recourse.program.affine import Affine
 from milp_recourse.program.model import Action, Program, Switch, Unit
 
@@ -85,11 +85,9 @@ def hull(
     for place, sides in branches.items():
         switch = program.atoms[place]
         assert isinstance(switch, Switch)
-        for side, form in zip(sides, (switch.acted, switch.natural), strict=True):
-            if (
-                side[0, 0] > side[0, 1]
-            ):  # no configuration takes this branch; its constants must fit all the same
-                _widen(side, 0, *_range_over(form, atoms))
+        for branch, form in zip(sides, (switch.acted, switch.natural), strict=True):
+            if branch[0, 0] > branch[0, 1]:  # taken by no configuration; its constants must fit all the same
+                _widen(branch, 0, *_range_over(form, atoms))
     return ProgramBounds(
         atoms,
         arguments,
@@ -109,9 +107,12 @@ def program_bounds(tape: Tape, bounds: Bounds) -> ProgramBounds:
     atoms = np.stack([bounds.atoms_low[0], bounds.atoms_high[0]], axis=-1)
     units = [k for k, *_ in tape.units]
     atoms[units] = wide(bounds.atoms_low[0], bounds.atoms_high[0])[units]
+    arguments = wide(bounds.arguments_low[0], bounds.arguments_high[0])
+    for k, unit, *_ in tape.units:
+        arguments[k] = within_domain(unit.function, *arguments[k])
     return ProgramBounds(
         atoms,
-        wide(bounds.arguments_low[0], bounds.arguments_high[0]),
+        arguments,
         {},
         [wide(l[0], h[0]) for l, h in zip(bounds.hidden_low, bounds.hidden_high, strict=True)],
         (float(bounds.logit_low[0]), float(bounds.logit_high[0])),

@@ -11,7 +11,7 @@ The bound rests on HiGHS' floating-point verdicts: ``proof: solver``.
 
 from __future__ import annotations
 
-from milp_recourse.backends.highs.tree import Tree
+from milp_recourse.backends.highs.tree import HighsSearch
 from milp_recourse.backends.protocol import Options, Proposal
 from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.instance import Instance
@@ -39,4 +39,4 @@ class HighsBackend:
 
     def solve(self, instance: Instance, options: Options) -> Proposal:
         """Search every configuration; see the module's docstring."""
-        return Tree(instance, options).run()
+        return HighsSearch(instance, options).run()

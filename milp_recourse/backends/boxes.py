@@ -1,0 +1,160 @@
+"""Best-first search over action boxes: what every MILP back end does before a solver is asked.
+
+A box is shaved, split where a structural ReLU turns, and closed by its bounds if they suffice;
+what is left goes to :meth:`BoxSearch.decide`, which a back end supplies.
+"""
+
+from __future__ import annotations
+
+import heapq
+import time
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from milp_recourse.backends.incumbent import Incumbent
+from milp_recourse.backends.protocol import Options, Proposal
+from milp_recourse.bounds.contract import least_cost
+from milp_recourse.bounds.lagrangian import ball_bound
+from milp_recourse.bounds.shave import shave
+from milp_recourse.bounds.split import Box, at_kink, widest
+from milp_recourse.bounds.tape import Bounds, Tape
+from milp_recourse.instance import Instance
+from milp_recourse.program import lower
+from milp_recourse.result import gap_tolerance
+from milp_recourse.search.local import descend
+from milp_recourse.search.sample import first_incumbent
+
+Array = NDArray[np.float64]
+
+
+@dataclass(order=True)
+class Node:
+    """A box of one configuration; ordered by its lower bound.
+
+    Attributes
+    ----------
+    lower_bound
+        No action in the box costs less.
+    order
+        Breaks ties: older first.
+    tape, low, high
+        The configuration and the box of its actions, shape (d,).
+    known
+        Bounds proven for a box around it, or None.
+    """
+
+    lower_bound: float
+    order: int
+    tape: Tape = field(compare=False)
+    low: Array = field(compare=False)
+    high: Array = field(compare=False)
+    known: Bounds | None = field(compare=False, default=None)
+
+
+class BoxSearch(ABC):
+    """Search every configuration; :meth:`run` is the one entry, :meth:`decide` the one thing to supply.
+
+    Parameters
+    ----------
+    many_unstable
+        Boxes with more open ReLUs are halved before they are handed to :meth:`decide`.
+    """
+
+    def __init__(self, instance: Instance, options: Options, many_unstable: int) -> None:
+        self.deadline = None if options.time_limit is None else time.perf_counter() + options.time_limit
+        self.incumbent = Incumbent(instance)
+        self.instance = instance
+        self.many_unstable = many_unstable
+        self.nodes = 0
+        self.reason = "a box became too small to split"
+        self._queue: list[Node] = []
+        self._stuck = np.inf  # least lower bound among boxes given up
+
+    @abstractmethod
+    def decide(self, node: Node, bounds: Bounds) -> None:
+        """Close a box, or call :meth:`push`, :meth:`halve` or :meth:`give_up` with what is left of it."""
+
+    def run(self) -> Proposal:
+        """Search until every box is closed, or the deadline."""
+        program = lower(self.instance)
+        tapes = [Tape(program.fix(acted)) for acted in program.configurations()]
+        start = first_incumbent(tapes)
+        if start is not None:
+            self.incumbent.offer(*start)
+        for tape in tapes:
+            if len(tape.actions):
+                self.push(tape, (tape.lower, tape.upper), tape.fixed_cost)
+        while self._queue and not self.late():
+            node = heapq.heappop(self._queue)
+            if node.lower_bound <= self.incumbent.target:
+                self._process(node)
+        target = self.incumbent.target
+        bound = min([target, self._stuck, *(n.lower_bound for n in self._queue)])
+        message = None
+        if bound < target:
+            message = "the time limit was reached" if self.late() else self.reason
+        return Proposal(self.incumbent.action, max(0.0, bound), "solver", self.nodes, message)
+
+    # -- for decide ----------------------------------------------------------------------
+
+    def push(self, tape: Tape, box: Box, bound: float, known: Bounds | None = None) -> None:
+        """Put a box on the queue."""
+        self.nodes += 1
+        heapq.heappush(self._queue, Node(bound, self.nodes, tape, *box, known))
+
+    def halve(self, node: Node) -> None:
+        """Split a box that could not be decided; give up on one that is a point."""
+        halves = widest(node.tape, node.low, node.high)
+        if halves is None:
+            self.give_up(node.lower_bound)
+        for half in halves or ():
+            self.push(node.tape, half, node.lower_bound, node.known)
+
+    def give_up(self, bound: float) -> None:
+        """A box stays open; its bound still counts."""
+        self._stuck = min(self._stuck, bound)
+
+    def improve(self, tape: Tape, a: Array) -> bool:
+        """Polish a solver's point and offer it; whether the incumbent improved by more than a hair."""
+        a = np.where(tape.integral, np.round(a), a)
+        before = self.incumbent.cost
+        self.incumbent.offer(tape, descend(tape, np.clip(a, tape.lower, tape.upper), hops=6))
+        return self.incumbent.cost < before - 0.1 * gap_tolerance(self.incumbent.cost)
+
+    def late(self) -> bool:
+        """Whether the time limit has passed."""
+        return self.deadline is not None and time.perf_counter() > self.deadline
+
+    def seconds_left(self) -> float | None:
+        """Seconds to the deadline, at least a few milliseconds; None without one."""
+        return None if self.deadline is None else max(self.deadline - time.perf_counter(), 0.01)
+
+    # -- inside --------------------------------------------------------------------------
+
+    def _process(self, node: Node) -> None:
+        tape, target = node.tape, self.incumbent.target
+        low, high = shave(tape, node.low, node.high, target)
+        if (low > high).any():
+            return
+        bound = max(node.lower_bound, float(least_cost(tape, low[None], high[None])[0]))
+        if bound > target:
+            return
+        halves = at_kink(tape, low, high)
+        if halves is not None:
+            for half in halves:
+                self.push(tape, half, bound)
+            return
+        bounds = tape.bounds(low[None], high[None], node.known)
+        if bounds.logit_high[0] < tape.threshold:
+            return
+        bound = max(bound, float(ball_bound(tape, low[None], high[None], bounds, target)[0]))
+        if bound > target:
+            return
+        tight = Node(bound, node.order, tape, low, high, bounds)
+        if bounds.unstable()[0] > self.many_unstable and widest(tape, low, high) is not None:
+            self.halve(tight)
+        else:
+            self.decide(tight, bounds)
