@@ -26,7 +26,7 @@ ARROW = (
     "backends",
     "readers",
     "formats",
-    "certify",
+    ("certify", "export"),
     "solve",
     "instances_path",
     "reports",

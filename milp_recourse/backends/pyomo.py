@@ -166,9 +166,16 @@ def _interface(solver: str) -> Any:
 def solve_model(solver: str, model: Any, columns: list[Any], seconds: float | None) -> Answer:
     """One solve through whichever interface Pyomo has; never raises for a limit."""
     made = _interface(solver)
-    if hasattr(made, "config") and hasattr(made.config, "raise_exception_on_nonoptimal_result"):
-        return _solve_new(solver, made, model, columns, seconds)
-    return _solve_classic(made, model, columns, seconds)
+    new = hasattr(made, "config") and hasattr(made.config, "raise_exception_on_nonoptimal_result")
+    try:
+        if new:
+            return _solve_new(solver, made, model, columns, seconds)
+        return _solve_classic(made, model, columns, seconds)
+    except KeyboardInterrupt:
+        raise
+    except Exception as problem:  # SCIP raises "error in LP solver!", others their own kinds
+        logging.getLogger(__name__).warning("%s: %s", solver, problem)
+        return Answer("stopped", None, None)
 
 
 def _solve_new(solver: str, made: Any, model: Any, columns: list[Any], seconds: float | None) -> Answer:

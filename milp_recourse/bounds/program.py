@@ -82,6 +82,8 @@ def hull(
     for k, atom in enumerate(program.atoms):
         if isinstance(atom, Action):
             atoms[k] = atom.lower, atom.upper
+        elif isinstance(atom, Unit):
+            arguments[k] = within_domain(atom.function, *arguments[k])
     for place, sides in branches.items():
         switch = program.atoms[place]
         assert isinstance(switch, Switch)

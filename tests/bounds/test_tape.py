@@ -9,9 +9,15 @@ import pytest
 from generators import Style, supported_instance
 
 from milp_recourse.bounds.contract import atom_ranges, contract, least_cost
-from milp_recourse.bounds.program import hull
+from milp_recourse.bounds.program import hull, program_bounds
 from milp_recourse.bounds.tape import Tape
-from milp_recourse.instance import Instance
+from milp_recourse.domain.cost import Cost
+from milp_recourse.domain.enclosure import Enclosure
+from milp_recourse.domain.features import Feature
+from milp_recourse.domain.network import ReluNetwork
+from milp_recourse.domain.noise import Gamma
+from milp_recourse.domain.scm import Mechanism, StructuralCausalModel, independent
+from milp_recourse.instance import Instance, Preferences
 from milp_recourse.program import Switch, lower
 from milp_recourse.program.model import Unit
 
@@ -209,12 +215,6 @@ def test_every_bound_of_the_hull_is_finite(seed: int) -> None:
 
 def test_a_threshold_that_is_only_just_touched_is_not_excluded() -> None:
     """0.1 a - 0.1 k at a = k: rounding must not push the bound below the exact value."""
-    from milp_recourse.domain.cost import Cost
-    from milp_recourse.domain.features import Feature
-    from milp_recourse.domain.network import ReluNetwork
-    from milp_recourse.domain.scm import independent
-    from milp_recourse.instance import Preferences
-
     for k in range(1, 60):
         instance = Instance(
             (Feature("a", actionable=True, bounds=(0.0, float(k))),),
@@ -227,11 +227,39 @@ def test_a_threshold_that_is_only_just_touched_is_not_excluded() -> None:
         tape = Tape(lower(instance).fix(frozenset({"a"})))
         low = np.array([[k * share] for share in (0.0, 0.3, 0.9, 0.99999, 1.0)])
         bounds = tape.bounds(low, np.full_like(low, k))
-        exact = float(instance.classifier.enclose([instance_value(k)])[0].upper)
+        exact = float(instance.classifier.enclose([Enclosure.of(k)])[0].upper)
         assert (bounds.logit_high >= exact).all()
 
 
-def instance_value(k: int):
-    from milp_recourse.domain.enclosure import Enclosure
+@pytest.mark.parametrize("seed", SEEDS)
+def test_encodings_never_see_a_logarithm_of_what_is_not_positive(seed: int) -> None:
+    """The hair that bounds are widened by stays inside the domain of log and logit."""
+    instance, tapes = drawn(seed)
+    program = lower(instance)
+    around = hull(program)
+    assert around is not None
+    seen = [
+        (atom.function, around.arguments[k]) for k, atom in enumerate(program.atoms) if isinstance(atom, Unit)
+    ]
+    for tape in tapes:
+        wide = program_bounds(tape, tape.bounds(tape.lower[None], tape.upper[None]))
+        seen += [(unit.function, wide.arguments[k]) for k, unit, *_ in tape.units]
+    for function, (low, high) in seen:
+        assert low <= high
+        assert function not in ("log", "logit") or low > 0
+        assert function != "logit" or high < 1
 
-    return Enclosure.of(k)
+
+def test_a_box_that_breaks_a_ball_without_squares_is_empty() -> None:
+    """Gamma noise alone: the ball is linear in a logarithm, and there is no residual to shrink."""
+    scm = StructuralCausalModel(("a",), {"a": Mechanism(noise=Gamma(2.0, 1.0))})
+    network = ReluNetwork.from_layers([([[-1.0]], [0.0])])
+    levers = Preferences(("a",))
+    feature = Feature("a", actionable=True, bounds=(-0.2, 0.09))
+    instance = Instance((feature,), scm, network, {"a": 0.7}, levers, Cost.pure("l0", {}), plausible=True)
+    tape = Tape(lower(instance).fix(frozenset({"a"})))
+    assert tape.program.ball.squares == ()
+    low, high = contract(tape, tape.lower[None], tape.upper[None], np.inf)
+    assert (low > high).any()
+    likelier = np.array([[0.5]]), np.array([[0.9]])  # the density rises up to 1
+    assert (contract(tape, *likelier, np.inf)[0] <= contract(tape, *likelier, np.inf)[1]).all()

@@ -1,0 +1,70 @@
+"""``milp-recourse bench ...``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+app = typer.Typer(no_args_is_help=True, help="Measure against named peers, in one run.")
+
+
+@app.callback()
+def _group() -> None:
+    """Measure against named peers, in one run."""
+
+
+@app.command()
+def speed(
+    folder: Annotated[Path, typer.Option("--out", help="Where results go; rerunning resumes.")] = Path(
+        "bench"
+    ),
+    instances: Annotated[
+        Path | None, typer.Option(help="Folder of instances; default: Loan, four actions, plausible.")
+    ] = None,
+    limit: Annotated[int, typer.Option(min=1, help="Only the first N instances.")] = 20,
+    time_limit: Annotated[float, typer.Option(min=0.1, help="Seconds per solve.")] = 60.0,
+    solvers: Annotated[str, typer.Option(help="Comma-separated.")] = "highs,gurobi,gurobi-our-bounds,scip",
+) -> None:
+    """``highs`` against Gurobi's and SCIP's MIQCP: same instances, same run, one thread each."""
+    from rich.console import Console
+    from rich.progress import Progress
+    from rich.table import Table
+
+    from milp_recourse.benchmarks import speed as bench
+    from milp_recourse.benchmarks.peers import RUNNERS, missing
+    from milp_recourse.errors import BadInput
+    from milp_recourse.instances_path import instances_path
+
+    console, errors = Console(), Console(stderr=True)
+    chosen = []
+    for name in (s.strip() for s in solvers.split(",")):
+        if name not in RUNNERS:
+            raise BadInput("--solvers", name, "any of " + ", ".join(RUNNERS))
+        hint = missing(name)
+        if hint is None:
+            chosen.append(name)
+        else:
+            errors.print(f"{name}: not installed ({hint}); left out")
+    if instances is not None:
+        paths = sorted(instances.glob("*.json"))
+    else:
+        paths = bench.hard_loan(sorted((instances_path() / "loan").glob("loan_*.json")))
+    paths = paths[:limit]
+    if not paths:
+        raise BadInput("--instances", str(instances), "a folder that holds instance files")
+    with Progress(console=errors, disable=not errors.is_terminal) as bar:
+        task = bar.add_task("bench", total=len(paths) * len(chosen))
+        rows = bench.run(
+            paths, chosen, time_limit, folder, lambda text: bar.update(task, advance=1, description=text)
+        )
+    summary = bench.summarise(rows)
+    bench.write_summary(summary, folder, time_limit)
+    table = Table(title=f"{len(paths)} instances, one thread, {time_limit:g} s limit")
+    for column in summary[0]:
+        table.add_column(column.replace("_", " "), justify="left" if column == "solver" else "right")
+    for row in summary:
+        table.add_row(*(f"{v:.3g}" if isinstance(v, float) else str(v) for v in row.values()))
+    console.print(table)
+    console.print(f"{bench.plot(rows, folder, time_limit)}")

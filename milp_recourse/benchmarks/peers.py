@@ -1,0 +1,238 @@
+"""The peers: commercial and academic MIQCP solvers on the same program, one thread, as they come."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+
+from milp_recourse.bounds.contract import contract
+from milp_recourse.bounds.program import hull
+from milp_recourse.bounds.shave import shave
+from milp_recourse.bounds.tape import Tape
+from milp_recourse.encodings import MixedInteger, encode
+from milp_recourse.encodings.mixed_integer import Form, QuadraticRow, combine
+from milp_recourse.instance import Instance
+from milp_recourse.judge import judge
+from milp_recourse.program import lower
+from milp_recourse.solve import solve
+
+MIP_GAP = 1e-6
+COST_UNIT = 0.01
+"""Peers minimise cost / COST_UNIT, so that their absolute gaps are small against typical costs."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One solver on one instance.
+
+    Attributes
+    ----------
+    status
+        ``optimal``, ``infeasible`` or ``limit``, as the solver says.
+    cost
+        As the solver says; None without a solution.
+    exactly_feasible
+        Whether the raw action passes the exact judgement; None without one.
+    """
+
+    status: str
+    cost: float | None
+    seconds: float
+    nodes: int | None
+    exactly_feasible: bool | None
+
+
+Runner = Callable[[Instance, float], Outcome]
+
+
+def run_highs(instance: Instance, time_limit: float) -> Outcome:
+    """This package's ``highs`` back end, judgement included in its time."""
+    result = solve(instance, backend="highs", time_limit=time_limit)
+    feasible = None if result.action is None else True
+    return Outcome(result.status.value, result.cost, result.seconds, result.nodes, feasible)
+
+
+def run_gurobi_plain(instance: Instance, time_limit: float) -> Outcome:
+    """Gurobi's MIQCP on the whole program, bounds from the stated action boxes alone."""
+    return _gurobi(instance, time_limit, tightened=False)
+
+
+def run_gurobi_bounds(instance: Instance, time_limit: float) -> Outcome:
+    """The same on boxes shaved by plausibility and the optimal cost, found by ``highs`` (not timed)."""
+    return _gurobi(instance, time_limit, tightened=True)
+
+
+def run_scip_plain(instance: Instance, time_limit: float) -> Outcome:
+    """SCIP's MIQCP on the whole program, bounds from the stated action boxes alone."""
+    return _scip(instance, time_limit)
+
+
+RUNNERS: dict[str, tuple[Runner, str | None]] = {
+    "highs": (run_highs, None),
+    "gurobi": (run_gurobi_plain, "gurobipy"),
+    "gurobi-our-bounds": (run_gurobi_bounds, "gurobipy"),
+    "scip": (run_scip_plain, "pyscipopt"),
+}
+"""Name -> (runner, the module it needs)."""
+
+
+def missing(name: str) -> str | None:
+    """What to install before a peer can run, or None."""
+    module = RUNNERS[name][1]
+    return None if module is None or find_spec(module) is not None else f"pip install {module}"
+
+
+def whole_program(instance: Instance, cutoff: float | None = None) -> MixedInteger | None:
+    """The open-switch program; with a cutoff, on boxes that hold every cheaper action. None: empty."""
+    program = lower(instance)
+    boxes = {}
+    for acted in program.configurations():
+        tape = Tape(program.fix(acted))
+        low, high = tape.lower, tape.upper
+        if cutoff is not None:
+            if len(tape.actions) == 0:
+                low, high = np.ones(0), np.zeros(0)
+            else:
+                shaved_low, shaved_high = contract(tape, low[None], high[None], cutoff)
+                low, high = shave(tape, shaved_low[0], shaved_high[0], cutoff)
+        boxes[acted] = low, high
+    bounds = hull(program, boxes)
+    return None if bounds is None else without_sums(encode(program, bounds))
+
+
+def without_sums(mip: MixedInteger) -> MixedInteger:
+    """The program with every pre-activation column replaced by its sum.
+
+    Gurobi's built-in licence takes 200 columns where quadratics are present.
+    """
+    sums: dict[int, Form] = {}
+    rows = []
+    for row in mip.rows:
+        if row.name.startswith("pre_") and row.name.endswith("_is"):
+            k = mip.names.index(row.name.removesuffix("_is"))
+            terms = [(sums.get(c, ({c: 1.0}, 0.0)), v) for c, v in row.coefficients.items() if c != k]
+            sums[k] = combine(*terms, (({}, 1.0), -row.lower))  # the row says: sum - column = lower
+        else:
+            rows.append(row)
+    kept = [k for k in range(len(mip.names)) if k not in sums]
+    place = {k: new for new, k in enumerate(kept)}
+    small = MixedInteger(
+        names=[mip.names[k] for k in kept],
+        lower=[mip.lower[k] for k in kept],
+        upper=[mip.upper[k] for k in kept],
+        integer=[mip.integer[k] for k in kept],
+        linear={place[k]: c for k, c in mip.linear.items()},
+        squares={place[k]: c for k, c in mip.squares.items()},
+        offset=mip.offset,
+        actions={f: place[k] for f, k in mip.actions.items()},
+        flags={f: place[k] for f, k in mip.flags.items()},
+    )
+    if mip.ball is not None:
+        moved = [{place[k]: c for k, c in part.items()} for part in (mip.ball.squares, mip.ball.linear)]
+        small.ball = QuadraticRow(mip.ball.name, moved[0], moved[1], mip.ball.upper)
+    for row in rows:
+        parts = [(sums.get(k, ({k: 1.0}, 0.0)), c) for k, c in row.coefficients.items()]
+        coefficients, constant = combine(*parts)
+        small.row(row.name, ({place[k]: c for k, c in coefficients.items()}, constant), row.lower, row.upper)
+    return small
+
+
+def _program_for(instance: Instance, tightened: bool) -> MixedInteger | None:
+    if not tightened:
+        return whole_program(instance)
+    known = solve(instance, backend="highs")
+    return whole_program(instance, np.inf if known.cost is None else known.cost * (1 + 1e-6) + 1e-9)
+
+
+def _gurobi(instance: Instance, time_limit: float, tightened: bool) -> Outcome:
+    import gurobipy as gp
+
+    mip = _program_for(instance, tightened)
+    if mip is None:
+        return Outcome("infeasible", None, 0.0, 0, None)
+    start = time.perf_counter()
+    with gp.Env(params={"OutputFlag": 0}) as env, gp.Model(env=env) as model:
+        model.Params.Threads, model.Params.TimeLimit = 1, time_limit
+        model.Params.MIPGap, model.Params.MIPGapAbs = MIP_GAP, 1e-9 / COST_UNIT
+        x = [
+            model.addVar(lb=low, ub=high, vtype="I" if integer else "C")
+            for low, high, integer in zip(mip.lower, mip.upper, mip.integer, strict=True)
+        ]
+        for row in mip.rows:
+            body = gp.LinExpr([(c, x[k]) for k, c in row.coefficients.items()])
+            if row.lower == row.upper:
+                model.addConstr(body == row.lower)
+                continue
+            if np.isfinite(row.lower):
+                model.addConstr(body >= row.lower)
+            if np.isfinite(row.upper):
+                model.addConstr(body <= row.upper)
+        if mip.ball is not None:
+            left = gp.quicksum(w * x[k] * x[k] for k, w in mip.ball.squares.items())
+            left += gp.LinExpr([(c, x[k]) for k, c in mip.ball.linear.items()])
+            model.addConstr(left <= mip.ball.upper)
+        cost = gp.quicksum(c * x[k] * x[k] for k, c in mip.squares.items())
+        cost += gp.LinExpr([(c, x[k]) for k, c in mip.linear.items()]) + mip.offset
+        model.setObjective(cost / COST_UNIT)
+        model.optimize()
+        seconds = time.perf_counter() - start
+        nodes = int(model.NodeCount)
+        if model.Status == gp.GRB.INFEASIBLE:
+            return Outcome("infeasible", None, seconds, nodes, None)
+        status = "optimal" if model.Status == gp.GRB.OPTIMAL else "limit"
+        if model.SolCount == 0:
+            return Outcome(status, None, seconds, nodes, None)
+        return _found(instance, mip, status, np.array([v.X for v in x]), seconds, nodes)
+
+
+def _scip(instance: Instance, time_limit: float) -> Outcome:
+    from pyscipopt import Model, quicksum
+
+    mip = whole_program(instance)
+    if mip is None:
+        return Outcome("infeasible", None, 0.0, 0, None)
+    start = time.perf_counter()
+    model = Model()
+    model.hideOutput()
+    model.setParam("limits/time", time_limit)
+    model.setParam("limits/gap", MIP_GAP)
+    x = [
+        model.addVar(lb=low, ub=high, vtype="I" if integer else "C")
+        for low, high, integer in zip(mip.lower, mip.upper, mip.integer, strict=True)
+    ]
+    for row in mip.rows:
+        body = quicksum(c * x[k] for k, c in row.coefficients.items())
+        if np.isfinite(row.lower):
+            model.addCons(body >= row.lower)
+        if np.isfinite(row.upper):
+            model.addCons(body <= row.upper)
+    if mip.ball is not None:
+        left = quicksum(w * x[k] * x[k] for k, w in mip.ball.squares.items())
+        left += quicksum(c * x[k] for k, c in mip.ball.linear.items())
+        model.addCons(left <= mip.ball.upper)
+    theta = model.addVar(lb=0.0, ub=None, obj=1.0)
+    cost: Any = quicksum(c * x[k] * x[k] for k, c in mip.squares.items())
+    cost += quicksum(c * x[k] for k, c in mip.linear.items()) + mip.offset
+    model.addCons(cost / COST_UNIT <= theta)
+    model.optimize()
+    seconds, nodes, said = time.perf_counter() - start, int(model.getNNodes()), model.getStatus()
+    if said == "infeasible":
+        return Outcome("infeasible", None, seconds, nodes, None)
+    status = "optimal" if said in ("optimal", "gaplimit") else "limit"
+    if model.getNSols() == 0:
+        return Outcome(status, None, seconds, nodes, None)
+    return _found(instance, mip, status, np.array([model.getVal(v) for v in x]), seconds, nodes)
+
+
+def _found(
+    instance: Instance, mip: MixedInteger, status: str, values: np.ndarray, seconds: float, nodes: int
+) -> Outcome:
+    """The raw answer, judged as it is: no repair."""
+    action = mip.decode(values)
+    verdict = judge(instance, {n: round(v) if instance.feature(n).integral else v for n, v in action.items()})
+    return Outcome(status, mip.objective(values), seconds, nodes, verdict.feasible)
