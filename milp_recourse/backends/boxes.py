@@ -22,6 +22,7 @@ from milp_recourse.bounds.shave import shave
 from milp_recourse.bounds.split import Box, at_kink, widest
 from milp_recourse.bounds.tape import Bounds, Tape
 from milp_recourse.instance import Instance
+from milp_recourse.judge import judge
 from milp_recourse.program import lower
 from milp_recourse.result import gap_tolerance
 from milp_recourse.search.local import descend
@@ -134,6 +135,15 @@ class BoxSearch(ABC):
 
     # -- inside --------------------------------------------------------------------------
 
+    def _judge_point(self, tape: Tape, a: Array, bound: float) -> None:
+        """A box that is one point needs no bounds: the exact judgement decides it."""
+        verdict = judge(self.instance, tape.program.decode(a))
+        if verdict.feasible:
+            self.incumbent.offer(tape, a)
+        elif not verdict.faults:
+            self.reason = "an action is accepted exactly but not as deployed: set accept.margin"
+            self.give_up(bound)
+
     def _process(self, node: Node) -> None:
         tape, target = node.tape, self.incumbent.target
         low, high = shave(tape, node.low, node.high, target)
@@ -141,6 +151,9 @@ class BoxSearch(ABC):
             return
         bound = max(node.lower_bound, float(least_cost(tape, low[None], high[None])[0]))
         if bound > target:
+            return
+        if (low == high).all():
+            self._judge_point(tape, low, bound)
             return
         halves = at_kink(tape, low, high)
         if halves is not None:

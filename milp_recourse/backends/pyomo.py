@@ -123,7 +123,7 @@ class PyomoSearch(BoxSearch):
         import pyomo.environ as pyo
 
         model = build_model(mip, scale, quadratic=self.native)
-        if cutoff is not None:
+        if cutoff is not None and (mip.linear or mip.squares or not self.native):
             model.cutoff = pyo.Constraint(expr=model.cost.expr <= 1.0)
         if not self.native:
             for values in _spread(mip, scale):

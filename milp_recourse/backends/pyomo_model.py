@@ -13,6 +13,9 @@ from milp_recourse.errors import Unsupported
 from milp_recourse.instance import Instance
 from milp_recourse.program import lower
 
+CONSTANT_TOLERANCE = 1e-9
+"""How far a row without columns may be off before it counts as false: float rounding of its constant."""
+
 
 def pyomo_model(instance: Instance, pieces: int = 16) -> Any:
     """The whole problem as one Pyomo ``ConcreteModel``, switches open.
@@ -71,8 +74,11 @@ def build_model(mip: MixedInteger, scale: float = 1.0, quadratic: bool = True) -
     for row in mip.rows:
         _add_row(model, row, columns)
     linear = sum(c * columns[k] for k, c in mip.linear.items()) + mip.offset
+    moves = mip.ball is not None and bool(mip.ball.squares or mip.ball.linear)
+    if mip.ball is not None and not moves and mip.ball.upper < -CONSTANT_TOLERANCE:
+        _never(model, "plausible")
     if quadratic:
-        if mip.ball is not None:
+        if mip.ball is not None and moves:
             left = sum(w * columns[k] ** 2 for k, w in mip.ball.squares.items())
             left += sum(c * columns[k] for k, c in mip.ball.linear.items())
             model.plausible = pyo.Constraint(expr=left <= mip.ball.upper)
@@ -104,12 +110,21 @@ def add_tangents(model: Any, mip: MixedInteger, values: np.ndarray, scale: float
             model.tangents.add(left / size <= mip.ball.upper / size)
 
 
+def _never(model: Any, name: str) -> None:
+    """A constraint nothing satisfies, for a constant row that is false (Pyomo takes no constant rows)."""
+    import pyomo.environ as pyo
+
+    zero = pyo.Var(bounds=(0.0, 0.0))
+    model.add_component(f"{name}_never", zero)
+    model.add_component(name, pyo.Constraint(expr=zero >= 1.0))
+
+
 def _add_row(model: Any, row: LinearRow, columns: list[Any]) -> None:
     import pyomo.environ as pyo
 
     if not row.coefficients:
-        if row.lower > 1e-9 or row.upper < -1e-9:
-            model.add_component(row.name, pyo.Constraint(expr=pyo.Constraint.Infeasible))
+        if row.lower > CONSTANT_TOLERANCE or row.upper < -CONSTANT_TOLERANCE:
+            _never(model, row.name)
         return
     body = sum(c * columns[k] for k, c in row.coefficients.items())
     low = row.lower if np.isfinite(row.lower) else None

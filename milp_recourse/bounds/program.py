@@ -58,7 +58,7 @@ def hull(
     hidden: list[Array] | None = None
     logit = _empty(1)
     for acted in program.configurations():
-        fixed = program.fix(acted)
+        fixed = program.fix(acted, prune=False)
         tape = Tape(fixed)
         low, high = (boxes or {}).get(acted, (tape.lower, tape.upper))
         if (low > high).any():

@@ -212,9 +212,47 @@ class Program:
             atoms.append(kept)
         return atoms, forms
 
-    def fix(self, acted: frozenset[str]) -> Program:
-        """The program with every switch decided: exactly the features ``acted`` are acted on."""
+    def fix(self, acted: frozenset[str], prune: bool = True) -> Program:
+        """The program with every switch decided: exactly the features ``acted`` are acted on.
+
+        Parameters
+        ----------
+        prune
+            Drop units that nothing refers to any more; without, atoms are numbered as in
+            :meth:`substitution`.
+        """
         atoms, forms = self.substitution(acted)
+        fixed = self._with(atoms, forms, acted)
+        if not prune:
+            return fixed
+        needed: set[int] = set()
+        for form in fixed.forms():
+            needed |= set(form.terms)
+        for k in range(len(atoms) - 1, -1, -1):
+            atom = atoms[k]
+            if isinstance(atom, Action):
+                needed.add(k)
+            elif isinstance(atom, Unit) and k in needed:
+                needed |= set(atom.argument.terms)
+        kept = sorted(needed)
+        renamed = [Affine.atom(kept.index(k)) if k in needed else Affine() for k in range(len(atoms))]
+        left = [
+            replace(a, argument=a.argument.substitute(renamed)) if isinstance(a, Unit) else a
+            for a in (atoms[k] for k in kept)
+        ]
+        return fixed._with(left, renamed, acted)
+
+    def forms(self) -> Iterator[Affine]:
+        """Every form that is not an atom's own: columns, rows, ball, costs."""
+        yield from self.columns
+        yield from (row.form for row in self.rows)
+        yield from (term.delta for term in self.cost_terms)
+        if self.ball is not None:
+            yield self.ball.linear
+            yield from (form for _, form in self.ball.squares)
+
+    def _with(self, atoms: Sequence[Atom], forms: Sequence[Affine], acted: frozenset[str]) -> Program:
+        """The same program over other atoms, each old atom k being ``forms[k]``."""
         ball = self.ball and Ball(
             tuple((w, f.substitute(forms)) for w, f in self.ball.squares), self.ball.linear.substitute(forms)
         )

@@ -180,7 +180,7 @@ def test_the_hull_contains_every_configuration(seed: int) -> None:
     assert around is not None
     rng = np.random.default_rng(seed)
     for acted in program.configurations():
-        fixed = program.fix(acted)
+        fixed = program.fix(acted, prune=False)
         tape = Tape(fixed)
         a = points(tape, tape.lower, tape.upper, rng, 30) if acted else np.zeros((1, 0))
         a, v = evaluated(tape, a)

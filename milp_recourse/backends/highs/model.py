@@ -64,7 +64,8 @@ class HighsModel:
             ("simplex_iteration_limit", _LP_ITERATIONS),
         ):
             self.highs.setOptionValue(option, value)
-        self.highs.passModel(self._linear_part(cutoff, relaxed))
+        accepted = self.highs.passModel(self._linear_part(cutoff, relaxed))
+        self.rejected = accepted == highspy.HighsStatus.kError  # then nothing may be concluded
         self.lower = np.append(np.array(model.lower), 0.0)
         self.upper = np.append(np.array(model.upper), 1.0 if cutoff else 1e12)
         self._objective: int | None = None
@@ -116,6 +117,8 @@ class HighsModel:
 
         Returns ``("optimal", values)``, ``("infeasible", None)`` or ``("stopped", None)``.
         """
+        if self.rejected:
+            return "stopped", None
         if self._objective is not None and self._objective != column:
             self.highs.changeColCost(self._objective, 0.0)
         self.highs.changeColCost(column, sense)
@@ -134,6 +137,8 @@ class HighsModel:
 
     def solve(self, seconds: float | None) -> MilpOutcome:
         """Solve the MILP, minimising theta to a loose gap: any improving point will do."""
+        if self.rejected:
+            return MilpOutcome("stopped")
         self.highs.changeColCost(self.theta, 1.0)
         self._objective = self.theta
         self.highs.setOptionValue("mip_rel_gap", 0.05)
