@@ -14,6 +14,7 @@ class DivisionBackend:
     """Smallest change of the one lever that makes weight * value + rest reach the threshold."""
 
     name = "division"
+    proves = True
 
     def unavailable(self) -> str | None:
         """None: Python is all it needs."""
@@ -50,12 +51,12 @@ class DivisionBackend:
 
 def main() -> None:
     """Register it and solve every shipped smoke instance that it can."""
-    import milp_recourse.backends
     from milp_recourse import read_instance, solve
+    from milp_recourse.backends import register
     from milp_recourse.instances_path import instance_files
     from milp_recourse.reports.compare import compare
 
-    milp_recourse.backends._MODULES["division"] = "toy_backend:DivisionBackend"
+    register("division", DivisionBackend)
     for file in instance_files("smoke"):
         instance = read_instance(file)
         if instance.levers and DivisionBackend().why_not(instance) is None:

@@ -49,7 +49,7 @@ def test_back_end_agrees_with_the_reference(name: str, path: Path) -> None:
     instance = load(path)
     assert instance.reference is not None, "every shipped instance has its answer"
     if backend(name).why_not(instance) is not None and not already_good(instance):
-        assert path.stem.startswith("tree"), "only trees may be beyond a MILP back end"
+        assert "tree" in path.stem, "only trees may be beyond a MILP back end"
         return
     result = solve(instance, backend=name, time_limit=60)
     known = instance.reference
