@@ -1,25 +1,31 @@
 """Any instance as an LP or MPS file, for solvers this package does not speak to.
 
 The program is written whole, switches open, quadratics native: columns ``set_F`` (the value an
-action sets feature F) and ``act_F`` (1 where F is acted on) spell out the action.
+action sets feature F) and ``act_F`` (1 where F is acted on) spell out the action. Comments at the
+top of the file say so, and what was renamed for the format's sake.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 import numpy as np
 
 from milp_recourse.bounds.program import hull
+from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.encodings import MixedInteger, encode
 from milp_recourse.errors import BadInput, Unsupported
 from milp_recourse.instance import Instance
 from milp_recourse.program import lower
 
+LONGEST_NAME = 80
+TERMS_PER_LINE = 4
+"""Readers allow names of 255 characters and lines of 510; four terms of such names fit."""
 
-def export(instance: Instance, path: str | Path, pieces: int = 16) -> None:
+
+def export(instance: Instance, path: str | Path, pieces: int = 16, cost_unit: float = 1.0) -> None:
     """Write an instance's program; the suffix says which format.
 
     Parameters
@@ -28,12 +34,16 @@ def export(instance: Instance, path: str | Path, pieces: int = 16) -> None:
         ``.lp`` (CPLEX LP, quadratic parts in brackets) or ``.mps`` (free MPS with QUADOBJ and
         QCMATRIX, as CPLEX, Gurobi and SCIP read them).
     pieces
-        Parts each curve is cut into; a program without curves is exact.
+        Parts each curve is cut into; a program without curves is exact. With curves its optimum is
+        a lower bound.
+    cost_unit
+        The objective is the cost divided by it. Solvers' tolerances are absolute: about the size of
+        the costs expected (0.01, say) keeps small costs exact.
 
     Raises
     ------
     BadInput
-        Another suffix.
+        Another suffix, or a cost unit that is not above 0.
     Unsupported
         A tree ensemble, or no action can be taken at all.
     """
@@ -41,59 +51,88 @@ def export(instance: Instance, path: str | Path, pieces: int = 16) -> None:
     writers = {".lp": _lp, ".mps": _mps}
     if path.suffix not in writers:
         raise BadInput("--out", path.name, "a name ending in .lp or .mps")
-    program = lower(instance)
-    if not hasattr(program.classifier, "weights"):
+    if not (0 < cost_unit < np.inf):
+        raise BadInput("cost_unit", cost_unit, "a number above 0")
+    if not isinstance(instance.classifier, ReluNetwork):
         raise Unsupported("only ReLU networks can be written as LP or MPS")
+    program = lower(instance)
     bounds = hull(program) if program.actions else None
     if bounds is None:
         raise Unsupported("no action can be taken: there is no program to write")
-    mip = with_constant(encode(program, bounds, pieces))
-    names = _names(mip)
-    text = "\n".join(writers[path.suffix](mip, names, instance.name or "recourse")) + "\n"
-    path.write_text(text, encoding="utf-8")
+    mip = writable(encode(program, bounds, pieces), cost_unit)
+    comments = _comments(mip, names := unique_names(mip.names), instance, cost_unit)
+    mark = {".lp": "\\", ".mps": "*"}[path.suffix]
+    lines = [f"{mark} {' '.join(c.split())[:200]}" for c in comments]
+    lines += writers[path.suffix](mip, names, unique_names(row.name for row in mip.rows))
+    path.write_text("\n".join(lines) + "\n", encoding="ascii", errors="backslashreplace")
 
 
-def with_constant(mip: MixedInteger) -> MixedInteger:
-    """The program with its objective's constant on a column fixed at 1: formats disagree on constants."""
+def writable(mip: MixedInteger, cost_unit: float = 1.0) -> MixedInteger:
+    """The program in what both formats can say.
+
+    The objective's constant goes to a column fixed at 1 (readers disagree on constants), and a ball
+    without squares becomes a linear row.
+    """
+    mip.linear = {k: c / cost_unit for k, c in mip.linear.items()}
+    mip.squares = {k: c / cost_unit for k, c in mip.squares.items()}
     if mip.offset:
-        mip.linear[mip.column("constant", 1.0, 1.0)] = mip.offset
+        mip.linear[mip.column("constant", 1.0, 1.0)] = mip.offset / cost_unit
         mip.offset = 0.0
+    if mip.ball is not None and not mip.ball.squares:
+        mip.row(mip.ball.name, (dict(mip.ball.linear), 0.0), upper=mip.ball.upper)
+        mip.ball = None
     return mip
 
 
-def _names(mip: MixedInteger) -> list[str]:
-    """Column names that every reader takes: letters, digits, underscores, unique."""
-    clean = [re.sub(r"\W", "_", name, flags=re.ASCII) for name in mip.names]
-    return [n if clean.count(n) == 1 else f"{n}_c{k}" for k, n in enumerate(clean)]
+def unique_names(raw: Iterable[str]) -> list[str]:
+    """Names that every reader takes: letters, digits, underscores, not too long, no two alike."""
+    names: list[str] = []
+    taken: set[str] = set()
+    for k, given in enumerate(raw):
+        name = clean = re.sub(r"\W", "_", given, flags=re.ASCII)[:LONGEST_NAME]
+        while name in taken:
+            name = f"{clean}_n{k}" if name == clean else f"{name}_"
+        names.append(name)
+        taken.add(name)
+    return names
+
+
+def _comments(mip: MixedInteger, names: list[str], instance: Instance, cost_unit: float) -> Iterator[str]:
+    yield f"{instance.name or 'recourse'}: minimise the cost" + (
+        f" / {cost_unit!r}" if cost_unit != 1 else ""
+    )
+    for feature, k in mip.actions.items():
+        yield f"{names[k]}: the value an action sets {feature!r}"
+        if feature in mip.flags:
+            yield f"{names[mip.flags[feature]]}: 1 where {feature!r} is acted on"
+    for name, original in zip(names, mip.names, strict=True):
+        if name != original:
+            yield f"{name} stands for {original!r}"
 
 
 def _sum(coefficients: Iterator[tuple[str, float]]) -> str:
     """ "+ c x - d y" over several lines: readers limit a line's length."""
     parts = [f"{'+' if c >= 0 else '-'} {float(abs(c))!r} {name}" for name, c in coefficients]
-    return "\n  ".join(" ".join(parts[i : i + 8]) for i in range(0, len(parts), 8)).removeprefix("+ ")
+    return "\n  ".join(
+        " ".join(parts[i : i + TERMS_PER_LINE]) for i in range(0, len(parts), TERMS_PER_LINE)
+    ).removeprefix("+ ")
 
 
-def _lp(mip: MixedInteger, names: list[str], title: str) -> Iterator[str]:
-    yield f"\\ {' '.join(title.split())}"
+def _lp(mip: MixedInteger, names: list[str], row_names: list[str]) -> Iterator[str]:
     yield "Minimize"
     objective = " cost: " + (_sum((names[k], c) for k, c in mip.linear.items()) or f"0.0 {names[0]}")
     if mip.squares:
         objective += " + [ " + _sum((f"{names[k]}^2", 2 * c) for k, c in mip.squares.items()) + " ] / 2"
     yield objective
     yield "Subject To"
-    for j, row in enumerate(mip.rows):
-        left = _sum((names[k], c) for k, c in row.coefficients.items()) or f"0.0 {names[0]}"
-        if row.lower == row.upper:
-            yield f" r{j}: {left} = {float(row.lower)!r}"
-            continue
-        if np.isfinite(row.lower):
-            yield f" r{j}_low: {left} >= {float(row.lower)!r}"
-        if np.isfinite(row.upper):
-            yield f" r{j}_high: {left} <= {float(row.upper)!r}"
-    if mip.ball is not None and mip.ball.squares:
+    sign = {"E": "=", "G": ">=", "L": "<="}
+    for kind, name, side, coefficients in _one_sided(mip, row_names):
+        left = _sum((names[k], c) for k, c in coefficients.items()) or f"0.0 {names[0]}"
+        yield f" {name}: {left} {sign[kind]} {float(side)!r}"
+    if mip.ball is not None:
         linear = _sum((names[k], c) for k, c in mip.ball.linear.items())
         squares = _sum((f"{names[k]}^2", c) for k, c in mip.ball.squares.items())
-        yield f" plausible: {linear} {'+ ' if linear else ''}[ {squares} ] <= {float(mip.ball.upper)!r}"
+        yield f" ball: {linear} {'+ ' if linear else ''}[ {squares} ] <= {float(mip.ball.upper)!r}"
     yield "Bounds"
     for name, low, high in zip(names, mip.lower, mip.upper, strict=True):
         yield f" {float(low)!r} <= {name} <= {float(high)!r}"
@@ -104,28 +143,35 @@ def _lp(mip: MixedInteger, names: list[str], title: str) -> Iterator[str]:
     yield "End"
 
 
-def _mps(mip: MixedInteger, names: list[str], title: str) -> Iterator[str]:
-    yield f"* {' '.join(title.split())}"
-    yield f"NAME {re.sub(r'[^A-Za-z0-9_]', '_', title)}"
+Row = tuple[str, str, float, Mapping[int, float]]
+"""MPS' letter (E, G, L), name, right side, coefficients."""
+
+
+def _one_sided(mip: MixedInteger, row_names: list[str]) -> Iterator[Row]:
+    """Linear rows with one sign each; one with two sides becomes two."""
+    for name, row in zip(row_names, mip.rows, strict=True):
+        low, high = np.isfinite(row.lower), np.isfinite(row.upper)
+        if row.lower == row.upper:
+            yield "E", name, row.lower, row.coefficients
+            continue
+        if low:
+            yield "G", f"{name}.low" if high else name, row.lower, row.coefficients
+        if high:
+            yield "L", f"{name}.high" if low else name, row.upper, row.coefficients
+
+
+def _mps(mip: MixedInteger, names: list[str], row_names: list[str]) -> Iterator[str]:
+    yield "NAME recourse"
     yield "ROWS"
     yield " N cost"
-    rows: list[tuple[str, str, float, dict[int, float]]] = []
-    for j, row in enumerate(mip.rows):
-        c = dict(row.coefficients)
-        if row.lower == row.upper:
-            rows.append(("E", f"r{j}", row.lower, c))
-            continue
-        if np.isfinite(row.lower):
-            rows.append(("G", f"r{j}_low", row.lower, c))
-        if np.isfinite(row.upper):
-            rows.append(("L", f"r{j}_high", row.upper, c))
-    if mip.ball is not None and mip.ball.squares:
-        rows.append(("L", "plausible", mip.ball.upper, dict(mip.ball.linear)))
-    yield from (f" {kind} {name}" for kind, name, _, _ in rows)
+    rows = list(_one_sided(mip, row_names))
+    if mip.ball is not None:
+        rows.append(("L", "ball", mip.ball.upper, dict(mip.ball.linear)))
+    yield from (f" {kind} {row_name}" for kind, row_name, _, _ in rows)
     yield "COLUMNS"
     yield from _mps_columns(mip, names, rows)
     yield "RHS"
-    yield from (f" RHS {name} {float(value)!r}" for _, name, value, _ in rows if value)
+    yield from (f" RHS {row_name} {float(value)!r}" for _, row_name, value, _ in rows if value)
     yield "BOUNDS"
     for name, low, high in zip(names, mip.lower, mip.upper, strict=True):
         yield f" LO BND {name} {float(low)!r}"
@@ -133,15 +179,13 @@ def _mps(mip: MixedInteger, names: list[str], title: str) -> Iterator[str]:
     if mip.squares:  # minimise 1/2 x'Qx
         yield "QUADOBJ"
         yield from (f" {names[k]} {names[k]} {float(2 * c)!r}" for k, c in mip.squares.items())
-    if mip.ball is not None and mip.ball.squares:  # x'Qx
-        yield "QCMATRIX plausible"
+    if mip.ball is not None:  # x'Qx
+        yield "QCMATRIX ball"
         yield from (f" {names[k]} {names[k]} {float(c)!r}" for k, c in mip.ball.squares.items())
     yield "ENDATA"
 
 
-def _mps_columns(
-    mip: MixedInteger, names: list[str], rows: list[tuple[str, str, float, dict[int, float]]]
-) -> Iterator[str]:
+def _mps_columns(mip: MixedInteger, names: list[str], rows: list[Row]) -> Iterator[str]:
     entries: list[list[tuple[str, float]]] = [[] for _ in names]
     for k, c in mip.linear.items():
         entries[k].append(("cost", c))

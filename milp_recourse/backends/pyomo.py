@@ -8,8 +8,9 @@ incumbent by more than the gap? The bound is the solver's (``proof: solver``).
 
 from __future__ import annotations
 
+import functools
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,29 +28,49 @@ from milp_recourse.instance import Instance
 
 Array = NDArray[np.float64]
 
-LINEAR_ONLY = frozenset({"highs", "appsi_highs", "glpk", "cbc"})
-"""Solvers without mixed-integer quadratics; they get tangents."""
+LINEAR_ONLY = frozenset(
+    {"highs", "appsi_highs", "glpk", "cbc", "appsi_cbc", "gurobi_direct", "gurobi_direct_v2"}
+)
+"""Solvers (or interfaces to them) without mixed-integer quadratics; they get tangents at once."""
+
+PROVES_NOTHING = ("ipopt", "cyipopt", "appsi_ipopt", "conopt", "minos", "snopt", "multistart", "trustregion",
+                  "path", "mpec_", "scipy.")  # fmt: skip
+"""Solvers of other problems, by the beginning of their names: they ignore whole numbers, or search
+locally, and what they call infeasible or optimal is neither."""
 
 ROUNDS = 60  # tangent rounds and improvements per configuration
 PIECES = 32
 MANY_UNSTABLE = 30  # more open ReLUs than this and the box is halved before a solver sees it
+PATIENCE = 3  # errors in a row before another way is tried: first tangents, then giving up
 
 # Tighter feasibility than the defaults where the solver stands it: SCIP's LP solver hung at 1e-8. HiGHS'
 # presolve was seen to call a feasible model infeasible (see the highs back end).
 SETTINGS: Mapping[str, Mapping[str, Any]] = {
     "highs": {"presolve": "off", "mip_feasibility_tolerance": 1e-7, "primal_feasibility_tolerance": 1e-7},
-    "scip_direct": {"numerics/feastol": 1e-7, "limits/gap": 1e-8},
-    "gurobi_direct_minlp": {"FeasibilityTol": 1e-9, "IntFeasTol": 1e-9, "MIPGap": 1e-8, "MIPGapAbs": 1e-9},
+    "scip": {"numerics/feastol": 1e-7, "limits/gap": 1e-8},
+    "gurobi": {"FeasibilityTol": 1e-9, "IntFeasTol": 1e-9, "MIPGap": 1e-8, "MIPGapAbs": 1e-9},
 }
+"""By family: the name up to its first underscore."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What a solver said: ``infeasible``, ``point`` or ``stopped``, a bound on its objective, values."""
+    """What a solver said: ``infeasible``, ``point``, ``stopped`` or ``failed`` (it raised).
+
+    Attributes
+    ----------
+    bound
+        On its objective; None where it stated none.
+    values
+        Of the columns asked for; None without a point.
+    problem
+        What it raised.
+    """
 
     kind: str
-    bound: float | None
-    values: Array | None
+    bound: float | None = None
+    values: Array | None = None
+    problem: str | None = None
 
 
 class PyomoBackend:
@@ -63,13 +84,15 @@ class PyomoBackend:
 
     def unavailable(self) -> str | None:
         """Why Pyomo cannot reach the solver, and what to install."""
-        hints = {"highs": "highspy", "scip_direct": "pyscipopt", "gurobi_direct_minlp": "gurobipy"}
+        if self.solver.startswith(PROVES_NOTHING):
+            return f"{self.solver} proves nothing about problems with whole numbers"
         try:
             if _interface(self.solver) is not None:
                 return None
         except Exception as problem:  # Pyomo raises many kinds while probing
             return f"Pyomo could not load solver {self.solver!r}: {problem}"
-        hint = hints.get(self.solver)
+        hints = {"highs": "highspy", "scip": "pyscipopt", "gurobi": "gurobipy"}
+        hint = hints.get(_family(self.solver))
         return f"Pyomo finds no solver {self.solver!r}" + (f"; pip install {hint}" if hint else "")
 
     def why_not(self, instance: Instance) -> str | None:
@@ -90,6 +113,7 @@ class PyomoSearch(BoxSearch):
         super().__init__(instance, options, MANY_UNSTABLE)
         self.solver = solver
         self.native = solver not in LINEAR_ONLY
+        self.failures = 0  # in a row
 
     def decide(self, node: Node, bounds: Bounds) -> None:
         """Ask for a cheaper action in the box until there is none; what cannot be decided is split."""
@@ -101,6 +125,10 @@ class PyomoSearch(BoxSearch):
         columns = [model.component(name) for name in mip.names]
         for _ in range(1 if self.native else ROUNDS):
             answer = solve_model(self.solver, model, columns, self.seconds_left())
+            if answer.kind == "failed":
+                self._failed(node, answer.problem)
+                return
+            self.failures = 0
             if answer.kind == "infeasible":
                 return
             if answer.bound is not None:
@@ -118,6 +146,22 @@ class PyomoSearch(BoxSearch):
             if not self.native:
                 add_tangents(model, mip, values, scale)
         self.halve(node)
+
+    def _failed(self, node: Node, problem: str | None) -> None:
+        """A solver's error: halve the box, then try without quadratics, then leave boxes open.
+
+        SCIP's LP solver fails on a box now and then; an interface that cannot say a quadratic, or a
+        licence that is too small, fails on every one.
+        """
+        self.failures += 1
+        self.reason = f"{self.solver} failed: {problem}"
+        if self.failures <= PATIENCE:
+            self.halve(node)
+        elif self.native:
+            self.native, self.failures = False, 0
+            self.push(node.tape, (node.low, node.high), node.lower_bound, node.known)
+        else:
+            self.give_up(node.lower_bound)
 
     def _model(self, mip: MixedInteger, cutoff: float | None, scale: float) -> Any:
         import pyomo.environ as pyo
@@ -146,36 +190,53 @@ def _spread(mip: MixedInteger, scale: float) -> list[Array]:
     return points
 
 
+def _family(solver: str) -> str:
+    return solver.partition("_")[0]
+
+
 def _interface(solver: str) -> Any:
     """Pyomo's interface: the new ones first, then the classic factory; None where not usable."""
+    make = _maker(solver)
+    return None if make is None else make()
+
+
+@functools.cache
+def _maker(solver: str) -> Callable[[], Any] | None:
+    """What builds an interface; asked once, because a licence check takes its time."""
     import pyomo.contrib.solver.plugins
     import pyomo.environ as pyo
     from pyomo.contrib.solver.common.base import Availability
     from pyomo.contrib.solver.common.factory import SolverFactory
 
     pyomo.contrib.solver.plugins.load()
-    if solver in SolverFactory:
-        made = SolverFactory(solver)
-        return made if made.available() in (Availability.FullLicense, Availability.LimitedLicense) else None
-    with np.errstate(all="ignore"):
-        logging.getLogger("pyomo").setLevel(logging.ERROR)
-        classic = pyo.SolverFactory(solver)
-    return classic if classic.available(exception_flag=False) else None
+    log = logging.getLogger("pyomo")
+    level = log.level
+    log.setLevel(logging.CRITICAL)  # Pyomo warns of every solver it does not find
+    try:
+        if solver in SolverFactory:
+            usable = SolverFactory(solver).available() in (
+                Availability.FullLicense,
+                Availability.LimitedLicense,
+            )
+            return functools.partial(SolverFactory, solver) if usable else None
+        if pyo.SolverFactory(solver).available(exception_flag=False):
+            return functools.partial(pyo.SolverFactory, solver)
+        return None
+    finally:
+        log.setLevel(level)
 
 
 def solve_model(solver: str, model: Any, columns: list[Any], seconds: float | None) -> Answer:
-    """One solve through whichever interface Pyomo has; never raises for a limit."""
-    made = _interface(solver)
-    new = hasattr(made, "config") and hasattr(made.config, "raise_exception_on_nonoptimal_result")
+    """One solve through whichever interface Pyomo has; never raises."""
     try:
-        if new:
+        made = _interface(solver)
+        if hasattr(made, "config") and hasattr(made.config, "raise_exception_on_nonoptimal_result"):
             return _solve_new(solver, made, model, columns, seconds)
         return _solve_classic(made, model, columns, seconds)
-    except KeyboardInterrupt:
-        raise
     except Exception as problem:  # SCIP raises "error in LP solver!", others their own kinds
-        logging.getLogger(__name__).warning("%s: %s", solver, problem)
-        return Answer("stopped", None, None)
+        line = " ".join(str(problem).split())
+        logging.getLogger(__name__).info("%s: %s", solver, line)
+        return Answer("failed", problem=line[:200] or type(problem).__name__)
 
 
 def _solve_new(solver: str, made: Any, model: Any, columns: list[Any], seconds: float | None) -> Answer:
@@ -184,18 +245,17 @@ def _solve_new(solver: str, made: Any, model: Any, columns: list[Any], seconds: 
     # With both off a run that hits its limit still returns its bound (Pyomo's defaults raise first).
     made.config.raise_exception_on_nonoptimal_result = False
     made.config.load_solutions = False
-    made.config.threads = 1 if solver != "scip_direct" else None
+    made.config.threads = None if _family(solver) == "scip" else 1  # SCIP has one anyway, and no such option
     made.config.time_limit = seconds
-    made.config.solver_options = dict(SETTINGS.get(solver, {}))
+    made.config.solver_options = dict(SETTINGS.get(_family(solver), {}))
     results = made.solve(model)
     if results.termination_condition == TerminationCondition.provenInfeasible:
-        return Answer("infeasible", None, None)
-    bound = results.objective_bound
-    bound = float(bound) if bound is not None and np.isfinite(bound) else None
+        return Answer("infeasible")
+    bound = _finite(results.objective_bound)
     if results.solution_status in (SolutionStatus.feasible, SolutionStatus.optimal):
         found = results.solution_loader.get_vars(columns)
         return Answer("point", bound, np.array([found[c] for c in columns]))
-    return Answer("stopped", bound, None)
+    return Answer("stopped", bound)
 
 
 def _solve_classic(made: Any, model: Any, columns: list[Any], seconds: float | None) -> Answer:
@@ -203,12 +263,14 @@ def _solve_classic(made: Any, model: Any, columns: list[Any], seconds: float | N
 
     options = {"timelimit": seconds} if seconds is not None else {}
     results = made.solve(model, load_solutions=False, **options)
-    condition = results.solver.termination_condition
-    if condition == TerminationCondition.infeasible:
-        return Answer("infeasible", None, None)
-    bound = results.problem.lower_bound
-    bound = float(bound) if bound is not None and np.isfinite(float(bound)) else None
+    if results.solver.termination_condition == TerminationCondition.infeasible:
+        return Answer("infeasible")
+    bound = _finite(results.problem.lower_bound)
     if len(results.solution) > 0:
         model.solutions.load_from(results)
         return Answer("point", bound, np.array([c.value or 0.0 for c in columns]))
-    return Answer("stopped", bound, None)
+    return Answer("stopped", bound)
+
+
+def _finite(bound: Any) -> float | None:
+    return float(bound) if bound is not None and np.isfinite(float(bound)) else None

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from milp_recourse.bounds.program import hull
+from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.encodings import MixedInteger, encode
 from milp_recourse.encodings.mixed_integer import LinearRow
 from milp_recourse.errors import Unsupported
@@ -17,36 +18,53 @@ CONSTANT_TOLERANCE = 1e-9
 """How far a row without columns may be off before it counts as false: float rounding of its constant."""
 
 
-def pyomo_model(instance: Instance, pieces: int = 16) -> Any:
+def pyomo_model(instance: Instance, pieces: int = 16, cost_unit: float = 1.0) -> Any:
     """The whole problem as one Pyomo ``ConcreteModel``, switches open.
 
     Variables and constraints carry the names of the program: ``set_income`` is the value an action
     sets, ``act_income`` is 1 where it is acted on, ``delta_income`` the change that costs,
-    ``hidden_0_3`` a ReLU's output, ``accepted`` the logit's row, ``plausible`` the ball. Add your
-    own constraints before solving.
+    ``hidden_0_3`` a ReLU's output, ``accepted`` the logit's row, ``plausible`` the ball, ``cost`` the
+    objective. Add your own constraints before solving: the bounds come from the stated action
+    ranges alone, so any constraint that only takes actions away keeps them right. Widening a
+    variable or dropping a constraint of ours does not.
 
     Parameters
     ----------
     pieces
-        Parts each curve is cut into; piecewise-linear models have no curves and are exact.
+        Parts each curve is cut into; piecewise-linear models have no curves and are exact. With
+        curves the optimum is a lower bound.
+    cost_unit
+        The objective is the cost divided by it. Solvers' tolerances are absolute: about the size of
+        the costs expected (0.01, say) keeps small costs exact.
+
+    Returns
+    -------
+    ConcreteModel
+        What a solver returns for it is off by the solver's tolerances: judge an action
+        (:func:`milp_recourse.judge.judge`) before you rely on it.
 
     Raises
     ------
     Unsupported
-        No action can be taken at all.
+        A tree ensemble, or no action can be taken at all.
 
     Examples
     --------
     >>> from milp_recourse import read_instance
     >>> from milp_recourse.instances_path import instances_path
+    >>> import pyomo.environ as pyo
     >>> model = pyomo_model(read_instance(instances_path() / "loan" / "loan_000.json"))
-    >>> model.extra = pyo.Constraint(expr=model.set_savings <= 2 * model.set_income)  # doctest: +SKIP
+    >>> at_most_two = model.act_amount + model.act_duration + model.act_income + model.act_savings <= 2
+    >>> model.at_most_two = pyo.Constraint(expr=at_most_two)
+    >>> results = pyo.SolverFactory("scip_direct").solve(model)  # doctest: +SKIP
     """
+    if not isinstance(instance.classifier, ReluNetwork):
+        raise Unsupported("only ReLU networks can be written as a Pyomo model")
     program = lower(instance)
     bounds = hull(program)
     if bounds is None:
         raise Unsupported("no action can be taken: every configuration is empty")
-    return build_model(encode(program, bounds, pieces))
+    return build_model(encode(program, bounds, pieces), cost_unit)
 
 
 def build_model(mip: MixedInteger, scale: float = 1.0, quadratic: bool = True) -> Any:

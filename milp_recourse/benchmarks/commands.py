@@ -25,7 +25,9 @@ def speed(
     ] = None,
     limit: Annotated[int, typer.Option(min=1, help="Only the first N instances.")] = 20,
     time_limit: Annotated[float, typer.Option(min=0.1, help="Seconds per solve.")] = 60.0,
-    solvers: Annotated[str, typer.Option(help="Comma-separated.")] = "highs,gurobi,gurobi-our-bounds,scip",
+    solvers: Annotated[
+        str, typer.Option("--solvers", "--backends", help="Comma-separated.")
+    ] = "highs,gurobi,gurobi-our-bounds,scip",
 ) -> None:
     """``highs`` against Gurobi's and SCIP's MIQCP: same instances, same run, one thread each."""
     from rich.console import Console
@@ -38,6 +40,8 @@ def speed(
     from milp_recourse.instances_path import instances_path
 
     console, errors = Console(), Console(stderr=True)
+    if not console.is_terminal:
+        console = Console(width=160)
     chosen = []
     for name in (s.strip() for s in solvers.split(",")):
         if name not in RUNNERS:
@@ -48,7 +52,7 @@ def speed(
         else:
             errors.print(f"{name}: not installed ({hint}); left out")
     if instances is not None:
-        paths = sorted(instances.glob("*.json"))
+        paths = bench.with_networks(sorted(instances.glob("*.json")))
     else:
         paths = bench.hard_loan(sorted((instances_path() / "loan").glob("loan_*.json")))
     paths = paths[:limit]
@@ -65,6 +69,17 @@ def speed(
     for column in summary[0]:
         table.add_column(column.replace("_", " "), justify="left" if column == "solver" else "right")
     for row in summary:
-        table.add_row(*(f"{v:.3g}" if isinstance(v, float) else str(v) for v in row.values()))
+        table.add_row(*(_cell(v) for v in row.values()))
     console.print(table)
-    console.print(f"{bench.plot(rows, folder, time_limit)}")
+    if any(row["status"] == "too large" for row in rows):
+        console.print("too large: more columns or rows than the solver's licence allows; counted as unsolved")
+    try:
+        console.print(f"{bench.plot(rows, folder, time_limit)}")
+    except ImportError:
+        errors.print("no plot: pip install matplotlib")
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, float):
+        return f"{value:.3g}" if abs(value) < 100 else f"{value:.0f}"
+    return "" if value is None else str(value)

@@ -33,7 +33,7 @@ class Outcome:
     Attributes
     ----------
     status
-        ``optimal``, ``infeasible`` or ``limit``, as the solver says.
+        ``optimal``, ``infeasible`` or ``limit``, as the solver says; ``too large`` for its licence.
     cost
         As the solver says; None without a solution.
     exactly_feasible
@@ -155,6 +155,15 @@ def _gurobi(instance: Instance, time_limit: float, tightened: bool) -> Outcome:
     mip = _program_for(instance, tightened)
     if mip is None:
         return Outcome("infeasible", None, 0.0, 0, None)
+    try:
+        return _gurobi_solve(gp, instance, mip, time_limit)
+    except gp.GurobiError as problem:
+        if problem.errno != gp.GRB.Error.SIZE_LIMIT_EXCEEDED:
+            raise
+        return Outcome("too large", None, 0.0, None, None)
+
+
+def _gurobi_solve(gp: Any, instance: Instance, mip: MixedInteger, time_limit: float) -> Outcome:
     start = time.perf_counter()
     with gp.Env(params={"OutputFlag": 0}) as env, gp.Model(env=env) as model:
         model.Params.Threads, model.Params.TimeLimit = 1, time_limit

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
+import pytest
+
 from milp_recourse.benchmarks import peers, speed
+from milp_recourse.cli import main
 from milp_recourse.formats import read_instance
 
 INSTANCES = Path(__file__).resolve().parents[2] / "instances"
@@ -34,8 +38,48 @@ def test_a_wrong_answer_is_counted() -> None:
         {**base, "solver": "slow", "status": "limit", "cost": 1.1},
         {**base, "solver": "right", "status": "optimal", "cost": 1.00001},
     ]
-    wrong = {s["solver"]: s["wrong"] for s in speed.summarise(rows)}
-    assert wrong == {"highs": 0, "dear": 1, "cheap": 1, "hopeless": 1, "slow": 0, "right": 0}
+    rows.append({**base, "solver": "small", "status": "too large", "cost": None, "exactly_feasible": None})
+    summary = {s["solver"]: s for s in speed.summarise(rows)}
+    wrong = {name: s["wrong"] for name, s in summary.items()}
+    assert wrong == {"highs": 0, "dear": 1, "cheap": 1, "hopeless": 1, "slow": 0, "right": 0, "small": 0}
+    assert summary["right"]["off_by_the_gap"] == 1, "1e-5 off is more than the gap allows"
+    assert summary["small"]["unsolved"] == summary["slow"]["unsolved"] == 1
+    assert summary["dear"]["median_ratio"] == 1.0
+
+
+def test_other_files_in_the_folder_are_left_out() -> None:
+    """A classifier beside its instances, trees and applicants with nothing to act on are no MILP."""
+    smoke = [INSTANCES / "smoke" / f"{name}.json" for name in ("hold", "two_trees", "nothing_actionable")]
+    assert speed.with_networks([INSTANCES / "loan" / "classifier.json", *smoke]) == smoke[:1]
+
+
+def test_the_command_prints_a_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """``bench speed`` on one small folder writes its three files; a wrong solver's name is bad input."""
+    folder, out = tmp_path / "instances", tmp_path / "out"
+    folder.mkdir()
+    for name in ("hold", "plausible_ball"):
+        shutil.copy(INSTANCES / "smoke" / f"{name}.json", folder)
+    common = ["bench", "speed", "--instances", str(folder), "--out", str(out)]
+    assert main([*common, "--backends", "highs,scip"]) == 0
+    printed = capsys.readouterr().out
+    assert "2 instances" in printed
+    assert "scip" in printed
+    assert {p.name for p in out.iterdir()} == {"speed.csv", "speed.json", "speed.png"}
+    assert main([*common, "--backends", "abacus"]) == 2
+    assert "abacus" in capsys.readouterr().err
+
+
+def test_a_licence_that_is_too_small_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Gurobi's size limit is an outcome, not a crash."""
+    gp = pytest.importorskip("gurobipy")
+
+    def refuse(*_: object) -> None:
+        problem = gp.GurobiError(gp.GRB.Error.SIZE_LIMIT_EXCEEDED, "too large")
+        raise problem
+
+    monkeypatch.setattr(peers, "_gurobi_solve", refuse)
+    instance = read_instance(INSTANCES / "smoke" / "hold.json")
+    assert peers.run_gurobi_plain(instance, 1.0).status == "too large"
 
 
 def test_dropping_the_sums_keeps_the_problem() -> None:
