@@ -13,6 +13,7 @@ class FakeBackend:
     """Raises savings just as far as needed; ``script`` says what to do instead, call by call."""
 
     name = "fake"
+    proves = True
     script: ClassVar[list[str]] = []
     calls = 0
 
