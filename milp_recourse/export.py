@@ -64,7 +64,10 @@ def export(instance: Instance, path: str | Path, pieces: int = 16, cost_unit: fl
     mark = {".lp": "\\", ".mps": "*"}[path.suffix]
     lines = [f"{mark} {' '.join(c.split())[:200]}" for c in comments]
     lines += writers[path.suffix](mip, names, unique_names(row.name for row in mip.rows))
-    path.write_text("\n".join(lines) + "\n", encoding="ascii", errors="backslashreplace")
+    try:
+        path.write_text("\n".join(lines) + "\n", encoding="ascii", errors="backslashreplace")
+    except OSError as problem:
+        raise BadInput("--out", str(path), f"a file that can be written ({problem.strerror})") from None
 
 
 def writable(mip: MixedInteger, cost_unit: float = 1.0) -> MixedInteger:

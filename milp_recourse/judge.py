@@ -141,6 +141,8 @@ def conclude(
     """
     action, message = proposal.action, proposal.message
     judgement: Judgement | None = None
+    if action is not None and not set(action) <= set(instance.preferences.actionable):
+        action, message = None, message or "the proposed action changes what is not individually actionable"
     if action is not None and not all(math.isfinite(v) for v in action.values()):
         action, message = None, message or "the proposed action holds a number that is not finite"
     if action is not None:

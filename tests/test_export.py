@@ -146,3 +146,10 @@ def test_other_suffixes_are_bad_input(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="lp"):
         export(read_instance(existing(CASES[0])), tmp_path / "problem.txt")
     assert not list(tmp_path.iterdir())
+
+
+def test_a_folder_that_is_not_there_is_bad_input(tmp_path: Path) -> None:
+    """One clear error, no traceback."""
+    instance = read_instance(INSTANCES / "smoke" / "hold.json")
+    with pytest.raises(BadInput, match="can be written"):
+        export(instance, tmp_path / "missing" / "problem.lp")

@@ -1,9 +1,9 @@
 """Any solver that Pyomo reaches, on the same program as the other back ends.
 
-Each configuration is one model: bounds back-substituted on a box that plausibility and the
-incumbent's cost have shrunk, quadratics native where the solver takes them and by tangents where
-it does not. The question is the same as for ``highs``: is there anything cheaper than the
-incumbent by more than the gap? The bound is the solver's (``proof: solver``).
+Each box that the box search leaves is one model: bounds back-substituted on a box that
+plausibility and the incumbent's cost have shrunk, quadratics native where the solver takes them
+and by tangents where it does not. The question is the same as for ``highs``: is there anything
+cheaper than the incumbent by more than the gap? The bound is the solver's (``proof: solver``).
 """
 
 from __future__ import annotations

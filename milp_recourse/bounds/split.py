@@ -26,9 +26,11 @@ def at_kink(tape: Tape, low: Array, high: Array) -> tuple[Box, Box] | None:
 
 def widest(tape: Tape, low: Array, high: Array) -> tuple[Box, Box] | None:
     """Two halves of the box along its widest side, measured in cost; None when it is a point."""
-    k = int(np.argmax((high - low) * np.sqrt(tape.cost_weights) / tape.cost_scales))
-    if high[k] - low[k] <= 1e-9 * (1 + abs(low[k])):
+    splittable = high - low > 1e-9 * (1 + np.abs(low))
+    if not splittable.any():
         return None
+    width = (high - low) * np.sqrt(tape.cost_weights) / tape.cost_scales
+    k = int(np.argmax(np.where(splittable, width, -1.0)))
     middle = (low[k] + high[k]) / 2
     if tape.integral[k]:
         return _halves(low, high, k, np.floor(middle), np.floor(middle) + 1)

@@ -109,6 +109,15 @@ def _cost_term(build: Builder, instance: Instance, name: str, action: Affine) ->
     return CostTerm(name, delta, Fraction(instance.weight(name)), scale)
 
 
+def _farthest_logit(instance: Instance, name: str, ranges: dict[str, Enclosure]) -> float:
+    """Largest |logit| of a sigmoid-linked feature's share when it is not acted on itself."""
+    m = instance.scm.mechanisms[name]
+    factual = {f: Enclosure.of(instance.factual[f]) for f in instance.scm.features}
+    share = (factual[name] - Enclosure.of(m.link.offset)) / m.link.scale
+    z = share.logit() + m.equation.enclose(ranges) - m.equation.enclose(factual)
+    return float(max(abs(z.lower), abs(z.upper)))
+
+
 def _reachable(instance: Instance) -> dict[str, Enclosure]:
     """An interval per feature that holds its value under every action."""
     scm = instance.scm
@@ -159,6 +168,17 @@ def check_edges(instance: Instance) -> None:
     for f in scm.features:
         m, u = scm.mechanisms[f], float(noise[f])
         acted = f in instance.levers
+        if m.link.kind == "sigmoid" and any(
+            ranges[p] != Enclosure.of(instance.factual[p]) for p in scm.parents(f)
+        ):
+            budget += reach + 2.0  # what its Jacobian's energy can fall by
+            if _farthest_logit(instance, f, ranges) > reach - 0.1:
+                raise Unsupported(
+                    f"plausibility: what is upstream of {f!r} can push it to the end of its support, "
+                    "where the program has no proven bounds"
+                )
+        if isinstance(m.noise, Bernoulli) and acted and 0 < m.noise.p < 1:
+            budget += abs(math.log(m.noise.p / (1 - m.noise.p)))
         if isinstance(m.noise, Normal) and acted:
             budget += u**2 / (2 * m.noise.sd**2) if math.isfinite(u) else 0.0
             if m.link.kind == "sigmoid":

@@ -67,7 +67,7 @@ class HighsModel:
         accepted = self.highs.passModel(self._linear_part(cutoff, relaxed))
         self.rejected = accepted == highspy.HighsStatus.kError  # then nothing may be concluded
         self.lower = np.append(np.array(model.lower), 0.0)
-        self.upper = np.append(np.array(model.upper), 1.0 if cutoff else 1e12)
+        self.upper = np.append(np.array(model.upper), 1.0 if cutoff else np.inf)
         self._objective: int | None = None
 
     # -- tangents ------------------------------------------------------------------------
@@ -178,7 +178,7 @@ class HighsModel:
         lp.num_col_, lp.num_row_ = n, len(m.rows)
         lp.col_cost_ = np.zeros(n)
         lp.col_lower_ = np.append(np.array(m.lower), 0.0)
-        lp.col_upper_ = np.append(np.array(m.upper), 1.0 if cutoff else 1e12)
+        lp.col_upper_ = np.append(np.array(m.upper), 1.0 if cutoff else api.kHighsInf)
         clip = api.kHighsInf
         lp.row_lower_ = np.array([max(r.lower, -clip) for r in m.rows], dtype=np.float64)
         lp.row_upper_ = np.array([min(r.upper, clip) for r in m.rows], dtype=np.float64)
