@@ -33,12 +33,12 @@ class HighsSearch(BoxSearch):
         tape, target = node.tape, self.incumbent.target
         low, high, bound = node.low, node.high, node.lower_bound
         for _ in range(PASSES):
+            before = int(bounds.unstable()[0])  # tighten narrows these bounds in place
             relaxation = Relaxation(tape, bounds, low, high, target, self.incumbent.action, PIECES)
             tightened = relaxation.tighten(self.late)
             bound = max(bound, relaxation.bound)
             if tightened is None or bound > target:
                 return
-            before = int(bounds.unstable()[0])
             shrunk = float(np.prod((relaxation.high - relaxation.low + 1e-12) / (high - low + 1e-12)))
             low, high = relaxation.low, relaxation.high
             bounds = tape.bounds(low[None], high[None], tightened)
