@@ -99,12 +99,14 @@ def judge(instance: Instance, action: Action) -> Judgement:
 
 
 def deltas(instance: Instance, action: Action) -> dict[str, Fraction]:
-    """delta_i of the acted features: a - x, or 1 for a changed category."""
+    """delta_i of the acted features: a - x (or Q(a) - Q(x)), or 1 for a changed category."""
     result = {}
     for name, value in action.items():
-        delta = Fraction(value) - Fraction(instance.factual[name])
+        x = instance.factual[name]
         if instance.feature(name).kind == "categorical":
-            delta = Fraction(int(delta != 0))
+            delta = Fraction(int(value != x))
+        else:
+            delta = instance.cost.position(name, value) - instance.cost.position(name, x)
         result[name] = delta
     return result
 

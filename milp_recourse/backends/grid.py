@@ -155,6 +155,9 @@ def _axis(instance: Instance, name: str, bins: int) -> _Axis:
     values = grid_values(instance, name, bins)
     cost, weight = instance.cost, instance.weight(name)
     delta = np.abs(values - instance.factual[name])
+    if name in cost.quantiles:
+        quantiles = cost.quantiles[name]
+        delta = np.abs(quantiles.evaluate(values) - quantiles.evaluate(np.array(instance.factual[name])))
     if instance.feature(name).kind == "categorical":
         delta = (delta != 0).astype(np.float64)
     step = delta / cost.scale[name] if cost.uses_scale else np.zeros_like(delta)

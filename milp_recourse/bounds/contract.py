@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from milp_recourse.bounds.curves import value_range
 from milp_recourse.bounds.tape import Tape, within_domain
+from milp_recourse.domain.quantiles import ROUNDING
 
 Array = NDArray[np.float64]
 
@@ -58,8 +59,13 @@ def _term_range(tape: Tape, low: Array, high: Array) -> tuple[Array, Array, NDAr
     dh[:, plain] = (high - x)[:, plain]
     # a category costs 1 unless the factual label is still possible
     other = ~plain
+    other[[j for j, _ in tape.quantiles]] = False
     possible = (low[:, other] <= x[other]) & (high[:, other] >= x[other])
     dl[:, other] = dh[:, other] = (~possible).astype(np.float64)
+    for j, quantiles in tape.quantiles:  # a distribution function never falls
+        here = quantiles.evaluate(x[j])
+        dl[:, j] = quantiles.evaluate(low[:, j]) - here - ROUNDING
+        dh[:, j] = quantiles.evaluate(high[:, j]) - here + ROUNDING
     return dl, dh, plain
 
 
@@ -94,6 +100,11 @@ def _by_cost(tape: Tape, low: Array, high: Array, cutoff: float) -> None:
     slack = _HAIR * (1 + np.abs(x))
     low[:, plain] = np.maximum(low, x - reach - slack)[:, plain]
     high[:, plain] = np.minimum(high, x + reach + slack)[:, plain]
+    for j, quantiles in tape.quantiles:
+        here, room_left = quantiles.evaluate(x[j]), reach[:, j] + ROUNDING
+        least, most = quantiles.least_value(here - room_left), quantiles.largest_value(here + room_left)
+        span = _HAIR * (1 + max(abs(v) for v in quantiles.values))
+        low[:, j], high[:, j] = np.maximum(low[:, j], least - span), np.minimum(high[:, j], most + span)
     empty = spent.any(axis=1)
     low[empty], high[empty] = tape.upper + 1.0, tape.lower - 1.0
 

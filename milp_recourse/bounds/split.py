@@ -12,10 +12,18 @@ Box = tuple[Array, Array]
 
 
 def at_kink(tape: Tape, low: Array, high: Array) -> tuple[Box, Box] | None:
-    """Two boxes on which a structural ReLU of one action is stable; None if there is none left open."""
-    for _, unit, row, offset in tape.units:
+    """Two boxes on which a structural ReLU of one action is stable; None if there is none left open.
+
+    Those of the cost alone stay: a distribution function has too many kinks to tell all of them apart.
+    """
+    for place, unit, row, offset in tape.units:
         active = np.flatnonzero(row[0])
-        if unit.function != "relu" or len(active) != 1 or active[0] not in tape.actions:
+        if (
+            place in tape.cost_only
+            or unit.function != "relu"
+            or len(active) != 1
+            or active[0] not in tape.actions
+        ):
             continue
         k = int(np.flatnonzero(tape.actions == active[0])[0])
         kink = -offset[0] / row[0, active[0]]
@@ -29,7 +37,7 @@ def widest(tape: Tape, low: Array, high: Array) -> tuple[Box, Box] | None:
     splittable = high - low > 1e-9 * (1 + np.abs(low))
     if not splittable.any():
         return None
-    width = (high - low) * np.sqrt(tape.cost_weights) / tape.cost_scales
+    width = (high - low) * np.sqrt(tape.cost_weights) / tape.cost_lengths
     k = int(np.argmax(np.where(splittable, width, -1.0)))
     middle = (low[k] + high[k]) / 2
     if tape.integral[k]:

@@ -110,9 +110,31 @@ class Tape:
         self.cost_scales = np.array([float(t.scale) for t in program.cost_terms])
         self.term_factuals = np.array([program.factual[t.feature] for t in program.cost_terms])
         self.plain_terms = np.array(
-            [not any(isinstance(program.atoms[k], Unit) for k in t.delta.terms) for t in program.cost_terms],
+            [
+                t.quantiles is None and not any(isinstance(program.atoms[k], Unit) for k in t.delta.terms)
+                for t in program.cost_terms
+            ],
             dtype=bool,
         )
+        self.quantiles = [(j, t.quantiles) for j, t in enumerate(program.cost_terms) if t.quantiles]
+        self.cost_lengths = self.cost_scales.copy()
+        for j, quantiles in self.quantiles:  # a change that costs about the weight
+            self.cost_lengths[j] = quantiles.values[-1] - quantiles.values[0]
+        if tuple(t.feature for t in program.cost_terms) != tuple(a.feature for a in program.actions):
+            raise TypeError("a tape needs one cost term per action, in the actions' order")
+        self.cost_only = self._cost_only()
+
+    def _cost_only(self) -> frozenset[int]:
+        """Units that nothing but the cost refers to."""
+        program = self.program
+        forms = [*program.columns, *(row.form for row in program.rows)]
+        if program.ball is not None:
+            forms += [program.ball.linear, *(form for _, form in program.ball.squares)]
+        needed = {k for form in forms for k in form.terms}
+        for k, unit, _, _ in reversed(self.units):
+            if k in needed:
+                needed |= set(unit.argument.terms)
+        return frozenset(k for k, *_ in self.units) - needed
 
     def dense(self, forms: list[Affine] | tuple[Affine, ...]) -> tuple[Array, Array]:
         """Forms as a matrix over atoms, shape (len, atoms), and a constant vector."""

@@ -8,17 +8,23 @@ l1              :math:`\sum_i w_i |\delta_i| / s_i`
 linf            :math:`\max_i w_i |\delta_i| / s_i`
 l0              :math:`\sum_i w_i` over acted features, held ones included
 mixture         a non-negative combination of the four
+percentile      l1 with :math:`\delta_i = Q_i(a_i) - Q_i(x_i)` and scales 1
+percentile-max  linf with the same
 ==============  ==========================================================
 
-For a categorical feature delta is 1 when the label changes; for an ordinal one it is the
-difference of indices. What merely flows downstream is free (Karimi et al. 2021).
+Q is the feature's distribution function (:mod:`milp_recourse.domain.quantiles`). For a
+categorical feature delta is 1 when the label changes; for an ordinal one it is the difference of
+indices (or of their Q). What merely flows downstream is free (Karimi et al. 2021).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import Any
+
+from milp_recourse.domain.quantiles import Quantiles
 
 
 @dataclass(frozen=True)
@@ -33,6 +39,8 @@ class Cost:
         s_i > 0 per feature, in the feature's unit.
     kind
         What the instance file called it.
+    quantiles
+        Distribution function per feature whose change is measured in percentiles.
     """
 
     l2_squared: float = 0.0
@@ -41,11 +49,27 @@ class Cost:
     l0: float = 0.0
     scale: Mapping[str, float] = field(default_factory=dict)
     kind: str = "mixture"
+    quantiles: Mapping[str, Quantiles] = field(default_factory=dict)
 
     @staticmethod
     def pure(kind: str, scale: Mapping[str, float]) -> Cost:
         """The cost called ``l2-squared``, ``l1``, ``linf`` or ``l0``."""
-        return Cost(**{kind.replace("-", "_"): 1.0}, scale=dict(scale), kind=kind)
+        coefficient: dict[str, Any] = {kind.replace("-", "_"): 1.0}
+        return Cost(**coefficient, scale=dict(scale), kind=kind)
+
+    @staticmethod
+    def percentile(kind: str, quantiles: Mapping[str, Quantiles], categorical: Iterable[str] = ()) -> Cost:
+        """The cost called ``percentile`` or ``percentile-max``; a changed category costs its weight."""
+        largest = kind == "percentile-max"
+        scale = dict.fromkeys([*quantiles, *categorical], 1.0)
+        return Cost(
+            l1=float(not largest), linf=float(largest), scale=scale, kind=kind, quantiles=dict(quantiles)
+        )
+
+    def position(self, name: str, value: float) -> Fraction:
+        """Where a value lies on the axis deltas are taken on: Q(value), or the value itself."""
+        exact, quantiles = Fraction(value), self.quantiles.get(name)
+        return exact if quantiles is None else quantiles.exact(exact)
 
     @property
     def uses_scale(self) -> bool:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
 from milp_recourse.domain.cost import Cost
 from milp_recourse.domain.features import Feature
+from milp_recourse.domain.quantiles import Quantiles
 from milp_recourse.errors import BadInput
 from milp_recourse.formats.feature_json import ordered
-from milp_recourse.formats.schema import MixtureModel, PreferencesModel
+from milp_recourse.formats.schema import MixtureModel, PercentileModel, PreferencesModel
 from milp_recourse.formats.validate import dotted
 from milp_recourse.instance import Preferences
 
+PERCENTILES = ("percentile", "percentile-max")
 _PARTS = ("l2_squared", "l1", "linf", "l0")
 
 
@@ -67,8 +70,11 @@ def build_cost(model: Any, features: Sequence[Feature]) -> Cost:
     Raises
     ------
     BadInput
-        A scale for an unknown feature, or a mixture of nothing.
+        A scale or quantiles for an unknown feature, a mixture of nothing, or knots of no
+        distribution function.
     """
+    if isinstance(model, PercentileModel):
+        return _build_percentile(model, features)
     names = [f.name for f in features]
     for name in model.scale:
         if name not in names:
@@ -81,18 +87,54 @@ def build_cost(model: Any, features: Sequence[Feature]) -> Cost:
     return Cost(**coefficients, scale=dict(model.scale), kind="mixture")
 
 
+def _build_percentile(model: PercentileModel, features: Sequence[Feature]) -> Cost:
+    kinds = {f.name: f.kind for f in features}
+    quantiles = {}
+    for name, knots in model.quantiles.items():
+        where = dotted("cost.quantiles", name)
+        if name not in kinds:
+            raise BadInput(where, "an unknown feature", ", ".join(kinds))
+        if kinds[name] == "categorical":
+            raise BadInput(where, "quantiles", "nothing: the labels of a categorical feature have no order")
+        _check_knots(knots, where)
+        quantiles[name] = Quantiles(tuple(v for v, _ in knots), tuple(p for _, p in knots))
+    return Cost.percentile(model.kind, quantiles, [n for n, kind in kinds.items() if kind == "categorical"])
+
+
+def _check_knots(knots: Sequence[Sequence[float]], where: str) -> None:
+    """Values ascend, probabilities never fall, slopes are numbers."""
+    for k, knot in enumerate(knots):
+        here, (value, probability) = dotted(where, k), knot
+        if not 0 <= probability <= 1:
+            raise BadInput(here, list(knot), "a probability from 0 to 1")
+        if k == 0:
+            continue
+        step, rise = value - knots[k - 1][0], probability - knots[k - 1][1]
+        if not (step > 0 and rise >= 0):
+            raise BadInput(here, list(knot), "a value above the knot before, and a probability not below it")
+        if not (math.isfinite(step) and math.isfinite(rise / step)):
+            raise BadInput(here, list(knot), "a value at a distance whose inverse is a number")
+
+
 def check_scale(cost: Cost, preferences: Preferences, path: str = "preferences") -> None:
-    """Every individually actionable feature has a scale, unless only l0 counts."""
+    """Every individually actionable feature has a scale (or quantiles), unless only l0 counts."""
     if not cost.uses_scale:
         return
+    field, wanted = ("quantiles", "knots") if cost.kind in PERCENTILES else ("scale", "a number above 0")
     for name in preferences.actionable:
         if name not in cost.scale:
-            allowed = f"a number above 0, since {path}.actionable names it"
-            raise BadInput(dotted("cost.scale", name), "nothing", allowed)
+            allowed = f"{wanted}, since {path}.actionable names it"
+            raise BadInput(dotted(f"cost.{field}", name), "nothing", allowed)
 
 
 def cost_to_dict(cost: Cost) -> dict[str, Any]:
     """The inverse of :func:`build_cost`, as JSON."""
+    if cost.kind in PERCENTILES:
+        knots = {
+            name: [list(knot) for knot in zip(q.values, q.probabilities, strict=True)]
+            for name, q in cost.quantiles.items()
+        }
+        return {"kind": cost.kind, "quantiles": knots}
     written: dict[str, Any] = {"kind": cost.kind, "scale": dict(cost.scale)}
     if cost.kind == "mixture":
         written |= {part.replace("_", "-"): getattr(cost, part) for part in _PARTS}

@@ -148,8 +148,19 @@ class MixtureModel(Strict):
     scale: Scale = Field(default_factory=dict)
 
 
+Knot = Annotated[list[Number], Field(min_length=2, max_length=2, description="value, probability")]
+
+
+class PercentileModel(Strict):
+    """Sum (or maximum) of w |Q(a) - Q(x)|, Q being piecewise linear through the knots."""
+
+    kind: Literal["percentile", "percentile-max"]
+    quantiles: dict[str, Annotated[list[Knot], Field(min_length=2)]]
+
+
 CostModel = Annotated[
-    SquaredModel | AbsoluteModel | LargestModel | CountModel | MixtureModel, Field(discriminator="kind")
+    SquaredModel | AbsoluteModel | LargestModel | CountModel | MixtureModel | PercentileModel,
+    Field(discriminator="kind"),
 ]
 
 

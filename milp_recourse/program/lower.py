@@ -105,8 +105,15 @@ def _cost_term(build: Builder, instance: Instance, name: str, action: Affine) ->
     delta = action - Affine.of(x)
     if feature.kind == "categorical":
         delta = Affine.of(1) - build.unit("indicator", action, int(x))
+    quantiles = instance.cost.quantiles.get(name)
+    if quantiles is not None:
+        start = Fraction(quantiles.probabilities[0]) - quantiles.exact(Fraction(x))
+        bends = (
+            build.unit("relu", action - Affine(knot)).scaled(change) for knot, change in quantiles.kinks()
+        )
+        delta = sum(bends, Affine(start))
     scale = Fraction(instance.cost.scale[name]) if instance.cost.uses_scale else Fraction(1)
-    return CostTerm(name, delta, Fraction(instance.weight(name)), scale)
+    return CostTerm(name, delta, Fraction(instance.weight(name)), scale, quantiles)
 
 
 def _farthest_logit(instance: Instance, name: str, ranges: dict[str, Enclosure]) -> float:

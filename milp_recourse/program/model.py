@@ -21,6 +21,7 @@ from itertools import product
 from typing import Literal
 
 from milp_recourse.domain.enclosure import Enclosure
+from milp_recourse.domain.quantiles import Quantiles
 from milp_recourse.instance import Acceptance, Classifier
 from milp_recourse.program.affine import Affine
 
@@ -78,17 +79,19 @@ class Ball:
 
 @dataclass(frozen=True)
 class CostTerm:
-    """What acting on one feature costs: delta is a_i - x_i, or the form of a changed category.
+    """What acting on one feature costs: delta is a_i - x_i, Q_i(a_i) - Q_i(x_i), or a category's change.
 
     With the program's coefficients c: ``c.l2_squared * weight * (delta/scale)^2 + c.l1 * weight
     * |delta|/scale + c.l0 * weight``, and weight * |delta|/scale enters the shared maximum.
-    ``delta`` counts only where the feature is acted on.
+    ``delta`` counts only where the feature is acted on. ``quantiles`` is Q_i where delta is made of it
+    (as a form it is a sum of relu units).
     """
 
     feature: str
     delta: Affine
     weight: Fraction
     scale: Fraction
+    quantiles: Quantiles | None = None
 
 
 @dataclass(frozen=True)

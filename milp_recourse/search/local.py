@@ -257,12 +257,12 @@ def _with_cost(tape, r, base, free, scale, G, H, ball):  # type: ignore[no-untyp
 
 
 def _units(tape: Tape) -> Array:
-    """A natural length per action: the cost scale over sqrt(weight)."""
+    """A natural length per action: a change of about unit cost before weights, over sqrt(weight)."""
     scale = np.ones(len(tape.actions))
     order = {t.feature: k for k, t in enumerate(tape.program.cost_terms)}
     for k, action in enumerate(tape.program.actions):
         j = order[action.feature]
-        scale[k] = tape.cost_scales[j] / np.sqrt(max(tape.cost_weights[j], 1e-12))
+        scale[k] = tape.cost_lengths[j] / np.sqrt(max(tape.cost_weights[j], 1e-12))
     return scale
 
 

@@ -20,6 +20,12 @@ def explicit(mechanisms):
     return {"name": "explicit", "mechanisms": mechanisms}
 
 
+def percentile(**knots):
+    """A percentile cost for amount, income and savings; None leaves a feature out."""
+    usual = {name: [[-10, 0], [10, 1]] for name in ("amount", "income", "savings")}
+    return {"kind": "percentile", "quantiles": {n: k for n, k in (usual | knots).items() if k is not None}}
+
+
 # mistake: (path of the change, new value, field that the message names)
 LOAN_MISTAKES = {
     "FormatUnknown": ("format", "milp-recourse/instance-9", "format"),
@@ -170,6 +176,18 @@ LOAN_MISTAKES = {
     "MixtureOfNothing": ("cost", {"kind": "mixture", "scale": {}}, "cost"),
     "MixtureNegative": ("cost", {"kind": "mixture", "l1": 1, "l0": -1, "scale": {}}, "cost.l0"),
     "MixtureWithoutScale": ("cost", {"kind": "mixture", "l1": 1}, "cost.scale.amount"),
+    "QuantilesMissing": ("cost", {"kind": "percentile"}, "cost.quantiles"),
+    "QuantilesWithScale": ("cost", percentile() | {"scale": {}}, "cost.scale"),
+    "QuantilesMissingForAmount": ("cost", percentile(amount=None), "cost.quantiles.amount"),
+    "QuantilesOfUnknownFeature": ("cost", percentile(wage=[[0, 0], [1, 1]]), "cost.quantiles.wage"),
+    "QuantilesOfOneKnot": ("cost", percentile(income=[[0, 0]]), "cost.quantiles.income"),
+    "KnotOfThree": ("cost", percentile(income=[[0, 0], [1, 1, 1]]), "cost.quantiles.income.1"),
+    "KnotNotAscending": ("cost", percentile(income=[[0, 0], [0, 1]]), "cost.quantiles.income.1"),
+    "KnotProbabilityFalls": ("cost", percentile(income=[[0, 1], [1, 0.5]]), "cost.quantiles.income.1"),
+    "KnotProbabilityNegative": ("cost", percentile(income=[[0, -0.1], [1, 1]]), "cost.quantiles.income.0"),
+    "KnotProbabilityInPercent": ("cost", percentile(income=[[0, 0], [1, 50]]), "cost.quantiles.income.1"),
+    "KnotTooSteep": ("cost", percentile(income=[[0, 0], [5e-324, 1]]), "cost.quantiles.income.1"),
+    "KnotTooFar": ("cost", percentile(income=[[-1e308, 0], [1e308, 1]]), "cost.quantiles.income.1"),
     "PlausibilityUnknownKind": ("plausibility.kind", "flow", "plausibility.kind"),
     "PlausibilityUnknownThreshold": ("plausibility.at_least", 0.5, "plausibility.at_least"),
     "PlausibilityWithoutNoise": ("scm", {"name": "independent"}, "plausibility"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -263,3 +264,11 @@ def test_a_box_that_breaks_a_ball_without_squares_is_empty() -> None:
     assert (low > high).any()
     likelier = np.array([[0.5]]), np.array([[0.9]])  # the density rises up to 1
     assert (contract(tape, *likelier, np.inf)[0] <= contract(tape, *likelier, np.inf)[1]).all()
+
+
+def test_a_tape_needs_its_cost_terms_in_the_actions_order() -> None:
+    """Contraction and splitting take column k of the box to be term k."""
+    tape = next(t for _, tapes in map(drawn, SEEDS) for t in tapes if len(t.actions) > 1)
+    turned = replace(tape.program, cost_terms=tape.program.cost_terms[::-1])
+    with pytest.raises(TypeError, match="order"):
+        Tape(turned)

@@ -25,6 +25,7 @@ from milp_recourse.formats import (
 )
 from milp_recourse.instance import Acceptance, Instance, Population
 from milp_recourse.instances_path import instances_path
+from milp_recourse.judge import judge
 
 SHIPPED = sorted(instances_path().glob("smoke/*.json")) + sorted(instances_path().glob("loan/loan_00*.json"))
 
@@ -41,6 +42,23 @@ def test_shipped_instances_survive_the_round_trip(file):
     """So does every shipped instance, classifier files included."""
     written = instance_to_dict(read_instance(file))
     assert instance_to_dict(instance_from_dict(written)) == written
+
+
+@pytest.mark.parametrize("kind", ["percentile", "percentile-max"])
+def test_quantiles_survive_the_round_trip(kind):
+    """Knots as they were, an ordinal's by index; a category has none and costs its weight."""
+    data = tree_instance()
+    data["cost"] = {
+        "kind": kind,
+        "quantiles": {"income": [[0, 0], [50, 0.75], [100, 1]], "degree": [[0, 0.25], [2, 1]]},
+    }
+    written = instance_to_dict(instance_from_dict(data))
+    assert written["cost"] == data["cost"]
+    assert instance_to_dict(instance_from_dict(json.loads(json.dumps(written)))) == written
+    action = {"income": 75.0, "degree": 2.0, "job": 2.0}  # 0.60375 -> 0.875, 0.625 -> 1, weight 3
+    parts = [0.875 - 0.60375, 0.375, 3.0]
+    expected = sum(parts) if kind == "percentile" else max(parts)
+    assert float(judge(instance_from_dict(written), action).cost) == pytest.approx(expected, rel=1e-12)
 
 
 def test_labels_become_indices_and_defaults_are_filled_in():

@@ -64,6 +64,9 @@ def costs(instance: Instance, acted: tuple[str, ...], values: NDArray) -> NDArra
         delta = np.abs(values[:, k] - instance.factual[name])
         if instance.feature(name).kind == "categorical":
             delta = (delta != 0).astype(np.float64)
+        elif name in c.quantiles:
+            knots = c.quantiles[name].values, c.quantiles[name].probabilities
+            delta = np.abs(np.interp(values[:, k], *knots) - np.interp(instance.factual[name], *knots))
         w, step = instance.weight(name), delta / c.scale.get(name, 1.0)
         total += w * (c.l0 + c.l1 * step + c.l2_squared * step**2)
         parts.append(w * step)

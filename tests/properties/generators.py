@@ -26,6 +26,7 @@ from milp_recourse.domain.expression import (
 from milp_recourse.domain.features import Feature
 from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.domain.noise import Bernoulli, Gamma, Noise, Normal
+from milp_recourse.domain.quantiles import Quantiles
 from milp_recourse.domain.scm import Link, Mechanism, StructuralCausalModel
 from milp_recourse.errors import Unsupported
 from milp_recourse.instance import Acceptance, Instance, Preferences
@@ -177,6 +178,26 @@ def supported_instance(seed: int, style: Style | None = None) -> Instance:
             else:
                 return instance
         seed += 10000
+
+
+def with_percentile_cost(seed: int, instance: Instance) -> Instance:
+    """The same problem, its cost in percentiles: some stretches steep, some flat, some beyond the levers."""
+    rng = np.random.default_rng(seed)
+    quantiles = {}
+    for name in instance.preferences.actionable:
+        if instance.feature(name).kind == "categorical":
+            continue
+        low, high = instance.levers.get(name, (0.0, 1.0))
+        width = high - low + 0.5
+        size = int(rng.integers(2, 8))
+        values = np.unique(np.round(low + width * rng.uniform(-0.3, 1.3, size + 2), 3))
+        rises = rng.random(len(values)) * (rng.random(len(values)) < 0.75) + 1e-3 * (rng.random() < 0.5)
+        total = max(float(rises.sum()), 1.0)
+        probabilities = np.minimum(np.cumsum(rises) / total, 1.0)
+        quantiles[name] = Quantiles(tuple(values.tolist()), tuple(probabilities.tolist()))
+    categorical = [f.name for f in instance.features if f.kind == "categorical"]
+    kind = str(rng.choice(["percentile", "percentile-max"], p=[0.7, 0.3]))
+    return replace(instance, cost=Cost.percentile(kind, quantiles, categorical))
 
 
 def sample_actions(rng: np.random.Generator, instance: Instance, size: int) -> np.ndarray:

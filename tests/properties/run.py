@@ -84,7 +84,13 @@ def examined(seed: int, backend: str, other: str | None, time_limit: float | Non
 
 def examine(seed: int, backend: str, other: str | None, time_limit: float | None, tally: Tally) -> None:
     """Solve one case, check the answer every way there is, and count."""
-    instance = case(seed)
+    examine_instance(seed, case(seed), backend, other, time_limit, tally)
+
+
+def examine_instance(
+    seed: int, instance: Instance, backend: str, other: str | None, time_limit: float | None, tally: Tally
+) -> None:
+    """As :func:`examine`, for any problem; ``seed`` is what disagreements are filed under."""
     start = time.perf_counter()
     try:
         result = solve(instance, backend, time_limit)

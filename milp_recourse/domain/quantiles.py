@@ -1,0 +1,83 @@
+r"""A feature's distribution function, for costs measured in percentiles.
+
+:math:`Q(v) = P(X \le v)` as a piecewise linear function through knots :math:`(v_k, p_k)`, constant
+outside them. A shift from x to a costs :math:`|Q(a) - Q(x)|`: the share of the population overtaken
+(Ustun et al. 2019, https://doi.org/10.1145/3287560.3287566; Karimi et al. 2022, section 3.1,
+https://doi.org/10.1145/3527848).
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+ROUNDING = 1e-12  # covers the float64 rounding of a probability, with room
+
+
+@dataclass(frozen=True)
+class Quantiles:
+    """Knots of a distribution function.
+
+    Parameters
+    ----------
+    values
+        v_k in the feature's unit, ascending, at least two.
+    probabilities
+        p_k in [0, 1], never falling.
+    """
+
+    values: tuple[float, ...]
+    probabilities: tuple[float, ...]
+
+    def exact(self, value: Fraction) -> Fraction:
+        """Q(value) in exact arithmetic."""
+        k = bisect_right(self.values, value)
+        if k == 0:
+            return Fraction(self.probabilities[0])
+        if k == len(self.values):
+            return Fraction(self.probabilities[-1])
+        return Fraction(self.probabilities[k - 1]) + self._slope(k) * (value - Fraction(self.values[k - 1]))
+
+    def evaluate(self, values: Array) -> Array:
+        """Q in float64, elementwise; right to :data:`ROUNDING`."""
+        return np.interp(values, self.values, self.probabilities)
+
+    def kinks(self) -> Iterator[tuple[Fraction, Fraction]]:
+        r"""(v_k, change of slope c_k): :math:`Q(v) = p_0 + \sum_k c_k \max(0, v - v_k)`."""
+        before = Fraction(0)
+        for k, value in enumerate(self.values):
+            after = self._slope(k + 1) if k + 1 < len(self.values) else Fraction(0)
+            if after != before:
+                yield Fraction(value), after - before
+            before = after
+
+    def least_value(self, probability: Array) -> Array:
+        """No v below it has Q(v) >= probability, up to rounding; -inf where every v has."""
+        v, p = np.array(self.values), np.array(self.probabilities)
+        k = np.clip(np.searchsorted(p, probability, side="left"), 1, len(p) - 1)
+        return np.where(probability <= p[0], -np.inf, _between(v, p, k, probability))
+
+    def largest_value(self, probability: Array) -> Array:
+        """No v above it has Q(v) <= probability, up to rounding; inf where every v has."""
+        v, p = np.array(self.values), np.array(self.probabilities)
+        k = np.clip(np.searchsorted(p, probability, side="right"), 1, len(p) - 1)
+        return np.where(probability >= p[-1], np.inf, _between(v, p, k, probability))
+
+    def _slope(self, k: int) -> Fraction:
+        """Slope between knots k - 1 and k."""
+        rise = Fraction(self.probabilities[k]) - Fraction(self.probabilities[k - 1])
+        return rise / (Fraction(self.values[k]) - Fraction(self.values[k - 1]))
+
+
+def _between(v: Array, p: Array, k: NDArray[np.intp], probability: Array) -> Array:
+    """Where the line through knots k - 1 and k reaches a probability, kept between them."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share = np.clip((probability - p[k - 1]) / (p[k] - p[k - 1]), 0.0, 1.0)
+    return v[k - 1] + np.nan_to_num(share) * (v[k] - v[k - 1])

@@ -1,0 +1,116 @@
+"""Percentile costs: a distribution function is not convex; the answers are exact all the same."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from brute_force import costs
+from generators import Style, random_instance, sample_actions, supported_instance, with_percentile_cost
+from run import Tally, examine_instance
+
+from milp_recourse import solve
+from milp_recourse.bounds.contract import contract, least_cost
+from milp_recourse.bounds.tape import Tape
+from milp_recourse.domain.cost import Cost
+from milp_recourse.domain.features import Feature
+from milp_recourse.domain.network import ReluNetwork
+from milp_recourse.domain.quantiles import Quantiles
+from milp_recourse.domain.scm import independent
+from milp_recourse.instance import Instance, Preferences
+from milp_recourse.judge import judge
+from milp_recourse.program import lower
+from milp_recourse.result import Status
+
+CASES = int(os.environ.get("MILP_RECOURSE_CASES", "60"))
+STYLES = (Style(levers=2, curves=False), Style(levers=1), Style(levers=3, curves=False, discrete=False))
+Q = Quantiles((0.0, 1.0, 2.0, 4.0), (0.1, 0.5, 0.5, 0.9))
+
+
+def percentile_case(seed: int) -> Instance:
+    return with_percentile_cost(seed, random_instance(seed, STYLES[seed % len(STYLES)]))
+
+
+def test_highs_survives_brute_force() -> None:
+    """Demands met, nothing cheaper than a bound, nothing feasible where infeasible; most decided."""
+    tally = Tally()
+    for seed in range(CASES):
+        examine_instance(seed, percentile_case(seed), "highs", None, 5.0, tally)
+    assert tally.disagreements == []
+    assert tally.counts["unsupported"] <= 0.1 * CASES
+    assert tally.counts["limit"] <= 0.05 * CASES
+    assert tally.counts["optimal"] >= 0.3 * CASES
+    pairs = tally.counts["confirmed, up to two levers"], tally.counts["compared, up to two levers"]
+    assert pairs[0] >= 0.95 * pairs[1] > 0, pairs
+
+
+@pytest.mark.parametrize("seed", range(0, 30, 3))
+def test_back_ends_agree(seed: int) -> None:
+    """highs and SCIP; the grid is never cheaper than either."""
+    instance = percentile_case(seed)
+    exact, other = (solve(instance, name, 10.0) for name in ("highs", "pyomo:scip_direct"))
+    assert exact.status is other.status
+    if exact.cost is not None:
+        assert exact.cost == pytest.approx(other.cost, rel=2e-6, abs=2e-9)
+    grid = solve(instance, "grid")
+    if grid.cost is not None:
+        assert exact.cost is not None and grid.cost >= exact.lower_bound * (1 - 1e-12) - 1e-12
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [(-3.0, "0.1"), (0.0, "0.1"), (0.25, "0.2"), (1.0, "0.5"), (1.5, "0.5"), (3.0, "0.7"), (9.0, "0.9")],
+)
+def test_the_distribution_function_by_hand(value: float, expected: str) -> None:
+    """Linear between knots, constant outside; exactly, in floats, and as a sum of kinks."""
+    assert float(abs(Q.exact(Fraction(value)) - Fraction(expected))) < 1e-16
+    assert Q.evaluate(np.array(value)) == pytest.approx(float(expected), abs=1e-15)
+    bent = sum(
+        (c * max(Fraction(0), Fraction(value) - v) for v, c in Q.kinks()), Fraction(Q.probabilities[0])
+    )
+    assert bent == Q.exact(Fraction(value))
+
+
+def test_a_flat_stretch_is_free_and_the_answer_jumps_it() -> None:
+    """From 0.5 to at least 2.5: the probability goes from 0.3 to 0.6, though 1 to 2 costs nothing."""
+    instance = Instance(
+        (Feature("a", "continuous", True, (-5.0, 5.0)),),
+        independent(("a",)),
+        ReluNetwork.from_layers([([[1.0]], [-2.5])]),
+        {"a": 0.5},
+        Preferences(("a",), {"a": 2.0}),
+        Cost.percentile("percentile", {"a": Q}),
+    )
+    for name in ("highs", "pyomo:scip_direct"):
+        result = solve(instance, name)
+        assert result.status is Status.OPTIMAL
+        assert result.cost == pytest.approx(2 * 0.3, rel=1e-6)
+        assert result.action["a"] == pytest.approx(2.5, abs=1e-5)
+    saturated = replace(instance, factual={"a": -1.0}, accept=replace(instance.accept, threshold=2.2))
+    assert solve(saturated).cost == pytest.approx(2 * 0.8, rel=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_boxes_lose_nothing_and_costs_are_bounded_from_below(seed: int) -> None:
+    """Contraction keeps every action within the cutoff; the least cost is at most any action's."""
+    rng = np.random.default_rng(seed)
+    instance = with_percentile_cost(seed, supported_instance(seed, STYLES[seed % len(STYLES)]))
+    for row in sample_actions(rng, instance, 20):
+        action = {f.name: float(v) for f, v in zip(instance.features, row, strict=True) if not np.isnan(v)}
+        if not action:
+            continue
+        tape = Tape(lower(instance).fix(frozenset(action)))
+        a = np.array([action[t.feature] for t in tape.program.actions])
+        cost = judge(instance, action).cost
+        assert tape.costs(tape.evaluate(a[None]))[0] == pytest.approx(float(cost), rel=1e-9, abs=1e-11)
+        assert costs(instance, tuple(action), np.array([list(action.values())]))[0] == pytest.approx(
+            float(cost), rel=1e-12, abs=1e-14
+        )
+        tape.program = replace(tape.program, ball=None)
+        low, high = contract(tape, tape.lower[None], tape.upper[None], float(cost) * (1 + 1e-12) + 1e-15)
+        assert (low[0] <= a).all() and (a <= high[0]).all()
+        near = np.maximum(tape.lower, a - 0.1), np.minimum(tape.upper, a + 0.1)
+        assert least_cost(tape, near[0][None], near[1][None])[0] <= float(cost) + 1e-15
