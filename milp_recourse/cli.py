@@ -8,6 +8,7 @@ interrupted.
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from importlib import import_module
@@ -86,7 +87,10 @@ def solve(
     instance: Annotated[Path, typer.Argument(help="an instance, .json or .json.gz")],
     backend: Backend = None,
     json: Annotated[Path | None, typer.Option(metavar="RESULT.json", help="write the result")] = None,
-    certificate: Annotated[Path | None, typer.Option(metavar="CERT.json", help="write the proof")] = None,
+    certificate: Annotated[
+        Path | None,
+        typer.Option(metavar="CERT.json", help="not available yet: no back end writes certificates"),
+    ] = None,
     time_limit: TimeLimit = None,
 ) -> None:
     """Solve one instance and print the answer."""
@@ -95,11 +99,10 @@ def solve(
     from milp_recourse.reports.words import describe
     from milp_recourse.solve import solve as run
 
-    for option, path in (("--json", json), ("--certificate", certificate)):
-        if path is not None and path.is_dir():
-            raise BadInput(option, f"{path}, a directory", "the name of a file")
     if certificate is not None:
-        raise BadInput("--certificate", str(certificate), "nothing yet: no back end here writes certificates")
+        raise Unsupported("--certificate: not available yet, since no back end writes certificates")
+    if json is not None and json.is_dir():
+        raise BadInput("--json", f"{json}, a directory", "the name of a file")
     problem = read_instance(instance)
     with progress_bar(problem.name or instance.name, 1):
         result = run(problem, backend, time_limit)
@@ -197,11 +200,12 @@ def _certify_files(
     summary = write_rows(rows, out)
     console = _console()
     print_table(rows, console)
-    contradicted = sum(remark == "contradicts" for *_, remark in rows)
-    agreed = sum(remark == "agrees" for *_, remark in rows)
-    if summary["applicants"]:
-        known = f"; {agreed} agree with their known answer, {contradicted} contradict it"
-        console.print(in_words(summary) + (known if agreed + contradicted else ""), markup=False)
+    verdicts = Counter(remark for _, _, result, remark in rows if result is not None and remark)
+    contradicted = verdicts["contradicts"]
+    known = f"; {verdicts['agrees']} agree with their known answer, {contradicted} contradict it"
+    known += f", {verdicts['claims nothing']} claim nothing" if verdicts["claims nothing"] else ""
+    if rows:
+        console.print(in_words(summary) + (known if verdicts else ""), markup=False)
     console.print(f"results in {out}", markup=False, soft_wrap=True)
     if interrupted:
         raise _Interrupted(f"interrupted; {len(rows)} of {len(files)} instances kept in {out}")

@@ -68,7 +68,7 @@ class Result:
     seconds
         Wall time.
     nodes
-        Search nodes, where the back end counts them.
+        What the back end counted; comparable within one back end only, see docs/formats.md.
     message
         Why it is a limit, or what to relax.
     """

@@ -37,7 +37,8 @@ class Proposal:
     proof
         What the bound rests on; None with ``lower_bound`` None.
     nodes
-        Search nodes, where counted.
+        Boxes put on the queue, and the nodes of every solver run where the solver says (Pyomo does
+        not); None where nothing is counted.
     message
         Why the back end stopped early, if it did.
     """

@@ -50,8 +50,9 @@ class ResultsModel(Strict):
     """Summary of a run over a population or several instances."""
 
     format: Literal["milp-recourse/results-1"]
-    applicants: int
+    applicants: int = Field(description="with a result")
     counts: dict[StatusName, int] = Field(description="applicants per status")
+    not_solved: int = Field(default=0, description="instances that the back end does not support")
     cost_mean: NonNegative | None = Field(description="over the applicants with an action")
     cost_median: NonNegative | None
     seconds: NonNegative = Field(description="sum over applicants")

@@ -44,6 +44,7 @@ def write_rows(rows: Sequence[Row], folder: Path) -> dict[str, Any]:
     lines += [csv_line([*cells(k, result, features), name]) for k, name, result in solved]
     write_whole("".join(lines).encode(), folder / "results.csv")
     summary = summarise((r.status.value, r.cost, r.seconds) for _, _, r in solved)
+    summary["not_solved"] = len(rows) - len(solved)
     listed = [
         {
             "name": name,

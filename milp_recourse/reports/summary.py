@@ -31,9 +31,12 @@ def summarise(rows: Iterable[tuple[str, float | None, float]]) -> dict[str, Any]
 
 
 def in_words(summary: dict[str, Any]) -> str:
-    """One line: ``5 applicants: 4 optimal, 1 infeasible; cost mean 0.2, median 0.1; 3.2 s``."""
-    counts = ", ".join(f"{count} {status}" for status, count in summary["counts"].items())
+    """One line: ``5 applicants: 3 optimal, 1 infeasible, 1 not solved; cost mean 0.2, median 0.1; 3.2 s``."""
+    refused = summary.get("not_solved", 0)
+    outcomes = summary["counts"] | ({"not solved": refused} if refused else {})
+    counts = ", ".join(f"{count} {outcome}" for outcome, count in outcomes.items())
     mean, middle = summary["cost_mean"], summary["cost_median"]
     costs = f"; cost mean {mean:.6g}, median {middle:.6g}" if mean is not None else ""
-    people = f"{summary['applicants']} applicant{'' if summary['applicants'] == 1 else 's'}"
+    everyone = summary["applicants"] + refused
+    people = f"{everyone} applicant{'' if everyone == 1 else 's'}"
     return f"{people}: {counts}{costs}; {summary['seconds']:.1f} s of solving"

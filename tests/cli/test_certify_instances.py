@@ -74,7 +74,21 @@ def test_what_cannot_be_solved_is_said_and_passed_over(shipped, fake, tmp_path, 
     assert main(["certify", "--out", str(tmp_path / "out")]) == 0
     printed = capsys.readouterr().out
     assert "not solved" in printed and "no exact back end for tree ensembles" in printed
-    assert "4 applicants: 4 optimal" in printed
+    assert "5 applicants: 4 optimal, 1 not solved" in printed
+    summary = json.loads((tmp_path / "out" / "results.json").read_text())
+    assert (summary["applicants"], summary["not_solved"]) == (4, 1)
+    Draft202012Validator(json.loads((FOLDER / "results-1.schema.json").read_text())).validate(summary)
+
+
+def test_an_answer_that_claims_nothing_does_not_agree(shipped, fake, tmp_path, capsys):
+    """The grid's not-found says nothing about a known answer."""
+    fake.script = ["not found"]
+    shipped(
+        "smoke/known.json", loan_instance() | {"plausibility": None, "reference": {"status": "infeasible"}}
+    )
+    assert run(tmp_path) == 0
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "0 agree with their known answer, 0 contradict it, 1 claim nothing" in printed
 
 
 def test_an_interrupt_keeps_what_is_solved(shipped, fake, tmp_path, capsys):
@@ -122,7 +136,9 @@ def result(status, cost=None, bound=None):
         (("optimal", 2.0), ("infeasible",), "contradicts"),
         (("infeasible",), ("infeasible",), "agrees"),
         (("infeasible",), ("found", 3.0), "contradicts"),
-        (("infeasible",), ("not-found",), "agrees"),
+        (("infeasible",), ("not-found",), "claims nothing"),
+        (("optimal", 2.0), ("not-found",), "claims nothing"),
+        (("optimal", 2.0), ("limit", None, 0.0), "claims nothing"),
         (("infeasible",), ("limit", None, 0.5), "agrees"),
         (("optimal", 2.0), ("found", 3.0), "agrees"),
         (("optimal", 2.0), ("found", 1.5), "contradicts"),

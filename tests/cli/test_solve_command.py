@@ -164,3 +164,13 @@ def test_importing_the_package_loads_no_solver():
     script = f"import sys, milp_recourse, milp_recourse.cli; print([m for m in {heavy} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_a_certificate_is_refused_in_one_line(fake, instance_file, tmp_path, capsys):
+    """Nothing is solved or written."""
+    file = tmp_path / "certificate.json"
+    assert main(["solve", str(instance_file), "--backend", "fake", "--certificate", str(file)]) == 2
+    assert capsys.readouterr().err == (
+        "milp-recourse: --certificate: not available yet, since no back end writes certificates\n"
+    )
+    assert not file.exists() and fake.calls == 0
