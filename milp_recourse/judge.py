@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
@@ -141,46 +142,16 @@ def conclude(
         for a bound of infinity and no feasible action in hand; ``found`` or ``not-found`` for a
         proposal without bound; otherwise ``limit``.
     """
-    action, message = proposal.action, proposal.message
-    judgement: Judgement | None = None
-    if action is not None and not set(action) <= set(instance.preferences.actionable):
-        action, message = None, message or "the proposed action changes what is not individually actionable"
-    if action is not None and not all(math.isfinite(v) for v in action.values()):
-        action, message = None, message or "the proposed action holds a number that is not finite"
-    if action is not None:
-        action = without_idle_holds(instance, action)
-        judgement = judge(instance, action)
-        if not judgement.feasible and repair is not None:
-            repaired = repair(instance, action)
-            if repaired is not None:
-                action = without_idle_holds(instance, repaired)
-                judgement = judge(instance, action)
-        if judgement.feasible:
-            action, judgement = _held_exactly(instance, action, judgement)
-        else:
-            message = message or _refusal(instance, judgement)
-            action = judgement = None
+    action, judgement, message = _admitted(instance, proposal, repair)
     bound, proof = proposal.lower_bound, proposal.proof
     cost = _round_up(judgement.cost) if judgement is not None else None
     if bound is None:
         status, bound, proof = (Status.FOUND if cost is not None else Status.NOT_FOUND), None, None
     elif cost is None and bound == math.inf and proposal.action is None and proof is not None:
         status, bound = Status.INFEASIBLE, None
+        message = message or status.sentence
     else:
         status, bound, message = _weigh(cost, bound, proof, message)
-    fields: dict[str, object] = {}
-    if action is not None and judgement is not None:
-        logit = judgement.logit
-        fields = {
-            "action": {n: instance.feature(n).show(v) for n, v in action.items()},
-            "counterfactual": {f.name: f.show(judgement.counterfactual[f.name]) for f in instance.features},
-            "logit": None if logit is None else float(logit.midpoint),
-            "score": judgement.score,
-            "accepted_exact": judgement.accepted_exact,
-            "accepted_deployed": judgement.accepted_deployed,
-        }
-    if status is Status.INFEASIBLE:
-        message = message or Status.INFEASIBLE.sentence
     return Result(
         status,
         cost,
@@ -190,8 +161,45 @@ def conclude(
         seconds=seconds,
         nodes=proposal.nodes,
         message=message,
-        **fields,  # type: ignore[arg-type]
+        **_shown(instance, action, judgement),
     )
+
+
+def _admitted(
+    instance: Instance, proposal: Proposal, repair: Repair | None
+) -> tuple[Action | None, Judgement | None, str | None]:
+    """The proposed action if it passes, repaired if need be, with its judgement; else the reason."""
+    action, message = proposal.action, proposal.message
+    if action is None:
+        return None, None, message
+    if not set(action) <= set(instance.preferences.actionable):
+        return None, None, message or "the proposed action changes what is not individually actionable"
+    if not all(math.isfinite(v) for v in action.values()):
+        return None, None, message or "the proposed action holds a number that is not finite"
+    action = without_idle_holds(instance, action)
+    judgement = judge(instance, action)
+    if not judgement.feasible and repair is not None:
+        repaired = repair(instance, action)
+        if repaired is not None:
+            action = without_idle_holds(instance, repaired)
+            judgement = judge(instance, action)
+    if not judgement.feasible:
+        return None, None, message or _refusal(instance, judgement)
+    return *_held_exactly(instance, action, judgement), message
+
+
+def _shown(instance: Instance, action: Action | None, judgement: Judgement | None) -> dict[str, Any]:
+    """The fields of a result that an action brings with it."""
+    if action is None or judgement is None:
+        return {}
+    return {
+        "action": {n: instance.feature(n).show(v) for n, v in action.items()},
+        "counterfactual": {f.name: f.show(judgement.counterfactual[f.name]) for f in instance.features},
+        "logit": None if judgement.logit is None else float(judgement.logit.midpoint),
+        "score": judgement.score,
+        "accepted_exact": judgement.accepted_exact,
+        "accepted_deployed": judgement.accepted_deployed,
+    }
 
 
 def _held_exactly(instance: Instance, action: Action, judgement: Judgement) -> tuple[Action, Judgement]:

@@ -172,14 +172,14 @@ def test_only_the_command_line_and_certificates_know_the_trust_base() -> None:
 
 
 def test_solvers_are_imported_by_back_ends_and_benchmarks_only() -> None:
-    """Each back end imports its own; benchmarks run peers as they come."""
+    """Each back end imports its own; benchmarks and the recipe's second opinion run solvers as they come."""
     users = {
         (part_of(module_of(f)), name)
         for f in FILES
         for name in imported(f.read_text(encoding="utf-8"))
         if name.split(".")[0] in SOLVERS
     }
-    assert {part for part, _ in users} <= {"backends", "benchmarks"}
+    assert {part for part, _ in users} <= {"backends", "benchmarks", "recipe"}
     assert ("backends", "highspy") in users
 
 

@@ -257,23 +257,9 @@ def _looks_feasible(instance: Instance, actions: NDArray) -> NDArray[np.bool_]:
 def _accepted(instance: Instance, rows: NDArray) -> NDArray[np.bool_]:
     accept, inputs = instance.accept, instance.model_rows(rows)
     if isinstance(instance.classifier, TreeEnsemble):
-        return _scores(instance.classifier, inputs) > accept.threshold
+        return instance.classifier.scores(inputs) > accept.threshold
     needed = accept.threshold + accept.margin
     return instance.classifier.evaluate(inputs)[:, 0] >= needed - HAIR * (1 + abs(needed))
-
-
-def _scores(forest: TreeEnsemble, inputs: NDArray) -> NDArray[np.float64]:
-    """:meth:`TreeEnsemble.score` of every row at once: the same sums in the same order."""
-    x32 = inputs.astype(np.float32).astype(np.float64)
-    total, every = np.zeros(len(inputs)), np.arange(len(inputs))
-    for tree in forest.trees:
-        node = np.zeros(len(inputs), dtype=np.int64)
-        while (inner := tree.left[node] != -1).any():
-            feature = np.where(inner, tree.feature[node], 0)
-            goes_left = x32[every, feature] <= tree.threshold[node]
-            node = np.where(inner, np.where(goes_left, tree.left[node], tree.right[node]), node)
-        total += tree.value[node]
-    return total / len(forest.trees)
 
 
 def _log_density_gain(

@@ -22,13 +22,14 @@ class Tree:
     right: NDArray[np.int64]
     value: NDArray[np.float64]
 
-    def value_at(self, x32: NDArray[np.float64]) -> float:
-        """Value of the leaf that a row (float32 values held as doubles) falls into."""
-        node = 0
-        while self.left[node] != -1:
-            goes_left = x32[self.feature[node]] <= self.threshold[node]
-            node = int(self.left[node] if goes_left else self.right[node])
-        return float(self.value[node])
+    def values_at(self, x32: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Value of the leaf that each row (n, inputs) of float32 values held as doubles falls into."""
+        node, every = np.zeros(len(x32), dtype=np.int64), np.arange(len(x32))
+        while (inner := self.left[node] != -1).any():
+            feature = np.where(inner, self.feature[node], 0)
+            goes_left = x32[every, feature] <= self.threshold[node]
+            node = np.where(inner, np.where(goes_left, self.left[node], self.right[node]), node)
+        return self.value[node]
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,8 +41,12 @@ class TreeEnsemble:
 
     def score(self, x: NDArray | Sequence[float]) -> float:
         """The deployed score of one row of doubles, shape (inputs,)."""
-        x32 = np.asarray(x, dtype=np.float64).astype(np.float32).astype(np.float64)
-        total = 0.0
+        return float(self.scores(np.asarray(x, dtype=np.float64)[None])[0])
+
+    def scores(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The deployed scores of rows of doubles, shape (n, inputs)."""
+        x32 = x.astype(np.float32).astype(np.float64)
+        total = np.zeros(len(x))
         for tree in self.trees:
-            total += tree.value_at(x32)
+            total += tree.values_at(x32)
         return total / len(self.trees)

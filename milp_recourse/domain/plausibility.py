@@ -14,6 +14,11 @@ from fractions import Fraction
 from milp_recourse.domain.enclosure import Enclosure
 from milp_recourse.domain.noise import Bernoulli, Gamma, Noise, Normal
 from milp_recourse.domain.scm import Mechanism, StructuralCausalModel
+from milp_recourse.errors import Unsupported
+
+
+class ZeroDensity(Exception):
+    """A density is zero at a point, or its enclosure cannot be told from zero."""
 
 
 def plausible_exact(
@@ -40,7 +45,7 @@ def excess_energy(
 
     Raises
     ------
-    ValueError
+    Unsupported
         An acted feature's mechanism states no noise.
     """
     factual = {f: Enclosure.of(x[f]) for f in scm.features}
@@ -54,7 +59,7 @@ def excess_energy(
             continue  # same noise, constant Jacobian
         try:
             total = total + _excess(m, f, factual, counterfactual, same_noise=f not in acted)
-        except ValueError:
+        except ZeroDensity:
             return None
     return total
 
@@ -66,12 +71,12 @@ def _excess(
     after: Mapping[str, Enclosure],
     same_noise: bool,
 ) -> Enclosure:
-    """How much one feature's energy grows; zero where nothing changes. ValueError: density 0."""
+    """How much one feature's energy grows; zero where nothing changes. May raise :class:`ZeroDensity`."""
     total, old, new = Enclosure.of(0), before[f], after[f]
     if m.link.kind == "sigmoid":
         old, new = ((v - Enclosure.of(m.link.offset)) / m.link.scale for v in (old, new))
         if old != new:
-            shares = [share.log() + (Enclosure.of(1) - share).log() for share in (old, new)]
+            shares = [_log(share) + _log(Enclosure.of(1) - share) for share in (old, new)]
             total = shares[1] - shares[0]
     if same_noise:
         return total
@@ -79,12 +84,12 @@ def _excess(
     if old == new and equations[0] == equations[1] and equations[0].exact:
         return total  # the same noise
     if m.link.kind == "sigmoid":
-        old, new = old.logit(), new.logit()
+        old, new = (_log(share) - _log(Enclosure.of(1) - share) for share in (old, new))
     return total + _noise_excess(m.noise, old - equations[0], new - equations[1])
 
 
 def _noise_excess(noise: Noise | None, before: Enclosure, after: Enclosure) -> Enclosure:
-    """log p_U(before) - log p_U(after). ValueError: a density is zero, or no noise is stated."""
+    """log p_U(before) - log p_U(after)."""
     if isinstance(noise, Bernoulli) and noise.p == 0.5:
         for u in (before, after):
             _chance(noise, u)
@@ -97,13 +102,20 @@ def _noise_energy(noise: Noise | None, u: Enclosure) -> Enclosure:
     if isinstance(noise, Normal):
         return u.square() / (2 * Fraction(noise.sd) ** 2)
     if isinstance(noise, Gamma):
-        return u / noise.scale - Enclosure.of(Fraction(noise.shape) - 1) * u.log()
+        return u / noise.scale - Enclosure.of(Fraction(noise.shape) - 1) * _log(u)
     if isinstance(noise, Bernoulli):
-        return -Enclosure.of(_chance(noise, u)).log()
-    raise ValueError("no noise stated")
+        return -_log(Enclosure.of(_chance(noise, u)))
+    raise Unsupported("plausibility: the mechanism of a feature that is acted on states no noise")
 
 
 def _chance(noise: Bernoulli, u: Enclosure) -> Fraction:
     if u.exact and u.lower in (0, 1):
         return Fraction(noise.p) if u.lower == 1 else 1 - Fraction(noise.p)
-    raise ValueError("Bernoulli noise is 0 or 1")
+    raise ZeroDensity("Bernoulli noise is 0 or 1")
+
+
+def _log(u: Enclosure) -> Enclosure:
+    """log u; :class:`ZeroDensity` where u may be 0 or less, the end of a support."""
+    if u.lower <= 0:
+        raise ZeroDensity(f"a density's argument may be {float(u.lower)!r}")
+    return u.log()

@@ -8,6 +8,7 @@ if the true functions agree.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -216,7 +217,16 @@ def _solve_region(tape: Tape, r: Region, start: Array, low: Array, high: Array) 
     return a
 
 
-def _with_cost(tape, r, base, free, scale, G, H, ball):  # type: ignore[no-untyped-def]
+def _with_cost(
+    tape: Tape,
+    r: Region,
+    base: Array,
+    free: NDArray[np.bool_],
+    scale: Array,
+    G: Array,
+    H: Array,
+    ball: Quadratic | None,
+) -> tuple[ConvexProblem, Callable[[Array], Array]]:
     """The convex problem in z = a / scale, plus epigraph variables for |.| and max where used."""
     c = tape.program.cost
     jac = (tape.deltas @ r.atoms)[:, free] * scale  # delta = jac z + off
@@ -248,7 +258,7 @@ def _with_cost(tape, r, base, free, scale, G, H, ball):  # type: ignore[no-untyp
             ball.constant,
         )
 
-    def lift(z):  # type: ignore[no-untyped-def]
+    def lift(z: Array) -> Array:
         size = np.abs(step @ z + at0)
         top = [1.1 * float((w * size).max(initial=0.0)) + 1e-3] if c.linf else []
         return np.concatenate([z, 1.1 * size[:n1] + 1e-3, top])

@@ -184,7 +184,19 @@ def test_scores_of_a_batch_are_the_deployed_scores() -> None:
     )
     forest = TreeEnsemble(trees, 2)
     rows = np.concatenate([rng.normal(size=(200, 2)), [[t.threshold[0], t.threshold[1]] for t in trees]])
-    assert np.array_equal(grid._scores(forest, rows), [forest.score(row) for row in rows])
+
+    def walked(row: np.ndarray) -> float:
+        total, x32 = 0.0, row.astype(np.float32).astype(np.float64)
+        for tree in trees:
+            node = 0
+            while tree.left[node] != -1:
+                goes_left = x32[tree.feature[node]] <= tree.threshold[node]
+                node = tree.left[node] if goes_left else tree.right[node]
+            total += tree.value[node]
+        return total / len(trees)
+
+    assert np.array_equal(forest.scores(rows), [walked(row) for row in rows])
+    assert all(forest.score(row) == walked(row) for row in rows)
 
 
 def test_the_float_plausibility_check_agrees_with_the_exact_one() -> None:

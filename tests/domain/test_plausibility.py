@@ -15,6 +15,7 @@ from milp_recourse.domain.loan import FEATURES, loan
 from milp_recourse.domain.noise import Bernoulli, Gamma, Normal
 from milp_recourse.domain.plausibility import excess_energy, plausible_exact
 from milp_recourse.domain.scm import Link, Mechanism, StructuralCausalModel
+from milp_recourse.errors import Unsupported
 
 LEVERS = ("amount", "duration", "income", "savings")
 SUBSETS = [s for size in range(1, 5) for s in combinations(LEVERS, size)]
@@ -135,8 +136,9 @@ def test_gamma_noise_is_positive() -> None:
         assert not plausible_exact(scm, {"a": 30.0}, exact, frozenset({"a"}))
 
 
-def test_without_noise_nothing_is_plausible() -> None:
-    """A mechanism that states none has no density to compare."""
+def test_without_noise_plausibility_cannot_be_asked() -> None:
+    """A mechanism that states none has no density to compare: an error, not "implausible"."""
     scm = StructuralCausalModel(("a",), {})
     exact = scm.counterfactual_exact({"a": 0.0}, {"a": 1.0})
-    assert not plausible_exact(scm, {"a": 0.0}, exact, frozenset({"a"}))
+    with pytest.raises(Unsupported, match="states no noise"):
+        plausible_exact(scm, {"a": 0.0}, exact, frozenset({"a"}))
