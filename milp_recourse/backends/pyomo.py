@@ -24,6 +24,7 @@ from milp_recourse.bounds.program import program_bounds
 from milp_recourse.bounds.tape import Bounds
 from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.encodings import MixedInteger, encode
+from milp_recourse.encodings.tangents import seeds
 from milp_recourse.instance import Instance
 
 Array = NDArray[np.float64]
@@ -170,24 +171,10 @@ class PyomoSearch(BoxSearch):
         if cutoff is not None and (mip.linear or mip.squares or not self.native):
             model.cutoff = pyo.Constraint(expr=model.cost.expr <= 1.0)
         if not self.native:
-            for values in _spread(mip, scale):
-                add_tangents(model, mip, values, scale)
+            add_tangents(model, mip, np.zeros(len(mip.names)), scale)
+            for kind, values in seeds(mip, scale):
+                add_tangents(model, mip, values, scale, (kind,))
         return model
-
-
-def _spread(mip: MixedInteger, scale: float) -> list[Array]:
-    """Points around the surface of cost and ball, on the axes of each."""
-    points = [np.zeros(len(mip.names))]
-    for squares, room in (
-        (mip.squares, scale - mip.offset),
-        (mip.ball.squares if mip.ball else {}, mip.ball.upper if mip.ball else 0.0),
-    ):
-        for k, w in squares.items():
-            for sign in (1.0, -1.0):
-                values = np.zeros(len(mip.names))
-                values[k] = sign * np.sqrt(max(room, 1e-12) / w)
-                points.append(values)
-    return points
 
 
 def _family(solver: str) -> str:

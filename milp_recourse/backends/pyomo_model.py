@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,8 @@ import numpy as np
 from milp_recourse.bounds.program import hull
 from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.encodings import MixedInteger, encode
-from milp_recourse.encodings.mixed_integer import LinearRow
+from milp_recourse.encodings.mixed_integer import Form, LinearRow
+from milp_recourse.encodings.tangents import ball_tangent, cost_tangent
 from milp_recourse.errors import Unsupported
 from milp_recourse.instance import Instance
 from milp_recourse.program import lower
@@ -109,23 +111,21 @@ def build_model(mip: MixedInteger, scale: float = 1.0, quadratic: bool = True) -
     return model
 
 
-def add_tangents(model: Any, mip: MixedInteger, values: np.ndarray, scale: float) -> None:
-    """Both quadratics' tangents at column values; never cuts off a feasible point."""
+def add_tangents(
+    model: Any, mip: MixedInteger, values: np.ndarray, scale: float, kinds: Collection[str] = ("cost", "ball")
+) -> None:
+    """The quadratics' tangents at column values; never cuts off a feasible point."""
     columns = [model.component(name) for name in mip.names]
-    cost = mip.offset + sum(c * columns[k] for k, c in mip.linear.items())
-    cost += sum(
-        c * (2 * float(values[k]) * columns[k] - float(values[k]) ** 2) for k, c in mip.squares.items()
-    )
-    model.tangents.add(model.theta >= cost / scale)
-    if mip.ball is not None:
-        left = sum(
-            w * (2 * float(values[k]) * columns[k] - float(values[k]) ** 2)
-            for k, w in mip.ball.squares.items()
-        )
-        left += sum(c * columns[k] for k, c in mip.ball.linear.items())
-        size = max(abs(mip.ball.upper), 1e-9)
-        if mip.ball.squares or mip.ball.linear:
-            model.tangents.add(left / size <= mip.ball.upper / size)
+    if "cost" in kinds:
+        model.tangents.add(model.theta >= _expression(cost_tangent(mip, values), columns) / scale)
+    row = ball_tangent(mip, values) if "ball" in kinds else None
+    if row is not None and row.coefficients:
+        model.tangents.add(_expression((dict(row.coefficients), 0.0), columns) <= row.upper)
+
+
+def _expression(form: Form, columns: list[Any]) -> Any:
+    coefficients, constant = form
+    return sum(c * columns[k] for k, c in coefficients.items()) + constant
 
 
 def _never(model: Any, name: str) -> None:

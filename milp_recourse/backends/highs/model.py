@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milp_recourse.encodings.mixed_integer import MixedInteger
+from milp_recourse.encodings.tangents import ball_tangent, cost_tangent
 
 Array = NDArray[np.float64]
 
@@ -74,28 +75,14 @@ class HighsModel:
 
     def cost_tangent(self, values: Array) -> None:
         """theta >= the cost's tangent at column values."""
-        m = self.model
-        row: dict[int, float] = {self.theta: -1.0}
-        constant = m.offset
-        for k, c in m.linear.items():
-            row[k] = row.get(k, 0.0) + c / self.scale
-        for k, c in m.squares.items():
-            row[k] = row.get(k, 0.0) + 2 * c * values[k] / self.scale
-            constant -= c * values[k] ** 2
-        self._add(row, -constant / self.scale)
+        row, constant = cost_tangent(self.model, values)
+        self._add({k: c / self.scale for k, c in row.items()} | {self.theta: -1.0}, -constant / self.scale)
 
     def ball_tangent(self, values: Array) -> None:
         """The plausibility ball's tangent halfspace at column values."""
-        ball = self.model.ball
-        if ball is None:
-            return
-        row = dict(ball.linear)
-        upper = ball.upper
-        for k, w in ball.squares.items():
-            row[k] = row.get(k, 0.0) + 2 * w * values[k]
-            upper += w * values[k] ** 2
-        norm = max(abs(ball.upper), max((abs(c) for c in row.values()), default=1.0), 1e-9)
-        self._add({k: c / norm for k, c in row.items()}, upper / norm)
+        row = ball_tangent(self.model, values)
+        if row is not None:
+            self._add(row.coefficients, row.upper)
 
     def ball_excess(self, values: Array) -> float:
         """Violation of the ball relative to its size; negative inside."""

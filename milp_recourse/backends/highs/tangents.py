@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-
 import numpy as np
 from numpy.typing import NDArray
 
 from milp_recourse.backends.highs.model import HighsModel
 from milp_recourse.bounds.tape import Tape
 from milp_recourse.encodings import MixedInteger
+from milp_recourse.encodings.tangents import seeds
 
 Array = NDArray[np.float64]
 
@@ -17,38 +16,14 @@ Array = NDArray[np.float64]
 def seed_tangents(highs: HighsModel, tape: Tape, model: MixedInteger, best: dict[str, float] | None) -> None:
     """Tangents at the incumbent and around the cost's and the ball's surface, in every diagonal direction."""
     n = len(model.names) + 1
-    for columns, weights, room, add in _quadratics(highs, model):
-        for direction in _directions(len(columns)):
-            values = np.zeros(n)
-            length = np.sqrt(room / max(float((weights * direction**2).sum()), 1e-300))
-            values[columns] = direction * length
-            add(values)
+    for kind, point in seeds(model, highs.scale):
+        (highs.cost_tangent if kind == "cost" else highs.ball_tangent)(point)
     if best is not None and set(best) == {a.feature for a in tape.program.actions}:
         values = _column_values(tape, model, np.array([best[a.feature] for a in tape.program.actions]), n)
         highs.cost_tangent(values)
         highs.ball_tangent(values)
     elif not model.squares:
         highs.cost_tangent(np.zeros(n))
-
-
-def _quadratics(
-    highs: HighsModel, model: MixedInteger
-) -> Iterator[tuple[Array, Array, float, Callable[[Array], None]]]:
-    if model.squares:
-        room = max(highs.scale - model.offset, 1e-12)
-        yield np.array(list(model.squares)), np.array(list(model.squares.values())), room, highs.cost_tangent
-    if model.ball is not None and model.ball.squares and model.ball.upper > 0:
-        squares = model.ball.squares
-        yield np.array(list(squares)), np.array(list(squares.values())), model.ball.upper, highs.ball_tangent
-
-
-def _directions(n: int) -> Array:
-    """Axes and, while few, every sign pattern, in units where the quadratic is a sphere."""
-    axes = np.concatenate([np.eye(n), -np.eye(n)])
-    if n > 5 or n == 1:
-        return axes
-    signs = np.array(np.meshgrid(*[[-1.0, 1.0]] * n)).reshape(n, -1).T
-    return np.concatenate([axes, signs])
 
 
 def _column_values(tape: Tape, model: MixedInteger, a: Array, n: int) -> Array:
