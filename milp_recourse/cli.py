@@ -186,10 +186,10 @@ def _certify_files(
     refuse_foreign(out)
     rows: list[Row] = []
     try:
-        with progress_bar("instances", len(files)) as advance:
+        with progress_bar("instances", len(files)) as bar:
             for row in solve_files(files, backend, time_limit, jobs):
                 rows.append(row)
-                advance()
+                bar.advance()
         interrupted = False
     except KeyboardInterrupt:
         interrupted = True
@@ -232,12 +232,12 @@ def _certify_population(
     if folder.done:
         console.print(f"going on after {folder.done} applicants", markup=False)
     try:
-        with progress_bar("applicants", total, folder.done) as advance:
+        with progress_bar("applicants", total, folder.done) as bar:
             for result in solve_population(
                 population, name, time_limit, jobs=jobs, first=folder.done, last=total
             ):
                 folder.add(result)
-                advance()
+                bar.advance()
     except KeyboardInterrupt:
         folder.summarise()
         kept = f"{folder.done} of {total} applicants kept in {out}"

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from pathlib import Path
+from typing import Any
 
 from milp_recourse.errors import BadInput
 from milp_recourse.formats.schema import INSTANCE_FORMAT
@@ -25,12 +27,16 @@ def instances_path() -> Path:
 
 
 def instance_files(group: str, limit: int | None = None) -> list[Path]:
-    """The first instances of ``instances/<group>/`` by name; other JSON files there are passed over."""
-    found: list[Path] = []
-    for file in sorted((instances_path() / group).glob("*.json")):
-        if limit is not None and len(found) == limit:
-            break
-        data = read_json(file)
-        if isinstance(data, dict) and data.get("format") == INSTANCE_FORMAT:
-            found.append(file)
-    return found
+    """The first instances of ``instances/<group>/`` by name."""
+    return instance_files_in(instances_path() / group, limit)
+
+
+def instance_files_in(folder: Path, limit: int | None = None) -> list[Path]:
+    """The first instances at or below a folder, sorted by path; populations and classifiers are not."""
+    files = (file for file in sorted(folder.rglob("*.json")) if is_instance(read_json(file)))
+    return list(islice(files, limit))
+
+
+def is_instance(content: Any) -> bool:
+    """Whether a JSON value says it is an instance."""
+    return isinstance(content, dict) and content.get("format") == INSTANCE_FORMAT

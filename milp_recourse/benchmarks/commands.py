@@ -31,13 +31,13 @@ def speed(
 ) -> None:
     """``highs`` against Gurobi's and SCIP's MIQCP: same instances, same run, one thread each."""
     from rich.console import Console
-    from rich.progress import Progress
     from rich.table import Table
 
     from milp_recourse.benchmarks import speed as bench
     from milp_recourse.benchmarks.peers import RUNNERS, missing
     from milp_recourse.errors import BadInput
-    from milp_recourse.instances_path import instances_path
+    from milp_recourse.instances_path import instance_files, instance_files_in
+    from milp_recourse.reports.progress import progress_bar
 
     console, errors = Console(), Console(stderr=True)
     if not console.is_terminal:
@@ -52,17 +52,14 @@ def speed(
         else:
             errors.print(f"{name}: not installed ({hint}); left out")
     if instances is not None:
-        paths = bench.with_networks(sorted(instances.glob("*.json")))
+        paths = bench.with_networks(instance_files_in(instances))
     else:
-        paths = bench.hard_loan(sorted((instances_path() / "loan").glob("loan_*.json")))
+        paths = bench.hard_loan(instance_files("loan"))
     paths = paths[:limit]
     if not paths:
         raise BadInput("--instances", str(instances), "a folder that holds instance files")
-    with Progress(console=errors, disable=not errors.is_terminal) as bar:
-        task = bar.add_task("bench", total=len(paths) * len(chosen))
-        rows = bench.run(
-            paths, chosen, time_limit, folder, lambda text: bar.update(task, advance=1, description=text)
-        )
+    with progress_bar("bench", len(paths) * len(chosen)) as bar:
+        rows = bench.run(paths, chosen, time_limit, folder, bar.advance)
     summary = bench.summarise(rows)
     bench.write_summary(summary, folder, time_limit)
     table = Table(title=f"{len(paths)} instances, one thread, {time_limit:g} s limit")

@@ -40,13 +40,7 @@ def with_networks(paths: Sequence[Path]) -> list[Path]:
     def fits(instance: Instance) -> bool:
         return isinstance(instance.classifier, ReluNetwork) and bool(instance.levers)
 
-    return [path for path in paths if _is_instance(path) and fits(read_instance(path))]
-
-
-def _is_instance(path: Path) -> bool:
-    """Whether a file says that it is an instance; classifiers and tables lie beside them."""
-    given = json.loads(path.read_text(encoding="utf-8"))
-    return isinstance(given, dict) and str(given.get("format", "")).startswith("milp-recourse/instance")
+    return [path for path in paths if fits(read_instance(path))]
 
 
 def run(

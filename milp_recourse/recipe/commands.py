@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+
+from milp_recourse.reports.progress import progress_bar
 
 app = typer.Typer(help="Make the shipped instances again, and check them.", no_args_is_help=True)
-_errors = Console(stderr=True)
 
 Out = Annotated[Path, typer.Option("--out", help="Folder the files are written to.")]
 Folder = Annotated[Path, typer.Argument(help="The instances folder.", exists=True, file_okay=False)]
@@ -24,8 +21,8 @@ def loan(out: Out, seed: Annotated[int, typer.Option(help="Seed of sampling and 
     from milp_recourse.recipe.loan import LoanSettings, write_loan
 
     settings = LoanSettings()
-    with _progress("training", settings.training.epochs) as (bar, task):
-        report = write_loan(out, seed, settings, on_epoch=lambda: bar.advance(task))
+    with progress_bar("training", settings.training.epochs) as bar:
+        report = write_loan(out, seed, settings, on_epoch=bar.advance)
     margin = report["margin"]
     covers = "covers" if margin["covers_rigorous"] else "does not cover"
     typer.echo(
@@ -58,13 +55,14 @@ def references(
     Exits 3 when a file is left without a confirmed reference, 4 when the grid beats an answer.
     """
     from milp_recourse.backends import backend as find_backend
+    from milp_recourse.instances_path import instance_files_in
     from milp_recourse.recipe.files import write_json
-    from milp_recourse.recipe.index import instance_files, read_index, refreshed, write_index
+    from milp_recourse.recipe.index import read_index, refreshed, write_index
     from milp_recourse.recipe.references import compare_with_grid, fill_references
 
     for name in (backend, confirm):
         find_backend(name)  # refuses an unknown or missing one before the first file
-    with _progress("solving", 0) as (bar, task):
+    with progress_bar("solving", 0) as bar:
         complaints = fill_references(
             folder,
             backend,
@@ -72,11 +70,11 @@ def references(
             time_limit=time_limit,
             jobs=jobs,
             force=force,
-            on_start=lambda files: bar.update(task, total=files),
-            on_file=lambda: bar.advance(task),
+            on_start=bar.expect,
+            on_file=bar.advance,
         )
-    with _progress("grid", len(instance_files(folder))) as (bar, task):
-        comparison = compare_with_grid(folder, on_file=lambda: bar.advance(task))
+    with progress_bar("grid", len(instance_files_in(folder))) as bar:
+        comparison = compare_with_grid(folder, on_file=bar.advance)
     write_json(folder / "grid_comparison.json", comparison)
     write_index(folder, refreshed(folder, read_index(folder)))
     for line in complaints + comparison["violations"]:
@@ -125,8 +123,8 @@ def second_opinion(
     from milp_recourse.recipe.second_opinion import sampled, second_opinions, summary
 
     files = sampled(folder, sample, infeasible, seed)
-    with _progress("solving", len(files)) as (bar, task):
-        found = summary(second_opinions(files, time_limit, on_file=lambda: bar.advance(task)))
+    with progress_bar("solving", len(files)) as bar:
+        found = summary(second_opinions(files, time_limit, on_file=bar.advance))
     write_json(out, found)
     verdicts = found["verdicts"]
     typer.echo(", ".join(f"{count} {verdict}" for verdict, count in verdicts.items()))
@@ -134,11 +132,3 @@ def second_opinion(
         raise typer.Exit(4)
     if verdicts["open"]:
         raise typer.Exit(3)
-
-
-@contextmanager
-def _progress(what: str, total: int) -> Iterator[tuple[Progress, TaskID]]:
-    """A progress bar on stderr."""
-    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
-    with Progress(*columns, console=_errors, transient=True) as bar:
-        yield bar, bar.add_task(what, total=total)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import csv
 from pathlib import Path
-from typing import Any
 
 from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.formats import instance_from_dict
 from milp_recourse.instance import Instance
+from milp_recourse.instances_path import is_instance
 from milp_recourse.recipe.files import read_json, sha256
 
 COLUMNS = (
@@ -29,16 +29,6 @@ COLUMNS = (
 BY_HAND = "by hand"
 
 Row = dict[str, str]
-
-
-def instance_files(folder: Path) -> list[Path]:
-    """Every instance file below ``folder``, sorted by path; populations and classifiers are not."""
-    return [path for path in sorted(folder.rglob("*.json")) if is_instance(read_json(path))]
-
-
-def is_instance(content: Any) -> bool:
-    """Whether a JSON value says it is an instance."""
-    return isinstance(content, dict) and content.get("format") == "milp-recourse/instance-1"
 
 
 def read_index(folder: Path) -> dict[str, Row]:

@@ -15,13 +15,13 @@ from milp_recourse.backends.protocol import Options
 from milp_recourse.errors import Unsupported
 from milp_recourse.formats import read_instance
 from milp_recourse.instance import Instance
+from milp_recourse.instances_path import instance_files_in
 from milp_recourse.judge import conclude
 from milp_recourse.recipe.files import read_json, sha256, write_json
 from milp_recourse.recipe.index import (
     BY_HAND,
     Row,
     describe,
-    instance_files,
     read_index,
     refreshed,
     write_index,
@@ -95,7 +95,7 @@ def fill_references(
     rows = refreshed(folder, read_index(folder))
     todo = [
         path
-        for path in instance_files(folder)
+        for path in instance_files_in(folder)
         if force or not rows[path.relative_to(folder).as_posix()].get("confirmed_by")
     ]
     on_start(len(todo))
@@ -125,7 +125,7 @@ def compare_with_grid(folder: Path, on_file: Callable[[], None] = lambda: None) 
     """
     groups: dict[tuple[str, ...], list[tuple[float | None, float | None]]] = defaultdict(list)
     violations = []
-    for path in instance_files(folder):
+    for path in instance_files_in(folder):
         instance = read_instance(path)
         if instance.reference is None:
             continue

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 from rich.console import Console
 from rich.progress import (
@@ -12,6 +13,7 @@ from rich.progress import (
     MofNCompleteColumn,
     Progress,
     SpinnerColumn,
+    TaskID,
     TextColumn,
     TimeElapsedColumn,
 )
@@ -19,9 +21,25 @@ from rich.progress import (
 SECONDS_BEFORE_SHOWN = 1.0
 
 
+@dataclass(frozen=True)
+class Steps:
+    """A bar to move on."""
+
+    bar: Progress
+    task: TaskID
+
+    def advance(self, label: str | None = None) -> None:
+        """One step is finished; ``label``, if given, says which."""
+        self.bar.update(self.task, advance=1, description=label)
+
+    def expect(self, total: int) -> None:
+        """So many steps in all, where that was not known at first."""
+        self.bar.update(self.task, total=total)
+
+
 @contextmanager
-def progress_bar(label: str, total: int, done: int = 0) -> Iterator[Callable[[], None]]:
-    """Yields the function to call after each finished step."""
+def progress_bar(label: str, total: int, done: int = 0) -> Iterator[Steps]:
+    """Yields what to call after each finished step."""
     console = Console(stderr=True)
     bar = Progress(
         SpinnerColumn(),
@@ -38,7 +56,7 @@ def progress_bar(label: str, total: int, done: int = 0) -> Iterator[Callable[[],
     timer.daemon = True
     timer.start()
     try:
-        yield lambda: bar.advance(task)
+        yield Steps(bar, task)
     finally:
         timer.cancel()
         timer.join()

@@ -21,11 +21,10 @@ from milp_recourse.domain.plausibility import plausible_exact
 from milp_recourse.domain.scm import independent
 from milp_recourse.formats import read_instance
 from milp_recourse.instance import Acceptance, Instance, Preferences
-from milp_recourse.instances_path import instances_path
+from milp_recourse.instances_path import instance_files_in, instances_path
 from milp_recourse.judge import judge
-from milp_recourse.recipe.index import instance_files
 
-SMOKE = instance_files(instances_path() / "smoke")
+SMOKE = instance_files_in(instances_path() / "smoke")
 LOAN = sorted((instances_path() / "loan").glob("loan_*.json"))
 
 

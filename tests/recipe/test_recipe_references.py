@@ -9,9 +9,10 @@ from typer.testing import CliRunner
 
 from milp_recourse.errors import Unsupported
 from milp_recourse.instance import Instance
+from milp_recourse.instances_path import instance_files_in
 from milp_recourse.recipe.commands import app
 from milp_recourse.recipe.files import read_json, write_json
-from milp_recourse.recipe.index import checksum_faults, instance_files, read_index, refreshed, write_index
+from milp_recourse.recipe.index import checksum_faults, read_index, refreshed, write_index
 from milp_recourse.recipe.references import agree, compare_with_grid, fill_references
 from milp_recourse.recipe.smoke import linear, number, smoke
 from milp_recourse.result import Result, Status
@@ -152,7 +153,7 @@ def test_the_command_solves_confirms_compares_and_reports(folder: Path) -> None:
     assert result.exit_code == 0, result.output
     assert read_json(folder / "some/unknown.json")["reference"]["cost"] == pytest.approx(9.0)
     assert (folder / "grid_comparison.json").exists()
-    assert len(instance_files(folder)) == 2
+    assert len(instance_files_in(folder)) == 2
     assert checksum_faults(folder) == []
 
 
@@ -160,4 +161,4 @@ def test_the_smoke_command_writes_the_files(tmp_path: Path) -> None:
     """`recipe smoke --out DIR` says how many."""
     result = run(app, ["smoke", "--out", str(tmp_path)])
     assert result.exit_code == 0
-    assert f"{len(instance_files(tmp_path))} instances" in result.output.replace("\n", " ")
+    assert f"{len(instance_files_in(tmp_path))} instances" in result.output.replace("\n", " ")
