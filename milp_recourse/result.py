@@ -14,7 +14,7 @@ ABSOLUTE_GAP = 1e-9
 
 
 def gap_tolerance(cost: float) -> float:
-    """The gap up to which a cost counts as optimal: max(1e-6 cost, 1e-9) (SPEC 1)."""
+    """The gap up to which a cost counts as optimal: max(1e-6 cost, 1e-9); see docs/formats.md."""
     return max(RELATIVE_GAP * cost, ABSOLUTE_GAP)
 
 

@@ -55,8 +55,8 @@ class LoanModel:
     low, high
         Bounds of the actionable features: extremes over the negatively classified train rows.
     scale
-        s_i = sqrt(k sd_i (high_i - low_i)), k = 4, sd over the full train split (SPEC: the mean
-        over k of weight * (delta in sd)^2 / (range in sd)).
+        s_i = sqrt(k sd_i (high_i - low_i)), k = 4, sd over the full train split: the mean over k of
+        weight * (delta in sd)^2 / (range in sd), as in the oracle the CARMA authors released.
     margin
         The acceptance margin and what it rests on.
     refused

@@ -35,7 +35,7 @@ def rows(tmp_path):
 
 
 def test_a_population_writes_its_table_and_summary(certify, tmp_path, capsys):
-    """The columns of the contract, empty cells for null, a summary that fits its schema."""
+    """The documented columns, empty cells for null, a summary that fits its schema."""
     assert certify() == 0
     text = (tmp_path / "out" / "results.csv").read_text()
     assert text.splitlines()[0] == COLUMNS + ACTIONS

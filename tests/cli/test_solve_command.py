@@ -129,7 +129,7 @@ def test_backends_are_listed(fake, capsys):
 
 
 def test_help_is_shown_without_arguments(capsys):
-    """All commands of the contract are there."""
+    """All documented commands are there."""
     assert main([]) == 0
     printed = capsys.readouterr().out
     assert all(command in printed for command in ("certify", "solve", "backends", "export"))

@@ -45,7 +45,7 @@ def test_the_wheel_holds_instances_and_schemas(wheel):
 
 
 def test_the_installed_package_finds_its_instances(wheel, tmp_path):
-    """Unpacked elsewhere, the first line of the contract reads its own copies."""
+    """Unpacked elsewhere, the command without arguments reads its own copies."""
     zipfile.ZipFile(wheel).extractall(tmp_path / "site")
     script = (
         "from milp_recourse.instances_path import *; print(instances_path(), len(instance_files('smoke')))"

@@ -1,4 +1,4 @@
-"""Plausibility: the residual ball of SPEC 5, exactly, and the density everywhere else."""
+"""Plausibility: the residual ball of docs/formulation.md, exactly, and the density everywhere else."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def applicant(seed: int) -> dict[str, float]:
 
 
 def residuals(values: dict[str, Fraction]) -> dict[str, Fraction]:
-    """u of amount, duration, income and savings by SPEC 2, the coefficients being doubles."""
+    """u of amount, duration, income and savings by the released equations, the coefficients being doubles."""
     g, a, e, l, d, i, s = (values[n] for n in FEATURES)
     tenth = Fraction(0.1)
     return {

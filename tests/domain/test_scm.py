@@ -26,7 +26,7 @@ def applicant(seed: int) -> dict[str, float]:
 
 
 def loan_by_hand(x: dict[str, float], action: dict[str, float]) -> dict[str, Fraction]:
-    """SPEC 2 for the four actions, in Fractions; 1.5 is a double, so its product is exact."""
+    """The released equations for the four actions, in Fractions; 1.5 is a double, so its product is exact."""
     old = {n: Fraction(v) for n, v in x.items()}
     new = dict(old)
     new["amount"] = Fraction(action.get("amount", x["amount"]))
@@ -79,7 +79,7 @@ def test_the_loan_equations_are_those_of_the_released_data() -> None:
 
 
 def test_the_printed_variant_differs_in_amount_and_in_the_noise_of_savings_only() -> None:
-    """The other sign, no "1 +", sd 0.5 (SPEC 2)."""
+    """The other sign, no "1 +", sd 0.5: appendix C.2.1 of the iCARMA paper."""
     right, printed = loan(), loan_as_printed()
     u = right.abduct(right.sample(50, np.random.default_rng(1)))
     a, b = right.generate(u), printed.generate(u)

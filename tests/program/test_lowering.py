@@ -96,7 +96,7 @@ def test_loan_programs_are_the_scm_exactly(acted: tuple[str, ...]) -> None:
 
 
 def test_the_loan_program_of_the_four_actions_has_one_relu() -> None:
-    """Nothing else is left when gender, age and education stay put (SPEC 2)."""
+    """Nothing else is left when gender, age and education stay put (docs/formulation.md, Loan)."""
     fixed = lower(loan_instance(0, LEVERS)).fix(frozenset(("amount", "duration", "income")))
     assert [a.function for a in fixed.atoms if not isinstance(a, Action)] == ["relu"]
 

@@ -58,7 +58,7 @@ def rows_of(instance: Instance, acted: tuple[str, ...], values: NDArray) -> NDAr
 
 
 def costs(instance: Instance, acted: tuple[str, ...], values: NDArray) -> NDArray[np.float64]:
-    """Cost of each row of values (n, len(acted)), straight from the formulas in the contract."""
+    """Cost of each row of values (n, len(acted)), straight from the formulas in docs/formats.md."""
     c, total, parts = instance.cost, np.zeros(len(values)), [np.zeros(len(values))]
     for k, name in enumerate(acted):
         delta = np.abs(values[:, k] - instance.factual[name])
