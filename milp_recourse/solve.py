@@ -13,7 +13,7 @@ from milp_recourse.backends import backend as find_backend
 from milp_recourse.domain.forest import TreeEnsemble
 from milp_recourse.errors import BadInput, Unsupported
 from milp_recourse.formats import read_instance, read_population
-from milp_recourse.instance import Classifier, Instance, Population
+from milp_recourse.instance import Instance, Population
 from milp_recourse.judge import already_good, conclude, deltas
 from milp_recourse.result import Result
 

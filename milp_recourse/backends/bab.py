@@ -68,7 +68,9 @@ class BabBackend:
         people = _People(instances)
         each = (time.perf_counter() - start) / max(1, len(instances))
         with np.errstate(all="ignore"):  # infinities and what comes of them never close a node
-            search = Search(people.stacks, len(instances), people.judge, options.time_limit, Device(self.device))
+            search = Search(
+                people.stacks, len(instances), people.judge, options.time_limit, Device(self.device)
+            )
             for outcome in search.run():
                 yield outcome.person, people.proposal(outcome, each)
 

@@ -50,7 +50,7 @@ def choose(relaxed: Relaxed, multipliers: list[Array], point: Array, signs_free:
     """
     xp = array_namespace(point)
     lost = _losses(relaxed, multipliers, point)
-    scores = _action_scores(relaxed, lost)
+    scores = _action_scores(relaxed, lost) + _unit_scores(relaxed, point)
     width = relaxed.high - relaxed.low
     scores = xp.where(width > 0, scores + 1e-12 * width / (xp.max(width, axis=0) + 1e-300), -1.0)
     action = xp.argmax(scores, axis=0)
@@ -61,7 +61,11 @@ def choose(relaxed: Relaxed, multipliers: list[Array], point: Array, signs_free:
     cut = xp.where(cut < low + 0.2 * span, low + 0.2 * span, cut)
     cut = xp.where(cut > high - 0.2 * span, high - 0.2 * span, cut)
     candidates = [xp.where(relaxed.units.open, xp.inf, 0.0), *(x for x in lost if x.shape[0])]
-    flat = xp.concat([c for c in candidates if c.shape[0]], axis=0) if any(c.shape[0] for c in candidates) else None
+    flat = (
+        xp.concat([c for c in candidates if c.shape[0]], axis=0)
+        if any(c.shape[0] for c in candidates)
+        else None
+    )
     number = xp.zeros_like(action)
     if flat is not None:
         best = xp.argmax(flat, axis=0)
@@ -123,3 +127,19 @@ def _action_scores(relaxed: Relaxed, lost: list[Array]) -> Array:
         width = xp.abs(layer.upper[:-1]) * radius[:, None]  # (d, h, B)
         total = total + xp.sum(width * (loss / (xp.sum(width, axis=0) + 1e-300))[None], axis=1)
     return total
+
+
+def _unit_scores(relaxed: Relaxed, point: Array) -> Array:
+    """The same for the structural units: how far apart their lines are, times how much they matter."""
+    xp = array_namespace(point)
+    units, stack, d = relaxed.units, relaxed.stack, relaxed.stack.actions
+    if not units.count or units.exact:
+        return xp.zeros_like(point)
+    radius = (relaxed.high - relaxed.low) / 2
+    matter = xp.sum(xp.abs(stack.first), axis=0) + xp.abs(stack.ball_linear)
+    matter = (matter + xp.sum(xp.abs(stack.residuals), axis=0) + xp.sum(xp.abs(stack.rows), axis=0))[d:]
+    spread = units.upper - units.lower
+    gap = spread[-1] + xp.sum(spread[:-1] * point[:, None], axis=0)  # (u, B)
+    width = xp.abs(units.arguments[1, :-1]) * radius[:, None]  # (d, u, B)
+    share = width / (xp.sum(width, axis=0) + 1e-300)
+    return xp.sum(share * (xp.where(gap > 0, gap, 0.0) * matter[:, None])[None], axis=1)

@@ -68,16 +68,16 @@ def by_cost(costs: Costs, low: Array, high: Array, target: Array) -> tuple[Array
     root = xp.sqrt(b * b + 4 * k * room) + b
     reach = xp.where(root > 0, 2 * room / xp.where(root > 0, root, 1.0), xp.inf)
     top = xp.clip(target * (1 + HAIR) - costs.fixed, 0.0, None)
-    reach = xp.minimum(reach, xp.where(costs.omega > 0, top / xp.where(costs.omega > 0, costs.omega, 1.0), xp.inf))
+    reach = xp.minimum(
+        reach, xp.where(costs.omega > 0, top / xp.where(costs.omega > 0, costs.omega, 1.0), xp.inf)
+    )
     slack = HAIR * (reach + xp.abs(costs.x))
     low = xp.maximum(low, costs.x - reach - slack)
     high = xp.minimum(high, costs.x + reach + slack)
     return _emptied(low, high, spent)
 
 
-def _by_ball(
-    stack: Stack, units: UnitForms, low: Array, high: Array, who: Array
-) -> tuple[Array, Array]:
+def _by_ball(stack: Stack, units: UnitForms, low: Array, high: Array, who: Array) -> tuple[Array, Array]:
     xp = array_namespace(low)
     d = stack.actions
     offset = xp.take(stack.residual_offset, who, axis=1)
@@ -96,7 +96,9 @@ def _by_ball(
     reach = xp.sqrt(xp.clip(room + hair, 0.0, None) / weights) * (1 + HAIR)
     for j in range(lower.shape[1]):
         for i in range(d):
-            low, high = _one(xp, lower[:, j], upper[:, j], rl[j], rh[j], -reach[j], reach[j], size[j], i, low, high)
+            low, high = _one(
+                xp, lower[:, j], upper[:, j], rl[j], rh[j], -reach[j], reach[j], size[j], i, low, high
+            )
     return _emptied(low, high, spent)
 
 
@@ -111,7 +113,9 @@ def _by_rows(stack: Stack, units: UnitForms, low: Array, high: Array, who: Array
     spent = xp.any((rh < least) | (rl > most), axis=0)
     for j in range(lower.shape[1]):
         for i in range(stack.actions):
-            low, high = _one(xp, lower[:, j], upper[:, j], rl[j], rh[j], least[j], most[j], size[j], i, low, high)
+            low, high = _one(
+                xp, lower[:, j], upper[:, j], rl[j], rh[j], least[j], most[j], size[j], i, low, high
+            )
     return _emptied(low, high, spent)
 
 

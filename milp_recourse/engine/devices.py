@@ -31,7 +31,9 @@ class Device:
             try:
                 import torch
             except ImportError:
-                raise BackendUnavailable("device 'torch': torch is not installed; pip install torch") from None
+                raise BackendUnavailable(
+                    "device 'torch': torch is not installed; pip install torch"
+                ) from None
             self._torch, self._place = torch, place or "cpu"
             try:
                 torch.zeros(1, dtype=torch.float64, device=self._place)

@@ -119,7 +119,9 @@ def halfspace(
         rate = xp.sum(xp.where(interior, slope * slope / xp.where(costs.kappa > 0, moves, 1.0), 0.0), axis=0)
         newton = lam + need / xp.where(rate > 0, rate, 1.0)
         bounded = above < xp.inf
-        fallback = xp.where(bounded, (below + xp.where(bounded, above, 0.0)) / 2, 4 * below + _unit(costs, slope))
+        fallback = xp.where(
+            bounded, (below + xp.where(bounded, above, 0.0)) / 2, 4 * below + _unit(costs, slope)
+        )
         good = (rate > 0) & (newton > below) & (newton < above)
         lam = xp.where(need == 0, lam, xp.where(good, newton, fallback))
     lam = xp.where(lam < xp.inf, lam, below)

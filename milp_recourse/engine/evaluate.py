@@ -74,7 +74,9 @@ def ball_excess(stack: Stack, a: Array, units: Array, who: Array) -> tuple[Array
     shift = xp.take(stack.ball_offset, who, axis=0)
     excess = xp.sum(stack.ball_weights * r * r, axis=0) + stack.ball_linear @ v + shift
     error = xp.sum(stack.ball_weights * (2 * xp.abs(r) + HAIR * size) * size, axis=0)
-    return excess, 2.0**-45 * (error + xp.abs(stack.ball_linear) @ xp.abs(v) + xp.abs(shift)) + _curved(stack, units)
+    return excess, 2.0**-45 * (error + xp.abs(stack.ball_linear) @ xp.abs(v) + xp.abs(shift)) + _curved(
+        stack, units
+    )
 
 
 def row_excess(stack: Stack, a: Array, units: Array, who: Array) -> tuple[Array, Array]:
@@ -130,7 +132,9 @@ def linearise(stack: Stack, a: Array, who: Array) -> Local:
     units = xp.stack(forms, axis=1) if forms else xp.zeros((d + 1, 0, batch), dtype=a.dtype)
 
     def over(matrix: Array, offset: Array) -> Array:
-        base = xp.concat([xp.broadcast_to(matrix[:, :d].T[:, :, None], (d, *offset.shape)), offset[None]], axis=0)
+        base = xp.concat(
+            [xp.broadcast_to(matrix[:, :d].T[:, :, None], (d, *offset.shape)), offset[None]], axis=0
+        )
         return base + matrix[:, d:] @ units if forms else base
 
     form = over(stack.first, xp.take(stack.first_offset, who, axis=1))

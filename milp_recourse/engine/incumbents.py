@@ -45,7 +45,9 @@ class Incumbents:
         cost = self.cost[people]
         known = np.isfinite(cost)
         safe = np.where(known, cost, 0.0)
-        return np.where(known, safe - 0.5 * np.maximum(RELATIVE_GAP * safe, ABSOLUTE_GAP), self.dearest[people])
+        return np.where(
+            known, safe - 0.5 * np.maximum(RELATIVE_GAP * safe, ABSOLUTE_GAP), self.dearest[people]
+        )
 
     def offer(self, stack: int, people: Array, columns: Array, actions: Array, cost: Array) -> None:
         """Take the actions (d, n) that are cheaper than what is in hand; costs of inf are no offers."""

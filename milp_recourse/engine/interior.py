@@ -126,7 +126,12 @@ def minimise(problem: Convex, steps: int = 12) -> Optimum:
 
 def _parts(stacked: Array, m: int, n: int, ball: bool) -> tuple[Array, Array, Array, Array]:
     """Rows, lower ends, upper ends, ball."""
-    return stacked[:m], stacked[m : m + n], stacked[m + n : m + 2 * n], stacked[-1] if ball else stacked[0] * 0.0
+    return (
+        stacked[:m],
+        stacked[m : m + n],
+        stacked[m + n : m + 2 * n],
+        stacked[-1] if ball else stacked[0] * 0.0,
+    )
 
 
 def _larger(xp: Any, value: Array) -> Array:

@@ -87,12 +87,27 @@ class Batch:
     """A batch of nodes on its way through the stages; every array is (..., B)."""
 
     def __init__(
-        self, stack: Stack, errors: list[Array], low: Array, high: Array, who: Array, bound: Array, signs: Array,
-        target: Array, closed: Counter[str],
+        self,
+        stack: Stack,
+        errors: list[Array],
+        low: Array,
+        high: Array,
+        who: Array,
+        bound: Array,
+        signs: Array,
+        target: Array,
+        closed: Counter[str],
     ) -> None:
         xp = self.xp = array_namespace(low)
         self.stack, self.closed = stack, closed
-        self.low, self.high, self.who, self.bound, self.signs, self.target = low, high, who, bound, signs, target
+        self.low, self.high, self.who, self.bound, self.signs, self.target = (
+            low,
+            high,
+            who,
+            bound,
+            signs,
+            target,
+        )
         self.errors = [xp.take(e, who, axis=0) for e in errors]
         self.costs = self.plain_costs = costs_of(stack, who)
         self.index = xp.arange(who.shape[0], dtype=who.dtype)
@@ -134,7 +149,10 @@ class Batch:
     def shrink(self, low: Array, high: Array) -> None:
         """Intersect the boxes with others; ends that are no number change nothing."""
         xp = self.xp
-        self.low, self.high = xp.where(low > self.low, low, self.low), xp.where(high < self.high, high, self.high)
+        self.low, self.high = (
+            xp.where(low > self.low, low, self.low),
+            xp.where(high < self.high, high, self.high),
+        )
 
     def empty(self) -> Array:
         """Which boxes hold no point."""
@@ -153,15 +171,23 @@ class Batch:
         return self.close(self.reached(), "cost of the box")
 
     def _pay_for_categories(self) -> None:
-        """Boxes without the factual category pay for the change."""
-        xp, stack = self.xp, self.stack
-        away = (self.low > self.costs.x) | (self.high < self.costs.x)
+        """Boxes without the factual category pay for the change.
+
+        Its share in the maximum counts where it is the largest whatever the other actions do in the box.
+        """
+        xp, stack, costs = self.xp, self.stack, self.costs
+        away = (self.low > costs.x) | (self.high < costs.x)
         paid = xp.sum(xp.where(away, xp.take(stack.jump, self.who, axis=1), 0.0), axis=0)
-        if not bool(xp.any(stack.omega > 0)):  # else the maximum may be attained elsewhere
-            largest = xp.where(away, xp.take(stack.jump_largest, self.who, axis=1), 0.0)
-            paid = paid + xp.max(largest, axis=0)
+        largest = xp.max(xp.where(away, xp.take(stack.jump_largest, self.who, axis=1), 0.0), axis=0)
+        below, above = xp.abs(self.low - costs.x), xp.abs(self.high - costs.x)
+        rival = xp.max(costs.omega * xp.where(below > above, below, above), axis=0)
+        wins = largest >= rival
         self.costs = Costs(
-            self.costs.kappa, self.costs.beta, self.costs.omega, self.costs.x, self.costs.fixed + paid
+            costs.kappa,
+            costs.beta,
+            xp.where(wins, 0.0, costs.omega),
+            costs.x,
+            costs.fixed + paid + xp.where(wins, largest, 0.0),
         )
 
     def lined(self) -> bool:
@@ -227,7 +253,9 @@ class Batch:
         used = int(xp.sum(xp.astype(xp.any(self.signs != 0, axis=1), xp.int64)))
         here = xp.arange(self.who.shape[0], dtype=self.who.dtype)
         sides = [(relaxed.units.arguments[0], relaxed.units.arguments[1], None)]
-        sides += [(layer.lower, layer.upper, e) for layer, e in zip(relaxed.layers, self.errors, strict=False)]
+        sides += [
+            (layer.lower, layer.upper, e) for layer, e in zip(relaxed.layers, self.errors, strict=False)
+        ]
         cuts = []
         for p in range(used):
             signed = xp.astype(self.signs[p], self.who.dtype)

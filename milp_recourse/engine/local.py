@@ -33,6 +33,7 @@ def polish(
 ) -> tuple[Array, Array]:
     """The best surely feasible points met from ``start`` (d, B), and their costs (inf: none)."""
     xp = array_namespace(start)
+    start = rounded(stack, start)
     best = start
     best_cost = cost_if_feasible(stack, costs, start, who, error)
     a = start
@@ -76,9 +77,7 @@ def rounded(stack: Stack, a: Array) -> Array:
     return xp.where(stack.whole, xp.round(a), a)
 
 
-def sampled(
-    stack: Stack, costs: Costs, low: Array, high: Array, who: Array, draws: Array
-) -> Array:
+def sampled(stack: Stack, costs: Costs, low: Array, high: Array, who: Array, draws: Array) -> Array:
     """Of random points of each box, denser near the factual, the most promising: (d, B).
 
     Parameters

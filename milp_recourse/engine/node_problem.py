@@ -128,7 +128,9 @@ def solve(
         mu = xp.where(mu < xp.inf, mu, 0.0)
         r = _at(residual, point)
         weight = 2 * mu * ball.weights * r
-        side_forms = ball.lower if ball.lower is ball.upper else xp.where((r >= 0)[None], ball.lower, ball.upper)
+        side_forms = (
+            ball.lower if ball.lower is ball.upper else xp.where((r >= 0)[None], ball.lower, ball.upper)
+        )
         pull = pull - xp.sum(weight[None] * side_forms[:-1], axis=1) - mu * ball.linear[:-1]
         pull_size = pull_size + xp.sum(xp.abs(weight)[None] * xp.abs(side_forms[:-1]), axis=1)
         pull_size = pull_size + mu * xp.abs(ball.linear[:-1])
@@ -150,8 +152,17 @@ def solve(
 
 
 def _with_largest(
-    costs: Costs, radius: Array, delta: Array, target: Array, unit: Array, q: Array, c: Array, g: Array, k: Array,
-    matrix: Array, e: Array,
+    costs: Costs,
+    radius: Array,
+    delta: Array,
+    target: Array,
+    unit: Array,
+    q: Array,
+    c: Array,
+    g: Array,
+    k: Array,
+    matrix: Array,
+    e: Array,
 ) -> tuple[Array, ...]:
     """One more variable: the largest omega |delta|, between 0 and twice the target, and its 2 d rows."""
     xp = array_namespace(radius)

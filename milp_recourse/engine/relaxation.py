@@ -92,7 +92,11 @@ class Relaxed:
             return xp.take(array, index, axis=array.ndim - 1)
 
         return Relaxed(
-            self.stack, last(self.low), last(self.high), last(self.who), self.units.take(index),
+            self.stack,
+            last(self.low),
+            last(self.high),
+            last(self.who),
+            self.units.take(index),
             [layer.take(index) for layer in self.layers],
         )
 
@@ -154,8 +158,14 @@ def within_budget(form: Array, sign: float, low: Array, high: Array, costs: Cost
 
 
 def relax(
-    stack: Stack, low: Array, high: Array, who: Array, errors: list[Array], signs: Signs | None,
-    costs: Costs, target: Array,
+    stack: Stack,
+    low: Array,
+    high: Array,
+    who: Array,
+    errors: list[Array],
+    signs: Signs | None,
+    costs: Costs,
+    target: Array,
 ) -> Relaxed:
     """Bounds of every hidden layer on boxes (d, B) of applicants ``who``, on the side of ``signs``.
 
@@ -170,9 +180,7 @@ def relax(
     if units.count:
         hidden = stack.first[:, d:]
         up, down = xp.clip(hidden, 0.0, None), xp.clip(hidden, None, 0.0)
-        base = xp.concat(
-            [xp.broadcast_to(plain.T[:, :, None], (d, *offset.shape)), offset[None]], axis=0
-        )
+        base = xp.concat([xp.broadcast_to(plain.T[:, :, None], (d, *offset.shape)), offset[None]], axis=0)
         upper = base + up @ units.upper + down @ units.lower
         lower = upper if units.exact else base + up @ units.lower + down @ units.upper
         l, h = _extremes(lower, upper, middle, radius)
@@ -354,15 +362,15 @@ def _backward_layer(relaxed: Relaxed, k: int, middle: Array, radius: Array) -> t
             if j > 0:
                 constant = constant + xp.sum(coefficient * stack.biases[j - 1], axis=1)
                 coefficient = stack.weights[j - 1].T @ coefficient
-        constant = constant + xp.sum(
-            coefficient * xp.take(stack.first_offset, relaxed.who, axis=1), axis=1
-        )
+        constant = constant + xp.sum(coefficient * xp.take(stack.first_offset, relaxed.who, axis=1), axis=1)
         over = stack.first.T @ coefficient  # (h, d + u, B)
         slope = over[:, :d]
         if relaxed.units.count:
             rest = over[:, d:]
             up, down = xp.clip(rest, 0.0, None), xp.clip(rest, None, 0.0)
-            total = xp.sum(up[:, None] * relaxed.units.upper[None] + down[:, None] * relaxed.units.lower[None], axis=2)
+            total = xp.sum(
+                up[:, None] * relaxed.units.upper[None] + down[:, None] * relaxed.units.lower[None], axis=2
+            )
             slope, constant = slope + total[:, :-1], constant + total[:, -1]
         ends.append(constant + xp.sum(slope * middle + xp.abs(slope) * radius, axis=1))
     return -ends[0], ends[1]

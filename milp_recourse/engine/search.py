@@ -155,12 +155,25 @@ class Search:
             who = put(nodes.who)
             costs = costs_of(stack, who)
             low, high = contract(stack, costs, put(nodes.low), put(nodes.high), who, target)
-            alive = np.flatnonzero(~get((low > high)).any(axis=0))
+            alive = np.flatnonzero(~get(low > high).any(axis=0))
             if len(alive):
-                low, high, who, costs = low[:, put(alive)], high[:, put(alive)], who[put(alive)], costs.take(put(alive))
+                low, high, who, costs = (
+                    low[:, put(alive)],
+                    high[:, put(alive)],
+                    who[put(alive)],
+                    costs.take(put(alive)),
+                )
                 first = local.sampled(stack, costs, low, high, who, put(draws[:, :, alive]))
                 a, cost = local.polish(
-                    stack, costs, first, low, high, who, pool.errors[-1][put(alive)], target[put(alive)], _HOPS
+                    stack,
+                    costs,
+                    first,
+                    low,
+                    high,
+                    who,
+                    pool.errors[-1][put(alive)],
+                    target[put(alive)],
+                    _HOPS,
                 )
                 self.incumbents.offer(k, pool.people[alive], alive, get(a), get(cost))
             self.seconds[pool.people] += (time.perf_counter() - start) / max(1, len(nodes))
@@ -249,7 +262,9 @@ class Search:
         cost = self.judge(k, column, action)
         if cost is not None:
             columns = np.array([column])
-            self.incumbents.offer(k, self.pools[k].people[columns], columns, action[:, None], np.array([cost]))
+            self.incumbents.offer(
+                k, self.pools[k].people[columns], columns, action[:, None], np.array([cost])
+            )
 
     def _dive(self, k: int, left: Nodes, points: Array) -> None:
         """Search locally from the relaxed optimum of each applicant's best node, now and then."""

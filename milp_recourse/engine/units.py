@@ -40,7 +40,9 @@ class Signs:
     def clamp(self, first: int, low: Array, high: Array) -> tuple[Array, Array]:
         """Intervals of a layer whose neurons are numbered from ``first``, (h, B)."""
         xp = array_namespace(low)
-        numbers = xp.arange(first + 1, first + 1 + low.shape[0], dtype=self.numbers.dtype, device=device(low))[:, None]
+        numbers = xp.arange(
+            first + 1, first + 1 + low.shape[0], dtype=self.numbers.dtype, device=device(low)
+        )[:, None]
         for p in range(self.numbers.shape[0]):
             here = self.numbers[p]
             low = xp.where(here[None] == numbers, xp.clip(low, 0.0, None), low)
@@ -170,7 +172,15 @@ def unit_forms(stack: Stack, low: Array, high: Array, who: Array, signs: Signs |
 
 
 def _argument(
-    xp: Any, row: Array, offset: Array, lower: list[Array], upper: list[Array], d: int, k: int, batch: int, dtype: Any
+    xp: Any,
+    row: Array,
+    offset: Array,
+    lower: list[Array],
+    upper: list[Array],
+    d: int,
+    k: int,
+    batch: int,
+    dtype: Any,
 ) -> tuple[Array, Array]:
     """The argument of unit k as forms in the actions, from above and from below, (d + 1, B)."""
     start = [xp.zeros(batch, dtype=dtype) + row[i] for i in range(d)]
@@ -213,7 +223,8 @@ def _lines(
         return (alpha, xp.zeros_like(l)), (chord, intercept), l, h, spans, xp.ones_like(l)
     # Curves are few and their formulas are numpy's, whatever library the kernel runs on.
     lo, hi = (np.asarray(to_device(v, "cpu")) for v in (l, h))
-    if function == "indicator":
+    if function == "indicator":  # of a whole number: what rounding widened is undone
+        lo, hi = np.ceil(lo - 1e-6), np.floor(hi + 1e-6)
         possible = (lo <= level) & (hi >= level)
         certain = possible & (lo == hi)
         zero = np.zeros_like(lo)
