@@ -223,7 +223,11 @@ class Batch:
                 stack.ball_weights,
                 linear_form(stack, relaxed.units, self.who),
             )
-        found = solve(self.costs, self.low, self.high, xp.concat(rows, axis=1), ball, self.target)
+        every = xp.concat(rows, axis=1)
+        hair = 3 * self.errors[-1][None]
+        rest = xp.zeros((every.shape[1] - len(self.lines), hair.shape[1]), dtype=hair.dtype)
+        inside = xp.concat([hair] * len(self.lines) + [rest], axis=0)
+        found = solve(self.costs, self.low, self.high, every, ball, self.target, inside)
         self.point = found.point
         met = Met(self, rounded(stack, found.point))
         self.raise_bound(found.bound)

@@ -17,6 +17,8 @@ from milp_recourse.engine.interior import Convex, minimise
 
 Array = Any
 
+_HAIR = 1e-12  # the point keeps so far inside the ball, relatively; the bound does not
+
 
 @dataclass
 class Ball:
@@ -72,6 +74,7 @@ def solve(
     rows: Array,
     ball: Ball | None,
     target: Array,
+    inside: Array | None = None,
     steps: int = 12,
 ) -> Solved:
     """Bound the cost on boxes (d, B) where rows (d + 1, m, B) are not negative and the ball holds.
@@ -80,6 +83,9 @@ def solve(
     ----------
     target
         Costs of interest end here: the unit the cost is measured in, (B,).
+    inside
+        How far above zero the point is to keep each row, (m, B): a hair, so that what is computed as
+        feasible is so. The bound is that of the rows as they are.
     """
     xp = array_namespace(low)
     d, batch = low.shape
@@ -90,6 +96,8 @@ def solve(
     slopes = xp.permute_dims(rows[:-1], (1, 0, 2)) * radius[None]  # (m, d, B)
     scale = xp.sum(xp.abs(slopes), axis=1) + 1e-9 * xp.abs(at) + 1e-300
     g, k = slopes / scale[:, None], -at / scale
+    if inside is not None:
+        k = k + inside / scale
     delta = middle - costs.x
     # a box that crosses the factual sees |delta| by the average of its two slopes
     side = xp.where(low >= costs.x, 1.0, xp.where(high <= costs.x, -1.0, 0.0))
@@ -101,7 +109,7 @@ def solve(
         matrix = xp.permute_dims(residual[:-1], (1, 0, 2)) * radius[None]
         e, rho = ball.linear[:-1] * radius, -(ball.linear[-1] + xp.sum(ball.linear[:-1] * middle, axis=0))
         size = xp.abs(rho) + xp.sum(ball.weights * (r0 * r0), axis=0) + 1e-300
-        weights, e, rho = ball.weights / size, e / size, rho / size
+        weights, e, rho = ball.weights / size, e / size, rho / size - _HAIR
     else:
         matrix, r0 = xp.zeros((0, d, batch), dtype=low.dtype), xp.zeros((0, batch), dtype=low.dtype)
         weights, e, rho = xp.zeros((0, batch), dtype=low.dtype), xp.zeros_like(q), xp.zeros_like(unit)
