@@ -329,4 +329,5 @@ def costs_of(stack: Stack, who: Array) -> Costs:
     """The costs of a batch's applicants."""
     xp = array_namespace(who)
     per_action = (stack.kappa, stack.beta, stack.omega, stack.factual)
-    return Costs(*(xp.take(v, who, axis=1) for v in per_action), xp.take(stack.fixed, who, axis=0))
+    kappa, beta, omega, x = (xp.take(v, who, axis=1) for v in per_action)
+    return Costs(kappa, beta, omega, x, xp.take(stack.fixed, who, axis=0))
