@@ -133,7 +133,8 @@ def within_budget(form: Array, sign: float, low: Array, high: Array, costs: Cost
 
     With a multiplier :math:`\theta` on the cost,
 
-    .. math:: f a + f_0 \le f_0 + f x + \theta C + \sum_i \max_{a_i} (f_i \delta_i - \theta \kappa_i \delta_i^2),
+    .. math:: f a + f_0 \le f_0 + f x + \theta C
+              + \sum_i \max_{a_i} (f_i \delta_i - \theta \kappa_i \delta_i^2),
 
     and :math:`\theta = \tfrac12 \sqrt{\sum_i f_i^2/\kappa_i / C}` is best without the box.
     """

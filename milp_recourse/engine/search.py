@@ -253,7 +253,7 @@ class Search:
             self.incumbents.offer(k, pool.people[who], who, actions, cost)
             nearly = get(found.met.nearly) & (get(found.met.price) < self.incumbents.cost[pool.people[who]])
             for j in np.flatnonzero(nearly):
-                applicant = int(pool.people[who[j]])
+                applicant = pool.people[who[j]].item()
                 cheaper = get(found.met.price)[j] < self.incumbents.cost[applicant]
                 if self._judged[applicant] < _NEARLY and cheaper:
                     self._judged[applicant] += 1
