@@ -28,7 +28,7 @@ from milp_recourse.formats.strict_json import read_bytes, read_json
 from milp_recourse.formats.validate import shown, validate
 from milp_recourse.instance import Instance, Population, Preferences, Reference
 
-_JSON_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+_JSON_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
 
 def read_instance(path: str | Path) -> Instance:
