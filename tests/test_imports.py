@@ -23,6 +23,7 @@ ARROW = (
     "search",
     "backends.protocol",
     "judge",
+    "magnitude",
     "backends",
     "readers",
     "formats",
