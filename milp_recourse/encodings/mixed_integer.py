@@ -117,7 +117,8 @@ def combine(*parts: tuple[Form, Number]) -> tuple[dict[int, Number], Number]:
         if offset:
             constant = _plus(constant, _times(factor, offset))
         for k, c in coefficients.items():
-            total[k] = _plus(total.get(k, 0.0), _times(factor, c))
+            term = _times(factor, c)
+            total[k] = _plus(total[k], term) if k in total else term
     return total, constant
 
 
@@ -129,12 +130,18 @@ def _less(end: float, constant: Number) -> float:
 
 
 def _times(a: Number, b: Number) -> Number:
-    exact = isinstance(a, Fraction) or isinstance(b, Fraction)
-    return Fraction(a) * Fraction(b) if exact else a * b
+    if a == 1:
+        return b
+    if b == 1:
+        return a
+    if isinstance(a, Fraction):
+        return a * (b if isinstance(b, Fraction) else Fraction(b))
+    return Fraction(a) * b if isinstance(b, Fraction) else a * b
 
 
 def _plus(a: Number, b: Number) -> Number:
     if not a:
         return b
-    exact = isinstance(a, Fraction) or isinstance(b, Fraction)
-    return Fraction(a) + Fraction(b) if exact else a + b
+    if isinstance(a, Fraction):
+        return a + (b if isinstance(b, Fraction) else Fraction(b))
+    return Fraction(a) + b if isinstance(b, Fraction) else a + b
