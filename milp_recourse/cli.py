@@ -225,7 +225,7 @@ def _certify_population(
     from milp_recourse.reports.summary import in_words
     from milp_recourse.solve import choose_backend, solve_population
 
-    name = choose_backend(population.template.classifier, backend).name
+    name = choose_backend(population.template, backend).name
     folder = PopulationFolder(out, population, {"backend": name, "time_limit": time_limit})
     total = min(limit or len(population), len(population))
     console = _console()

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
-from milp_recourse.backends import Backend, Options, Proposal
+from milp_recourse.backends import Backend, BatchBackend, Options, Proposal
 from milp_recourse.backends import backend as find_backend
 from milp_recourse.domain.forest import TreeEnsemble
 from milp_recourse.errors import BadInput, Unsupported
 from milp_recourse.formats import read_instance, read_population
-from milp_recourse.instance import Classifier, Instance, Population
+from milp_recourse.instance import Instance, Population
 from milp_recourse.judge import already_good, conclude
 from milp_recourse.magnitude import too_large
 from milp_recourse.result import Result
+
+DEFAULTS = ("bab", "highs")
+"""What is tried, in this order, where no back end is named."""
 
 
 def solve(
@@ -28,7 +32,7 @@ def solve(
     problem
         An instance, or the path of its file.
     backend
-        Name of a back end; None takes ``highs`` for networks.
+        Name of a back end; None takes the default for the problem.
     time_limit
         Wall seconds; None for no limit.
 
@@ -50,7 +54,7 @@ def solve(
     """
     options = check_options(time_limit)
     instance = problem if isinstance(problem, Instance) else read_instance(problem)
-    return _run(instance, choose_backend(instance.classifier, backend), options)
+    return _run(instance, choose_backend(instance, backend), options)
 
 
 def solve_population(
@@ -82,28 +86,37 @@ def solve_population(
     """
     options = check_options(time_limit, jobs)
     people = population if isinstance(population, Population) else read_population(population)
-    name = choose_backend(people.template.classifier, backend).name
+    name = choose_backend(people.template, backend).name
     end = len(people) if last is None else min(last, len(people))
     return _results(people, name, options, jobs, range(first, end))
 
 
-def choose_backend(classifier: Classifier, name: str | None = None) -> Backend:
-    """The back end called ``name``, or the default for the classifier: ``highs`` for networks.
+def choose_backend(problem: Instance, name: str | None = None) -> Backend:
+    """The back end called ``name``, or the first of :data:`DEFAULTS` that can solve the problem.
+
+    Parameters
+    ----------
+    problem
+        An instance, or a population's template.
 
     Raises
     ------
     Unsupported
-        Trees, and no back end named: none of those here is exact for them.
+        No back end is named, and none of the defaults is exact for this problem.
     BackendUnavailable
         Unknown, or its solver is not installed.
     """
-    if name is None:
-        if isinstance(classifier, TreeEnsemble):
-            raise Unsupported(
-                "classifier: no exact back end for tree ensembles yet; name one: backend grid (no proof)"
-            )
-        name = "highs"
-    return find_backend(name)
+    if name is not None:
+        return find_backend(name)
+    if isinstance(problem.classifier, TreeEnsemble):
+        raise Unsupported(
+            "classifier: no exact back end for tree ensembles yet; name one: backend grid (no proof)"
+        )
+    for default in DEFAULTS:
+        made = find_backend(default)
+        if made.why_not(problem) is None:
+            return made
+    return made
 
 
 def check_options(time_limit: float | None, jobs: int = 1) -> Options:
@@ -124,36 +137,88 @@ def check_options(time_limit: float | None, jobs: int = 1) -> Options:
 def _results(
     population: Population, name: str, options: Options, jobs: int, indices: range
 ) -> Iterator[Result]:
-    if jobs == 1 or len(indices) <= 1:
-        back_end = find_backend(name)
-        yield from (_run(population[index], back_end, options) for index in indices)
+    back_end = find_backend(name)
+    size = back_end.batch if isinstance(back_end, BatchBackend) else 1
+    size = max(1, min(size, -(-len(indices) // jobs)))
+    chunks = [indices[k : k + size] for k in range(0, len(indices), size)]
+    if jobs == 1 or len(chunks) <= 1:
+        for chunk in chunks:
+            yield from _run_many([population[index] for index in chunk], back_end, options)
         return
     from joblib import Parallel, delayed
 
-    tasks = (delayed(_run_by_name)(population[index], name, options) for index in indices)
-    yield from Parallel(n_jobs=jobs, return_as="generator", batch_size=1)(tasks)
+    tasks = (delayed(_run_by_name)([population[i] for i in chunk], name, options) for chunk in chunks)
+    for results in Parallel(n_jobs=jobs, return_as="generator", batch_size=1)(tasks):
+        yield from results
 
 
-def _run_by_name(instance: Instance, name: str, options: Options) -> Result:
-    return _run(instance, find_backend(name), options)
+def _run_by_name(instances: list[Instance], name: str, options: Options) -> list[Result]:
+    return list(_run_many(instances, find_backend(name), options))
 
 
 def _run(instance: Instance, backend: Backend, options: Options) -> Result:
-    """Decide what needs no search, else search; always conclude."""
+    return next(_run_many([instance], backend, options))
+
+
+def _run_many(instances: Sequence[Instance], backend: Backend, options: Options) -> Iterator[Result]:
+    """Decide what needs no search, search the rest (together, if the back end can); in order."""
+    results: dict[int, Result] = {}
+    hard: list[int] = []
+    given = 0
+    for k, instance in enumerate(instances):
+        start = time.perf_counter()
+        proposal = _without_search(instance, backend)
+        if proposal is None:
+            hard.append(k)
+        else:
+            results[k] = _finish(instance, proposal, backend, time.perf_counter() - start)
+    for position, proposal, seconds in _searched([instances[k] for k in hard], backend, options):
+        k = hard[position]
+        results[k] = _finish(instances[k], proposal, backend, seconds)
+        while given in results:
+            yield results.pop(given)
+            given += 1
+    while given in results:
+        yield results.pop(given)
+        given += 1
+
+
+def _searched(
+    instances: list[Instance], backend: Backend, options: Options
+) -> Iterator[tuple[int, Proposal, float]]:
+    if isinstance(backend, BatchBackend):
+        for position, proposal in backend.solve_many(instances, options):
+            yield position, proposal, proposal.seconds or 0.0
+        return
+    for position, instance in enumerate(instances):
+        start = time.perf_counter()
+        proposal = backend.solve(instance, options)
+        yield position, proposal, time.perf_counter() - start
+
+
+def _finish(instance: Instance, proposal: Proposal, backend: Backend, seconds: float) -> Result:
+    from milp_recourse.search.repair import repair
+
     start = time.perf_counter()
+    result = conclude(instance, proposal, backend.name, seconds, repair=repair)
+    return replace(result, seconds=seconds + time.perf_counter() - start)
 
-    def finish(proposal: Proposal) -> Result:
-        from milp_recourse.search.repair import repair
 
-        return conclude(instance, proposal, backend.name, time.perf_counter() - start, repair=repair)
+def _without_search(instance: Instance, backend: Backend) -> Proposal | None:
+    """The proposal where no search is needed, else None.
 
+    Raises
+    ------
+    Unsupported
+        The back end cannot solve this problem.
+    """
     if already_good(instance):
-        return finish(Proposal({}, 0.0, "rigorous") if backend.proves else Proposal({}, None))
+        return Proposal({}, 0.0, "rigorous") if backend.proves else Proposal({}, None)
     if not instance.levers:
         message = "no feature can be acted on: widen the mask, the ranges, the bounds or the domains"
         bound = math.inf if backend.proves else None
-        return finish(Proposal(None, bound, "rigorous" if backend.proves else None, message=message))
+        return Proposal(None, bound, "rigorous" if backend.proves else None, message=message)
     reason = too_large(instance) or backend.why_not(instance)
     if reason is not None:
         raise Unsupported(f"{instance.name or 'instance'}: backend {backend.name}: {reason}")
-    return finish(backend.solve(instance, options))
+    return None

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from importlib import import_module
 
-from milp_recourse.backends.protocol import Backend, Options, Proposal
+from milp_recourse.backends.protocol import Backend, BatchBackend, Options, Proposal
 from milp_recourse.errors import BackendUnavailable
 
 _MODULES = {
+    "bab": "milp_recourse.backends.bab:BabBackend",
     "highs": "milp_recourse.backends.highs:HighsBackend",
     "pyomo": "milp_recourse.backends.pyomo:PyomoBackend",
     "grid": "milp_recourse.backends.grid:GridBackend",
@@ -61,4 +62,4 @@ def _make(name: str) -> Backend:
     return made
 
 
-__all__ = ["PYOMO_SOLVERS", "Backend", "Options", "Proposal", "backend", "listed", "register"]
+__all__ = ["PYOMO_SOLVERS", "Backend", "BatchBackend", "Options", "Proposal", "backend", "listed", "register"]

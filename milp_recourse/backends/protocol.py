@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from milp_recourse.instance import Instance
 from milp_recourse.result import Proof
@@ -41,6 +41,8 @@ class Proposal:
         not); None where nothing is counted.
     message
         Why the back end stopped early, if it did.
+    seconds
+        This applicant's share, where many were solved at once; None: what the clock says.
     """
 
     action: Mapping[str, float] | None
@@ -48,6 +50,7 @@ class Proposal:
     proof: Proof | None = None
     nodes: int | None = None
     message: str | None = None
+    seconds: float | None = None
 
 
 class Backend(Protocol):
@@ -67,4 +70,16 @@ class Backend(Protocol):
 
     def solve(self, instance: Instance, options: Options) -> Proposal:
         """Search. Never raises for a hard instance: a limit is a proposal too."""
+        ...
+
+
+@runtime_checkable
+class BatchBackend(Backend, Protocol):
+    """A back end that solves many applicants together faster than one by one."""
+
+    batch: int
+    """How many applicants it likes to get at once."""
+
+    def solve_many(self, instances: Sequence[Instance], options: Options) -> Iterator[tuple[int, Proposal]]:
+        """(position, proposal) of every instance, in any order, each as soon as it is known."""
         ...

@@ -39,7 +39,7 @@ class Enclosure:
     @property
     def exact(self) -> bool:
         """Whether the number is known exactly."""
-        return self.lower == self.upper
+        return self.lower is self.upper or self.lower == self.upper
 
     @property
     def midpoint(self) -> Fraction:
@@ -47,9 +47,13 @@ class Enclosure:
         return (self.lower + self.upper) / 2
 
     def __add__(self, other: Enclosure) -> Enclosure:
+        if self.lower is self.upper and other.lower is other.upper:
+            return _point(self.lower + other.lower)
         return Enclosure(self.lower + other.lower, self.upper + other.upper)
 
     def __neg__(self) -> Enclosure:
+        if self.lower is self.upper:
+            return _point(-self.lower)
         return Enclosure(-self.upper, -self.lower)
 
     def __sub__(self, other: Enclosure) -> Enclosure:
@@ -57,7 +61,7 @@ class Enclosure:
 
     def __mul__(self, other: Enclosure) -> Enclosure:
         if self.exact and other.exact:
-            return Enclosure.of(self.lower * other.lower)
+            return _point(self.lower * other.lower)
         products = [a * b for a in (self.lower, self.upper) for b in (other.lower, other.upper)]
         return Enclosure(min(products), max(products))
 
@@ -67,12 +71,16 @@ class Enclosure:
 
     def square(self) -> Enclosure:
         """x^2, not looser at zero than it must be."""
+        if self.lower is self.upper:
+            return _point(self.lower * self.lower)
         ends = self.lower**2, self.upper**2
         smallest = Fraction(0) if self.lower <= 0 <= self.upper else min(ends)
         return Enclosure(smallest, max(ends))
 
     def relu(self) -> Enclosure:
         """max(0, x)."""
+        if self.lower is self.upper:
+            return self if self.lower >= 0 else _point(Fraction(0))
         return Enclosure(max(Fraction(0), self.lower), max(Fraction(0), self.upper))
 
     def sigmoid(self) -> Enclosure:
@@ -95,6 +103,12 @@ class Enclosure:
         """log(x / (1 - x)), for x strictly inside (0, 1)."""
         one = Enclosure.of(1)
         return self.log() - (one - self).log()
+
+
+
+def _point(value: Fraction) -> Enclosure:
+    """An exactly known number: both ends are the same object, which is how arithmetic sees it cheaply."""
+    return Enclosure(value, value)
 
 
 def _monotone(x: Fraction, context: Context, function: Callable[[Decimal, Context], Decimal]) -> Fraction:

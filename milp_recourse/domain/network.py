@@ -128,7 +128,8 @@ class ReluNetwork:
         last = len(self._integer_layers) - 1
         for k, (positive, negative, bias, bits) in enumerate(self._integer_layers):
             lo, hi = np.array(lower, dtype=object), np.array(upper, dtype=object)
-            shifted = [b << exponent for b in bias]
+            # dtype said: numpy takes [2**63, -1] for floats
+            shifted = np.array([b << exponent for b in bias], dtype=object)
             exponent += bits
             if all(a == b for a, b in zip(lower, upper, strict=True)):
                 lower = upper = list((positive + negative) @ lo + shifted)

@@ -81,11 +81,12 @@ class StructuralCausalModel:
             missing = mechanism.equation.parents() - set(self.features)
             if missing:
                 raise ValueError(f"mechanism of {name_!r} reads unknown feature {sorted(missing)[0]!r}")
+        self._parents = {f: m.equation.parents() for f, m in self.mechanisms.items()}
         self.order = self._causal_order()
 
     def parents(self, feature: str) -> frozenset[str]:
         """Direct causes of a feature."""
-        return self.mechanisms[feature].equation.parents()
+        return self._parents[feature]
 
     def descendants(self, sources: set[str]) -> set[str]:
         """The sources and everything downstream of them."""

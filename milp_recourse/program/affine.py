@@ -34,6 +34,10 @@ class Affine:
         return not self.terms
 
     def __add__(self, other: Affine) -> Affine:
+        if not other.terms:
+            return self if not other.constant else Affine(self.constant + other.constant, self.terms)
+        if not self.terms and not self.constant:
+            return other
         terms = dict(self.terms)
         for k, c in other.terms.items():
             total = terms.get(k, Fraction(0)) + c
@@ -48,13 +52,17 @@ class Affine:
 
     def scaled(self, factor: Number) -> Affine:
         """The form times a number."""
-        f = Fraction(factor)
+        f = factor if isinstance(factor, Fraction) else Fraction(factor)
         if not f:
             return Affine()
+        if f == 1:
+            return self
         return Affine(self.constant * f, {k: c * f for k, c in self.terms.items()})
 
     def substitute(self, forms: Sequence[Affine]) -> Affine:
         """The form with every atom k replaced by ``forms[k]``."""
+        if not self.terms:
+            return self
         total = Affine(self.constant)
         for k, c in self.terms.items():
             total = total + forms[k].scaled(c)

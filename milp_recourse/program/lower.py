@@ -166,8 +166,12 @@ def check_edges(instance: Instance) -> None:
     """
     if not instance.plausible:
         return
-    reach = -math.log(EDGE)
     scm = instance.scm
+    touched = scm.descendants(set(instance.levers))
+    curved = (scm.mechanisms[f] for f in touched)
+    if not any(m.link.kind == "sigmoid" or isinstance(m.noise, Gamma | Bernoulli) for m in curved):
+        return  # only normal energies move, and they have no edge
+    reach = -math.log(EDGE)
     ranges = reachable(instance)
     noise = dict(zip(scm.features, scm.abduct(instance.factual_row), strict=True))
     budget = 0.0

@@ -245,6 +245,8 @@ class Program:
                 needed.add(k)
             elif isinstance(atom, Unit) and k in needed:
                 needed |= set(atom.argument.terms)
+        if len(needed) == len(atoms):
+            return fixed
         kept = sorted(needed)
         renamed = [Affine.atom(kept.index(k)) if k in needed else Affine() for k in range(len(atoms))]
         left = [

@@ -147,3 +147,11 @@ def test_sizes_are_counted() -> None:
     network = random_network(np.random.default_rng(3), 4, 2, 5, outputs=2)
     assert (network.inputs, network.outputs) == (4, 2)
     assert network.hidden == sum(w.shape[0] for w in network.weights[:-1])
+
+
+def test_biases_of_any_size_and_sign_stay_integers() -> None:
+    """Scaled to integers they are 2^63 and -1, which numpy by itself would hold as floats."""
+    tiny = 2.0**-62
+    network = ReluNetwork.from_layers([([[1.0], [-1.0]], [2.0, -tiny]), ([[1.0, 1.0]], [0.0])])
+    assert network.enclose([Enclosure.of(1.0)])[0] == Enclosure.of(3)
+    assert network.enclose([Enclosure.of(-1.0)])[0] == Enclosure.of(1 + 1 - Fraction(tiny))

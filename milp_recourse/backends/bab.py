@@ -1,0 +1,112 @@
+"""Branch and bound over the action box: ours, rigorous, and made for many applicants at once."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from milp_recourse.backends.protocol import Options, Proposal
+from milp_recourse.bounds.tape import Tape
+from milp_recourse.domain.network import ReluNetwork
+from milp_recourse.engine.devices import Device
+from milp_recourse.engine.search import Finished, Search
+from milp_recourse.engine.stack import Stack, signature, stack
+from milp_recourse.instance import Instance
+from milp_recourse.judge import judge
+from milp_recourse.program import lower
+
+Array = NDArray[np.float64]
+
+
+class BabBackend:
+    """The engine of :mod:`milp_recourse.engine` on lowered instances.
+
+    Parameters
+    ----------
+    device
+        Where its arrays live: ``numpy``, ``torch``, ``torch:cuda``.
+    """
+
+    name = "bab"
+    proves = True
+    batch = 512
+    """Applicants solved together."""
+
+    def __init__(self, device: str = "numpy") -> None:
+        self.device = device
+        if device != "numpy":
+            self.name = f"bab:{device}"
+
+    def unavailable(self) -> str | None:
+        """Why the device cannot be used; numpy always can."""
+        try:
+            Device(self.device)
+        except Exception as error:
+            return str(error)
+        return None
+
+    def why_not(self, instance: Instance) -> str | None:
+        """Networks only, and no cost in percentiles."""
+        if not isinstance(instance.classifier, ReluNetwork):
+            return "networks only"
+        if instance.cost.quantiles:
+            return "costs in percentiles are not its kind of cost; use highs"
+        return None
+
+    def solve(self, instance: Instance, options: Options) -> Proposal:
+        """One instance."""
+        return next(self.solve_many([instance], options))[1]
+
+    def solve_many(self, instances: Sequence[Instance], options: Options) -> Iterator[tuple[int, Proposal]]:
+        """Many instances in one batch: (position, proposal), in the order they are finished."""
+        start = time.perf_counter()
+        people = _People(instances)
+        each = (time.perf_counter() - start) / max(1, len(instances))
+        with np.errstate(all="ignore"):  # infinities and what comes of them never close a node
+            search = Search(
+                people.stacks, len(instances), people.judge, options.time_limit, Device(self.device)
+            )
+            for outcome in search.run():
+                yield outcome.person, people.proposal(outcome, each)
+
+
+class _People:
+    """The applicants of a batch: their programs, grouped into stacks."""
+
+    def __init__(self, instances: Sequence[Instance]) -> None:
+        self.instances = instances
+        groups: defaultdict[tuple[object, ...], list[tuple[int, Tape]]] = defaultdict(list)
+        for person, instance in enumerate(instances):
+            program = lower(instance)
+            for acted in program.configurations():
+                if acted or not program.switched:
+                    tape = Tape(program.fix(acted))
+                    if len(tape.actions):
+                        groups[signature(tape)].append((person, tape))
+        self.members = list(groups.values())
+        self.stacks: list[tuple[Stack, NDArray[np.int64]]] = [
+            (stack([tape for _, tape in group]), np.array([person for person, _ in group]))
+            for group in self.members
+        ]
+
+    def judge(self, k: int, column: int, values: Array) -> float | None:
+        """Exact judgement of an action: its cost, or None if it is not feasible."""
+        person, tape = self.members[k][column]
+        verdict = judge(self.instances[person], tape.program.decode(values))
+        return float(verdict.cost) if verdict.feasible else None
+
+    def proposal(self, outcome: Finished, each: float) -> Proposal:
+        """What an outcome says, with this applicant's share of the common work."""
+        action = None
+        best = outcome.best
+        if best is not None:
+            action = self.members[best.stack][best.column][1].program.decode(best.action)
+        message = None
+        if outcome.open:
+            message = "the time limit was reached" if math.isfinite(outcome.bound) else None
+        return Proposal(action, outcome.bound, "rigorous", outcome.nodes, message, outcome.seconds + each)

@@ -1,0 +1,206 @@
+r"""Shrinking boxes by what a solution must obey, before any network is looked at; nodes last.
+
+With the cost separable, :math:`\sum_i c_i(\delta_i) \le C`, and a box on which the other terms cost at
+least :math:`m_j`, action i has only :math:`C - \sum_{j \ne i} m_j` left to spend. The plausibility ball
+leaves each residual only :math:`R - \sum_{j \ne i} w_j \min r_j^2`, which carries over to the actions in it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from array_api_compat import array_namespace
+
+from milp_recourse.engine.dual import Costs
+from milp_recourse.engine.relaxation import extreme
+from milp_recourse.engine.stack import Stack
+from milp_recourse.engine.units import UnitForms, unit_forms
+
+Array = Any
+
+HAIR = 1e-12
+"""Relative outward slack of a shrunk end: thousands of times the rounding of the operations behind it."""
+
+
+def least_cost(costs: Costs, low: Array, high: Array) -> Array:
+    """The least cost on each box, (B,), rounded down."""
+    xp = array_namespace(low)
+    near = _nearest(costs, low, high)
+    total = xp.sum(costs.kappa * near * near + costs.beta * near, axis=0)
+    if low.shape[0]:
+        total = total + xp.max(costs.omega * near, axis=0)
+    return (total + costs.fixed) * (1 - HAIR)
+
+
+def contract(
+    stack: Stack, costs: Costs, low: Array, high: Array, who: Array, target: Array, rounds: int = 2
+) -> tuple[Array, Array]:
+    """Boxes (d, B) less parts that cost more than ``target`` (B,), break the ball or a domain; empty: low > high."""
+    xp = array_namespace(low)
+    for _ in range(rounds):
+        low, high = by_cost(costs, low, high, target)
+        if stack.plausible or stack.rows.shape[0]:
+            alive = xp.all(low <= high, axis=0)
+            safe_low, safe_high = xp.where(alive, low, high), xp.where(alive, high, low)
+            units = unit_forms(stack, xp.minimum(safe_low, safe_high), xp.maximum(safe_low, safe_high), who)
+            if stack.plausible:
+                low, high = _by_ball(stack, units, low, high, who)
+            if stack.rows.shape[0]:
+                low, high = _by_rows(stack, units, low, high, who)
+        if any(stack.integral):
+            whole = xp.asarray(stack.integral)[:, None]
+            low = xp.where(whole, xp.ceil(low - 1e-9), low)
+            high = xp.where(whole, xp.floor(high + 1e-9), high)
+    return low, high
+
+
+def by_cost(costs: Costs, low: Array, high: Array, target: Array) -> tuple[Array, Array]:
+    """Ends no farther from the factual than the target pays for."""
+    xp = array_namespace(low)
+    near = _nearest(costs, low, high)
+    terms = costs.kappa * near * near + costs.beta * near
+    room = target * (1 + HAIR) - costs.fixed - (xp.sum(terms, axis=0) - terms)
+    room = room + HAIR * (xp.abs(target) + xp.sum(terms, axis=0))
+    spent = xp.any(room < 0, axis=0)
+    room = xp.clip(room, 0.0, None)
+    k, b = costs.kappa, costs.beta
+    # kappa r^2 + beta r <= room
+    root = xp.sqrt(b * b + 4 * k * room) + b
+    reach = xp.where(root > 0, 2 * room / xp.where(root > 0, root, 1.0), xp.inf)
+    top = xp.clip(target * (1 + HAIR) - costs.fixed, 0.0, None)
+    reach = xp.minimum(
+        reach, xp.where(costs.omega > 0, top / xp.where(costs.omega > 0, costs.omega, 1.0), xp.inf)
+    )
+    slack = HAIR * (reach + xp.abs(costs.x))
+    low = xp.maximum(low, costs.x - reach - slack)
+    high = xp.minimum(high, costs.x + reach + slack)
+    return _emptied(low, high, spent)
+
+
+def _by_ball(stack: Stack, units: UnitForms, low: Array, high: Array, who: Array) -> tuple[Array, Array]:
+    xp = array_namespace(low)
+    d = stack.actions
+    offset = xp.take(stack.residual_offset, who, axis=1)
+    lower, upper = residual_forms(stack, units, offset)
+    middle, radius = (low + high) / 2, xp.clip((high - low) / 2, 0.0, None)
+    rl, rh = extreme(lower, middle, radius, -1.0), extreme(upper, middle, radius, 1.0)
+    size = _sizes(lower, upper, low, high)
+    rl, rh = rl - HAIR * size, rh + HAIR * size
+    weights = stack.ball_weights
+    least = xp.where((rl <= 0) & (rh >= 0), 0.0, xp.minimum(rl * rl, rh * rh)) * weights
+    total = xp.sum(least, axis=0)
+    rest, rest_size = linear_least(stack, units, low, high, who)
+    room = -rest - (total - least)
+    hair = HAIR * (rest_size + total)
+    spent = -rest - total + hair < 0
+    reach = xp.sqrt(xp.clip(room + hair, 0.0, None) / weights) * (1 + HAIR)
+    for j in range(lower.shape[1]):
+        for i in range(d):
+            low, high = _one(
+                xp, lower[:, j], upper[:, j], rl[j], rh[j], -reach[j], reach[j], size[j], i, low, high
+            )
+    return _emptied(low, high, spent)
+
+
+def _by_rows(stack: Stack, units: UnitForms, low: Array, high: Array, who: Array) -> tuple[Array, Array]:
+    xp = array_namespace(low)
+    lower, upper = forms(stack.rows, stack.actions, units, xp.take(stack.row_offset, who, axis=1))
+    middle, radius = (low + high) / 2, xp.clip((high - low) / 2, 0.0, None)
+    size = _sizes(lower, upper, low, high)
+    rl = extreme(lower, middle, radius, -1.0) - HAIR * size
+    rh = extreme(upper, middle, radius, 1.0) + HAIR * size
+    least, most = xp.take(stack.row_low, who, axis=1), xp.take(stack.row_high, who, axis=1)
+    spent = xp.any((rh < least) | (rl > most), axis=0)
+    for j in range(lower.shape[1]):
+        for i in range(stack.actions):
+            low, high = _one(
+                xp, lower[:, j], upper[:, j], rl[j], rh[j], least[j], most[j], size[j], i, low, high
+            )
+    return _emptied(low, high, spent)
+
+
+def _one(
+    xp: Any,
+    lower: Array,
+    upper: Array,
+    rl: Array,
+    rh: Array,
+    least: Array,
+    most: Array,
+    size: Array,
+    i: int,
+    low: Array,
+    high: Array,
+) -> tuple[Array, Array]:
+    """Ends of action i that lower <= most and upper >= least leave, the other actions anywhere."""
+    for form, limit, extreme_value, keep in ((lower, most, rl, 1.0), (upper, least, rh, -1.0)):
+        c = form[i]
+        usable = xp.abs(c) > 1e-12 * (1 + size)
+        c = xp.where(usable, c, 1.0)
+        # the form's extreme on the box, without action i's share
+        share = xp.where(keep * c > 0, c * low[i], c * high[i])
+        bound = (limit - (extreme_value - share)) / c
+        bound_slack = HAIR * (size / xp.abs(c) + xp.abs(bound))
+        upward = usable & (keep * c > 0)
+        downward = usable & (keep * c < 0)
+        new_high = xp.where(upward, xp.minimum(high[i], bound + bound_slack), high[i])
+        new_low = xp.where(downward, xp.maximum(low[i], bound - bound_slack), low[i])
+        high = _put(xp, high, i, new_high)
+        low = _put(xp, low, i, new_low)
+    return low, high
+
+
+def forms(matrix: Array, d: int, units: UnitForms, offset: Array) -> tuple[Array, Array]:
+    """Rows over actions and units as forms over actions from below and above, (d + 1, rows, B)."""
+    xp = array_namespace(offset)
+    base = xp.concat([xp.broadcast_to(matrix[:, :d].T[:, :, None], (d, *offset.shape)), offset[None]], axis=0)
+    if not units.count:
+        return base, base
+    rest = matrix[:, d:]
+    up, down = xp.clip(rest, 0.0, None), xp.clip(rest, None, 0.0)
+    upper = base + up @ units.upper + down @ units.lower
+    return (upper if units.exact else base + up @ units.lower + down @ units.upper), upper
+
+
+def residual_forms(stack: Stack, units: UnitForms, offset: Array) -> tuple[Array, Array]:
+    """The ball's residuals as forms over actions."""
+    return forms(stack.residuals, stack.actions, units, offset)
+
+
+def linear_form(stack: Stack, units: UnitForms, who: Array) -> Array:
+    """The ball's affine part from below, as a form over actions, (d + 1, B)."""
+    xp = array_namespace(stack.ball_offset)
+    offset = xp.take(stack.ball_offset, who, axis=0)[None]
+    return forms(stack.ball_linear[None], stack.actions, units, offset)[0][:, 0]
+
+
+def linear_least(stack: Stack, units: UnitForms, low: Array, high: Array, who: Array) -> tuple[Array, Array]:
+    """Least value of the ball's affine part on each box, and the size of what was summed."""
+    form = linear_form(stack, units, who)[:, None]
+    middle, radius = (low + high) / 2, abs(high - low) / 2
+    return extreme(form, middle, radius, -1.0)[0], _sizes(form, form, low, high)[0]
+
+
+def _sizes(lower: Array, upper: Array, low: Array, high: Array) -> Array:
+    xp = array_namespace(low)
+    reach = xp.maximum(xp.abs(low), xp.abs(high))
+    total = xp.maximum(xp.abs(lower[-1]), xp.abs(upper[-1]))
+    for i in range(reach.shape[0]):
+        total = total + xp.maximum(xp.abs(lower[i]), xp.abs(upper[i])) * reach[i]
+    return total
+
+
+def _nearest(costs: Costs, low: Array, high: Array) -> Array:
+    """Least |delta| on each box."""
+    xp = array_namespace(low)
+    return xp.clip(xp.maximum(low - costs.x, costs.x - high), 0.0, None)
+
+
+def _emptied(low: Array, high: Array, empty: Array) -> tuple[Array, Array]:
+    """Boxes marked empty get low > high."""
+    xp = array_namespace(low)
+    return xp.where(empty, xp.maximum(low, high) + 1.0, low), high
+
+
+def _put(xp: Any, array: Array, i: int, row: Array) -> Array:
+    return xp.concat([array[:i], row[None], array[i + 1 :]], axis=0)

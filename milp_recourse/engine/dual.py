@@ -1,0 +1,136 @@
+r"""A proven lower bound of the cost on a box, from multipliers of any origin.
+
+For :math:`\lambda \ge 0` on linear rows :math:`G a \ge k`, :math:`\mu \ge 0` on the plausibility ball and
+a point :math:`r^*` of its residuals, every feasible a in the box costs at least
+
+.. math:: D = \sum_i \min_{l_i \le a_i \le u_i} \bigl( c_i(a_i - x_i) - p_i (a_i - x_i) \bigr)
+              + \lambda^T (k - G x) + \mu \bigl( t(x) \bigr), \qquad p = G^T \lambda - \mu \nabla t,
+
+where t is the ball's tangent at :math:`r^*`, which lies below it. The minimum is a closed form per
+action. Multipliers only decide how good the bound is: any are valid, so they may come from floats.
+
+Nodes are on the last axis: (d, B), rows (m, d, B).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from array_api_compat import array_namespace
+
+Array = Any
+
+SLACK = 2.0**-44
+"""Outward, relative to the absolute values of the sums: covers their rounding up to some 200 terms."""
+
+
+@dataclass
+class Costs:
+    """Cost of a batch of nodes: kappa delta^2 + beta |delta| + largest omega |delta| + fixed.
+
+    Attributes
+    ----------
+    kappa, beta, omega, x
+        (d, B).
+    fixed
+        Paid whatever the values: acting at all, and categories that must change, (B,).
+    """
+
+    kappa: Array
+    beta: Array
+    omega: Array
+    x: Array
+    fixed: Array
+
+    def take(self, index: Array) -> Costs:
+        """The nodes at ``index``."""
+        xp = array_namespace(self.x)
+        return Costs(
+            *(xp.take(v, index, axis=1) for v in (self.kappa, self.beta, self.omega, self.x)),
+            xp.take(self.fixed, index, axis=0),
+        )
+
+
+def inner(kappa: Array, beta: Array, pull: Array, l: Array, u: Array) -> Array:
+    """argmin of kappa z^2 + beta |z| - pull z over [l, u], elementwise."""
+    xp = array_namespace(pull)
+    excess = xp.sign(pull) * xp.clip(xp.abs(pull) - beta, 0.0, None)
+    curved = kappa > 0
+    free = xp.where(
+        curved,
+        excess / xp.where(curved, 2 * kappa, 1.0),
+        xp.where(excess > 0, xp.inf, xp.where(excess < 0, -xp.inf, 0.0)),
+    )
+    return xp.clip(free, l, u)
+
+
+def value(
+    costs: Costs, pull: Array, pull_size: Array, constant: Array, size: Array, low: Array, high: Array
+) -> tuple[Array, Array]:
+    """D of the module's formula, rounded down (it may be negative), and the minimiser's delta.
+
+    Parameters
+    ----------
+    pull, constant
+        p and the constant part at a = x, (d, B) and (B,).
+    pull_size, size
+        The same sums over absolute values: what their rounding is proportional to.
+    """
+    xp = array_namespace(pull)
+    l, u = low - costs.x, high - costs.x
+    z = inner(costs.kappa, costs.beta, pull, l, u)
+    square, linear, bent = costs.kappa * z * z, pull * z, costs.beta * xp.abs(z)
+    pieces = square + bent - linear
+    reach = xp.maximum(xp.abs(l), xp.abs(u))
+    hair = size + xp.sum(square + bent + pull_size * reach, axis=0)
+    total = xp.sum(pieces, axis=0) + constant - SLACK * hair
+    return total + costs.fixed * (1 - 2.0**-50), z
+
+
+def halfspace(
+    costs: Costs, low: Array, high: Array, slope: Array, offset: Array, steps: int = 8
+) -> tuple[Array, Array, Array]:
+    """Bound (B,) where slope a + offset >= 0 must hold, by safeguarded Newton on one multiplier.
+
+    Returns
+    -------
+    bound, point, multiplier
+        ``inf`` where no point of the box satisfies the row; the minimiser (d, B); lambda (B,).
+    """
+    xp = array_namespace(slope)
+    l, u = low - costs.x, high - costs.x
+    at_x = offset + xp.sum(slope * costs.x, axis=0)
+    size_x = xp.abs(offset) + xp.sum(xp.abs(slope * costs.x), axis=0)
+    best = at_x + xp.sum(xp.maximum(slope * l, slope * u), axis=0)
+    reach = xp.sum(xp.abs(slope) * xp.maximum(xp.abs(low), xp.abs(high)), axis=0)
+    empty = best < -SLACK * (size_x + reach)
+    below = xp.zeros_like(at_x)
+    above = xp.full_like(at_x, xp.inf)
+    lam = below
+    moves = 2 * costs.kappa
+    for _ in range(steps):
+        z = inner(costs.kappa, costs.beta, lam * slope, l, u)
+        need = -at_x - xp.sum(slope * z, axis=0)
+        short = need > 0
+        below = xp.where(short, lam, below)
+        above = xp.where(short, above, lam)
+        interior = (z > l) & (z < u) & (costs.kappa > 0) & (xp.abs(lam * slope) > costs.beta)
+        rate = xp.sum(xp.where(interior, slope * slope / xp.where(costs.kappa > 0, moves, 1.0), 0.0), axis=0)
+        newton = lam + need / xp.where(rate > 0, rate, 1.0)
+        bounded = above < xp.inf
+        fallback = xp.where(
+            bounded, (below + xp.where(bounded, above, 0.0)) / 2, 4 * below + _unit(costs, slope)
+        )
+        good = (rate > 0) & (newton > below) & (newton < above)
+        lam = xp.where(need == 0, lam, xp.where(good, newton, fallback))
+    lam = xp.where(lam < xp.inf, lam, below)
+    bound, z = value(costs, lam * slope, xp.abs(lam * slope), -lam * at_x, lam * size_x, low, high)
+    return xp.where(empty, xp.inf, bound), z + costs.x, lam
+
+
+def _unit(costs: Costs, slope: Array) -> Array:
+    """A multiplier of about the right size to start from: where the steepest action begins to move."""
+    xp = array_namespace(slope)
+    steep = xp.max(xp.abs(slope), axis=0)
+    return (xp.max(costs.beta + costs.kappa, axis=0) + 1e-12) / xp.where(steep > 0, steep, 1.0)

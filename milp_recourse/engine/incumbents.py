@@ -1,0 +1,58 @@
+"""What is in hand for every applicant: the cheapest action, the target it sets, and how much was spent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from milp_recourse.result import ABSOLUTE_GAP, RELATIVE_GAP
+
+Array = np.ndarray
+
+Judge = Callable[[int, int, Array], float | None]
+"""(stack, applicant's column, values) -> the exact cost if the action is exactly feasible, else None."""
+
+
+@dataclass
+class Best:
+    """An action: the stack it belongs to, its column there and its values (d,)."""
+
+    stack: int
+    column: int
+    action: Array
+
+
+class Incumbents:
+    """The best actions of ``count`` applicants.
+
+    Attributes
+    ----------
+    cost
+        Of the best action, inf without one, (count,).
+    dearest
+        More than any action can cost, (count,).
+    """
+
+    def __init__(self, count: int) -> None:
+        self.cost = np.full(count, np.inf)
+        self.dearest = np.zeros(count)
+        self.best: list[Best | None] = [None] * count
+
+    def target(self, people: Array) -> Array:
+        """Nodes whose bound reaches this are closed: the cost less half the allowed gap."""
+        cost = self.cost[people]
+        known = np.isfinite(cost)
+        safe = np.where(known, cost, 0.0)
+        return np.where(
+            known, safe - 0.5 * np.maximum(RELATIVE_GAP * safe, ABSOLUTE_GAP), self.dearest[people]
+        )
+
+    def offer(self, stack: int, people: Array, columns: Array, actions: Array, cost: Array) -> None:
+        """Take the actions (d, n) that are cheaper than what is in hand; costs of inf are no offers."""
+        for j in np.flatnonzero(cost < self.cost[people]):
+            p = int(people[j])
+            if cost[j] < self.cost[p]:
+                self.cost[p] = float(cost[j])
+                self.best[p] = Best(stack, int(columns[j]), actions[:, j].copy())

@@ -1,0 +1,199 @@
+r"""A primal-dual interior-point method for many small convex problems at once.
+
+Each node's problem, in variables :math:`-1 \le y \le 1`:
+
+.. math:: \min_y \sum_i q_i y_i^2 + c_i y_i \quad\text{s.t.}\quad G y \ge k, \qquad
+          \sum_j w_j (R y + r)_j^2 + e^T y \le \rho .
+
+It starts infeasible, takes Mehrotra's predictor and corrector, and never fails: it returns the
+multipliers it has, which :mod:`milp_recourse.engine.dual` turns into a proven bound whatever they are. On
+an infeasible problem they grow along a ray that proves it.
+
+References
+----------
+Mehrotra (1992), https://doi.org/10.1137/0802028
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from array_api_compat import array_namespace, device
+
+Array = Any
+
+_STEP = 0.995  # share of the way to the nearest wall
+_DONE = 1e-13  # complementarity, in units of the target cost
+
+
+@dataclass
+class Convex:
+    """B problems with n variables, m rows and q residuals: (n, B), (m, n, B), (m, B), (q, n, B), (q, B)."""
+
+    q: Array
+    c: Array
+    rows: Array
+    limits: Array
+    residuals: Array
+    residual_offset: Array
+    weights: Array
+    linear: Array
+    radius: Array
+
+    @property
+    def has_ball(self) -> bool:
+        """Whether there is a quadratic constraint."""
+        return bool(self.residuals.shape[0])
+
+
+@dataclass
+class Optimum:
+    """y (n, B), multipliers of the rows (m, B) and of the ball (B,)."""
+
+    y: Array
+    rows: Array
+    ball: Array
+
+
+def minimise(problem: Convex, steps: int = 12) -> Optimum:
+    """Approximate optima and multipliers after at most so many steps.
+
+    Slacks and multipliers of all constraints lie in one array each: rows, lower ends, upper ends, ball.
+    A node whose complementarity is down to rounding, or that has run out of digits, stays where it is.
+    """
+    xp = array_namespace(problem.q)
+    n, batch = problem.q.shape
+    m, ball, dtype = problem.rows.shape[0], problem.has_ball, problem.q.dtype
+    y = xp.zeros((n, batch), dtype=dtype, device=device(problem.q))
+    one = y + 1.0
+    first = [_larger(xp, _times(problem.rows, y) - problem.limits), one, one]
+    hessian = None
+    if ball:
+        first.append(_larger(xp, problem.radius - _ball(problem, y)[0])[None])
+        weighted = problem.weights[:, None] * problem.residuals
+        hessian = 2 * xp.sum(problem.residuals[:, :, None] * weighted[:, None], axis=0)  # (n, n, B)
+    slack = xp.concat(first, axis=0)
+    multiplier = xp.zeros_like(slack) + 1.0
+    count = float(slack.shape[0])
+    for _ in range(steps):
+        tau = xp.sum(slack * multiplier, axis=0) / count
+        running = tau > _DONE
+        if not bool(xp.any(running)):
+            break
+        gradient, values = None, [_times(problem.rows, y) - problem.limits, 1 + y, 1 - y]
+        lam, lower, upper, mu = _parts(multiplier, m, n, ball)
+        rd = 2 * problem.q * y + problem.c - _transposed(problem.rows, lam) - lower + upper
+        ratio = multiplier / slack
+        matrix = xp.sum(problem.rows[:, :, None] * (ratio[:m, None] * problem.rows)[:, None], axis=0)
+        if ball:
+            size, gradient = _ball(problem, y)
+            values.append((problem.radius - size)[None])
+            rd = rd + mu * gradient
+            matrix = matrix + mu * hessian + ratio[-1] * gradient[:, None] * gradient[None]
+        gap = xp.concat(values, axis=0) - slack
+        factor = _cholesky(xp, matrix, 2 * problem.q + ratio[m : m + n] + ratio[m + n : m + 2 * n])
+        product = slack * multiplier
+        fixed = multiplier * gap
+
+        def direction(wanted: Array) -> tuple[Array, Array, Array]:
+            """Newton step for slack * multiplier to change by ``wanted``."""
+            at_rows, at_lower, at_upper, at_ball = _parts((wanted - fixed) / slack, m, n, ball)
+            rhs = _transposed(problem.rows, at_rows) + at_lower - at_upper - rd
+            if ball:
+                rhs = rhs - gradient * at_ball
+            dy = _solve(xp, factor, rhs)
+            changes = [_times(problem.rows, dy), dy, -dy]
+            if ball:
+                changes.append(-xp.sum(gradient * dy, axis=0)[None])
+            ds = xp.concat(changes, axis=0) + gap
+            return dy, ds, (wanted - multiplier * ds) / slack
+
+        dy, ds, dl = direction(-product)
+        p, q = _longest(xp, 1.0, slack, ds), _longest(xp, 1.0, multiplier, dl)
+        after = xp.sum((slack + p * ds) * (multiplier + q * dl), axis=0) / count
+        share = after / tau
+        dy, ds, dl = direction(share * share * share * tau - product - ds * dl)
+        p, q = _longest(xp, _STEP, slack, ds), _longest(xp, _STEP, multiplier, dl)
+        sound = xp.sum(xp.abs(dy), axis=0) + xp.sum(xp.abs(ds) + xp.abs(dl), axis=0)
+        running = running & xp.isfinite(sound)
+        y = y + xp.where(running, p * dy, 0.0)
+        slack = slack + xp.where(running, p * ds, 0.0)
+        multiplier = multiplier + xp.where(running, q * dl, 0.0)
+    lam, _, _, mu = _parts(multiplier, m, n, ball)
+    return Optimum(y, lam, mu)
+
+
+def _parts(stacked: Array, m: int, n: int, ball: bool) -> tuple[Array, Array, Array, Array]:
+    """Rows, lower ends, upper ends, ball."""
+    return (
+        stacked[:m],
+        stacked[m : m + n],
+        stacked[m + n : m + 2 * n],
+        stacked[-1] if ball else stacked[0] * 0.0,
+    )
+
+
+def _larger(xp: Any, value: Array) -> Array:
+    """At least 1: where the slacks start."""
+    return xp.where(value > 1.0, value, 1.0)
+
+
+def _ball(problem: Convex, y: Array) -> tuple[Array, Array]:
+    """Left side of the quadratic constraint and its gradient."""
+    xp = array_namespace(y)
+    r = _times(problem.residuals, y) + problem.residual_offset
+    size = xp.sum(problem.weights * r * r, axis=0) + xp.sum(problem.linear * y, axis=0)
+    return size, 2 * _transposed(problem.residuals, problem.weights * r) + problem.linear
+
+
+def _times(matrix: Array, v: Array) -> Array:
+    """(m, n, B) times (n, B)."""
+    return array_namespace(v).sum(matrix * v[None], axis=1)
+
+
+def _transposed(matrix: Array, v: Array) -> Array:
+    """(m, n, B) transposed times (m, B)."""
+    return array_namespace(v).sum(matrix * v[:, None], axis=0)
+
+
+def _longest(xp: Any, share: float, value: Array, change: Array) -> Array:
+    """Longest step up to 1 that keeps (M, B) values positive, (B,)."""
+    worst = xp.max(-change / value, axis=0)
+    return xp.where(worst > share, share / xp.where(worst > share, worst, 1.0), 1.0)
+
+
+def _cholesky(xp: Any, matrix: Array, diagonal: Array) -> list[list[Array]]:
+    """Lower factor of matrix + diag(diagonal), one plane (B,) per entry: many tiny factors at once."""
+    n = diagonal.shape[0]
+    factor: list[list[Array]] = []
+    for i in range(n):
+        row: list[Array] = []
+        for j in range(i + 1):
+            total = matrix[i, j] + (diagonal[i] if i == j else 0.0)
+            for k in range(j):
+                total = total - row[k] * (factor[j][k] if j < i else row[k])
+            if i == j:
+                row.append(xp.sqrt(xp.where(total > 1e-300, total, 1e-300)))
+            else:
+                row.append(total / factor[j][j])
+        factor.append(row)
+    return factor
+
+
+def _solve(xp: Any, factor: list[list[Array]], rhs: Array) -> Array:
+    """x with L L^T x = rhs, (n, B)."""
+    n = len(factor)
+    forward: list[Array] = []
+    for i in range(n):
+        total = rhs[i]
+        for k in range(i):
+            total = total - factor[i][k] * forward[k]
+        forward.append(total / factor[i][i])
+    back: list[Array] = [rhs[0]] * n
+    for i in range(n - 1, -1, -1):
+        total = forward[i]
+        for k in range(i + 1, n):
+            total = total - factor[k][i] * back[k]
+        back[i] = total / factor[i][i]
+    return xp.stack(back)

@@ -1,0 +1,332 @@
+r"""Bounding a batch of nodes: from boxes to closed nodes, candidates and splits.
+
+The stages go from cheap to dear, and each drops the nodes it closes:
+
+1. shrink the box by the target cost, the ball and the domains;
+2. back-substituted bounds of the network; one row (the logit's line) against the cost;
+3. a second line with the slopes that are tight where the first bound is attained;
+4. the convex problem of both lines, the ball, the signs split on and the domains;
+5. shrink the box to where the dual leaves room below the target.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any
+
+from array_api_compat import array_namespace
+
+from milp_recourse.engine import evaluate
+from milp_recourse.engine.branch import Choices, choose
+from milp_recourse.engine.contract import HAIR, contract, forms, least_cost, linear_form, residual_forms
+from milp_recourse.engine.dual import Costs, halfspace
+from milp_recourse.engine.local import rounded
+from milp_recourse.engine.node_problem import Ball, solve
+from milp_recourse.engine.relaxation import Relaxed, adaptive, logit_line, relax, slopes_at
+from milp_recourse.engine.stack import Stack
+from milp_recourse.engine.units import Signs
+
+Array = Any
+
+
+class Met:
+    """Actions met on the way: applicants (B,), values (d, B), costs (inf unless surely feasible), which may be."""
+
+    def __init__(self, batch: Batch, actions: Array) -> None:
+        xp, stack, who = batch.xp, batch.stack, batch.who
+        sure, nearly = evaluate.feasibility(stack, actions, who, batch.errors[-1])
+        jump, largest = xp.take(stack.jump, who, axis=1), xp.take(stack.jump_largest, who, axis=1)
+        price = evaluate.costs_at(batch.plain_costs, jump, largest, actions)
+        self.who, self.actions, self.price = who, actions, price
+        self.cost = xp.where(sure, price, xp.inf)
+        self.nearly = nearly & ~sure
+
+
+class Points:
+    """Boxes that are one action: applicants, values and bounds; exact judgement decides them."""
+
+    def __init__(self, batch: Batch, index: Array) -> None:
+        xp = batch.xp
+        self.who = xp.take(batch.who, index, axis=0)
+        self.actions = xp.take(batch.low, index, axis=1)
+        self.bound = xp.take(batch.bound, index, axis=0)
+
+
+@dataclass
+class Examined:
+    """What is left of a batch.
+
+    Attributes
+    ----------
+    index
+        Positions of the nodes that stay open in the batch given, (B,).
+    low, high, bound
+        Their boxes and lower bounds.
+    point
+        Where the relaxed problem is solved: whence to search locally, (d, B).
+    choices
+        How to split them.
+    met
+        Actions met in any node of the batch.
+    points
+        Boxes that are one action and no bound closed.
+    """
+
+    index: Array
+    low: Array
+    high: Array
+    bound: Array
+    point: Array
+    choices: Choices | None
+    met: Met | None
+    points: Points | None
+
+
+class Batch:
+    """A batch of nodes on its way through the stages; every array is (..., B)."""
+
+    def __init__(
+        self,
+        stack: Stack,
+        errors: list[Array],
+        low: Array,
+        high: Array,
+        who: Array,
+        bound: Array,
+        signs: Array,
+        target: Array,
+        closed: Counter[str],
+    ) -> None:
+        xp = self.xp = array_namespace(low)
+        self.stack, self.closed = stack, closed
+        self.low, self.high, self.who, self.bound, self.signs, self.target = (
+            low,
+            high,
+            who,
+            bound,
+            signs,
+            target,
+        )
+        self.errors = [xp.take(e, who, axis=0) for e in errors]
+        self.costs = self.plain_costs = costs_of(stack, who)
+        self.index = xp.arange(who.shape[0], dtype=who.dtype)
+        self.relaxed: Relaxed | None = None
+        self.lines: list[Array] = []
+        self.multipliers: list[Array] = []
+        self.point = low
+
+    def close(self, done: Array, stage: str) -> bool:
+        """Drop the nodes marked; whether any are left."""
+        xp = self.xp
+        left = xp.nonzero(~done)[0]
+        count = done.shape[0] - left.shape[0]
+        if not count:
+            return bool(done.shape[0])
+        self.closed[stage] += count
+
+        def keep(array: Array) -> Array:
+            return xp.take(array, left, axis=array.ndim - 1)
+
+        for name in ("low", "high", "who", "bound", "signs", "target", "index", "point"):
+            setattr(self, name, keep(getattr(self, name)))
+        self.errors = [keep(e) for e in self.errors]
+        self.costs, self.plain_costs = self.costs.take(left), self.plain_costs.take(left)
+        self.lines = [keep(line) for line in self.lines]
+        self.multipliers = [keep(m) for m in self.multipliers]
+        if self.relaxed is not None:
+            self.relaxed = self.relaxed.take(left)
+        return bool(left.shape[0])
+
+    def reached(self) -> Array:
+        """Which nodes need no more; a bound that is no number closes nothing."""
+        return self.bound >= self.target
+
+    def raise_bound(self, bound: Array) -> None:
+        """Take a new bound where it is better."""
+        self.bound = self.xp.where(bound > self.bound, bound, self.bound)
+
+    def shrink(self, low: Array, high: Array) -> None:
+        """Intersect the boxes with others; ends that are no number change nothing."""
+        xp = self.xp
+        self.low, self.high = (
+            xp.where(low > self.low, low, self.low),
+            xp.where(high < self.high, high, self.high),
+        )
+
+    def empty(self) -> Array:
+        """Which boxes hold no point."""
+        return self.xp.any(self.low > self.high, axis=0)
+
+    # -- stages --------------------------------------------------------------------------
+
+    def contracted(self) -> bool:
+        """Stage 1."""
+        low, high = contract(self.stack, self.costs, self.low, self.high, self.who, self.target)
+        self.shrink(low, high)
+        if not self.close(self.empty(), "empty box"):
+            return False
+        self._pay_for_categories()
+        self.raise_bound(least_cost(self.costs, self.low, self.high))
+        return self.close(self.reached(), "cost of the box")
+
+    def _pay_for_categories(self) -> None:
+        """Boxes without the factual category pay for the change.
+
+        Its share in the maximum counts where it is the largest whatever the other actions do in the box.
+        """
+        xp, stack, costs = self.xp, self.stack, self.costs
+        away = (self.low > costs.x) | (self.high < costs.x)
+        paid = xp.sum(xp.where(away, xp.take(stack.jump, self.who, axis=1), 0.0), axis=0)
+        largest = xp.max(xp.where(away, xp.take(stack.jump_largest, self.who, axis=1), 0.0), axis=0)
+        below, above = xp.abs(self.low - costs.x), xp.abs(self.high - costs.x)
+        rival = xp.max(costs.omega * xp.where(below > above, below, above), axis=0)
+        wins = largest >= rival
+        self.costs = Costs(
+            costs.kappa,
+            costs.beta,
+            xp.where(wins, 0.0, costs.omega),
+            costs.x,
+            costs.fixed + paid + xp.where(wins, largest, 0.0),
+        )
+
+    def lined(self) -> bool:
+        """Stages 2 and 3."""
+        used = int(self.xp.sum(self.xp.astype(self.xp.any(self.signs != 0, axis=1), self.xp.int64)))
+        signs = Signs(self.signs[:used]) if used else None
+        self.relaxed = relax(
+            self.stack, self.low, self.high, self.who, self.errors, signs, self.costs, self.target
+        )
+        if not self._line([adaptive(layer) for layer in self.relaxed.layers], "line"):
+            return False
+        return self._line(slopes_at(self.relaxed, self.point), "second line") if self.relaxed.layers else True
+
+    def _line(self, alphas: list[Array], stage: str) -> bool:
+        assert self.relaxed is not None
+        slope, offset, self.multipliers = logit_line(self.relaxed, alphas, self.errors[-1])
+        offset = offset - self.stack.threshold
+        self.lines.append(self.xp.concat([slope, offset[None]], axis=0))
+        bound, self.point, _ = halfspace(self.costs, self.low, self.high, slope, offset)
+        self.raise_bound(bound)
+        return self.close(self.reached(), stage)
+
+    def solved(self) -> Met:
+        """Stages 4 and 5; leaves the relaxed optimum in ``point`` and says what it is worth as an action."""
+        xp, relaxed, stack = self.xp, self.relaxed, self.stack
+        assert relaxed is not None
+        rows = [line[:, None] for line in self.lines] + self._cuts(relaxed) + self._domains(relaxed)
+        ball = None
+        if stack.plausible:
+            offset = xp.take(stack.residual_offset, self.who, axis=1)
+            ball = Ball(
+                *residual_forms(stack, relaxed.units, offset),
+                stack.ball_weights,
+                linear_form(stack, relaxed.units, self.who),
+            )
+        every = xp.concat(rows, axis=1)
+        hair = 3 * self.errors[-1][None]
+        rest = xp.zeros((every.shape[1] - len(self.lines), hair.shape[1]), dtype=hair.dtype)
+        inside = xp.concat([hair] * len(self.lines) + [rest], axis=0)
+        found = solve(self.costs, self.low, self.high, every, ball, self.target, inside)
+        self.point = found.point
+        met = Met(self, rounded(stack, found.point))
+        self.raise_bound(found.bound)
+        room = self.target - found.bound
+        known = (self.costs.kappa > 0) & (found.bound < xp.inf) & (room >= 0)
+        reach = xp.sqrt(xp.where(known, room, 0.0) / xp.where(known, self.costs.kappa, 1.0)) * (1 + 1e-9)
+        slack = HAIR * (xp.abs(found.centre) + reach)
+        self.shrink(
+            xp.where(known, found.centre - reach - slack, self.low),
+            xp.where(known, found.centre + reach + slack, self.high),
+        )
+        return met
+
+    def outcome(self, met: Met | None, points: Points | None) -> Examined:
+        """What is left, with how to split it."""
+        xp = self.xp
+        choices = None
+        if self.index.shape[0] and self.relaxed is not None:
+            self.relaxed.low, self.relaxed.high = self.low, self.high
+            free = xp.any(self.signs == 0, axis=0)
+            choices = choose(self.relaxed, self.multipliers, self.point, free)
+        return Examined(self.index, self.low, self.high, self.bound, self.point, choices, met, points)
+
+    def _cuts(self, relaxed: Relaxed) -> list[Array]:
+        """Arguments of the ReLUs split on, on their side of zero, (d + 1, 1, B) each."""
+        xp = self.xp
+        used = int(xp.sum(xp.astype(xp.any(self.signs != 0, axis=1), xp.int64)))
+        here = xp.arange(self.who.shape[0], dtype=self.who.dtype)
+        sides = [(relaxed.units.arguments[0], relaxed.units.arguments[1], None)]
+        sides += [
+            (layer.lower, layer.upper, e) for layer, e in zip(relaxed.layers, self.errors, strict=False)
+        ]
+        cuts = []
+        for p in range(used):
+            signed = xp.astype(self.signs[p], self.who.dtype)
+            number, positive = xp.abs(signed) - 1, signed > 0
+            form = [xp.zeros_like(self.bound) for _ in range(self.low.shape[0])] + [xp.ones_like(self.bound)]
+            first = 0
+            for lower, upper, error in sides:
+                if upper is None:
+                    break
+                count = upper.shape[1]
+                mine = (number >= first) & (number < first + count)
+                if count and bool(xp.any(mine)):
+                    at = xp.where(mine, number - first, 0)
+                    for i in range(len(form)):
+                        side = xp.where(positive, upper[i][at, here], -lower[i][at, here])
+                        if i == len(form) - 1 and error is not None:
+                            side = side + error
+                        form[i] = xp.where(mine, side, form[i])
+                first += count
+            cuts.append(xp.stack(form)[:, None])
+        return cuts
+
+    def _domains(self, relaxed: Relaxed) -> list[Array]:
+        """Domain rows that must not be negative."""
+        xp, stack = self.xp, self.stack
+        if not stack.rows.shape[0]:
+            return []
+        offset = xp.take(stack.row_offset, self.who, axis=1)
+        lower, upper = forms(stack.rows, stack.actions, relaxed.units, offset)
+        reach = xp.where(xp.abs(self.low) > xp.abs(self.high), xp.abs(self.low), xp.abs(self.high))
+        hair = HAIR * (xp.abs(upper[-1]) + xp.sum(xp.abs(upper[:-1]) * reach[:, None], axis=0))
+        most = xp.take(stack.row_high, self.who, axis=1) - lower[-1] + hair
+        least = upper[-1] - xp.take(stack.row_low, self.who, axis=1) + hair
+        return [
+            xp.concat([upper[:-1], least[None]], axis=0),
+            xp.concat([-lower[:-1], most[None]], axis=0),
+        ]
+
+
+def examine(
+    stack: Stack,
+    errors: list[Array],
+    low: Array,
+    high: Array,
+    who: Array,
+    bound: Array,
+    signs: Array,
+    target: Array,
+    closed: Counter[str],
+) -> Examined:
+    """Bound a batch of nodes; see the module. ``closed`` counts nodes by the stage that closed them."""
+    xp = array_namespace(low)
+    batch = Batch(stack, errors, low, high, who, bound, signs, target, closed)
+    if not (batch.contracted() and batch.lined()):
+        return batch.outcome(None, None)
+    single = xp.all(batch.low == batch.high, axis=0)
+    points = Points(batch, xp.nonzero(single)[0]) if bool(xp.any(single)) else None
+    if points is not None and not batch.close(single, "single action"):
+        return batch.outcome(None, points)
+    met = batch.solved()
+    if not batch.close(batch.reached() | batch.empty(), "convex problem"):
+        return batch.outcome(met, points)
+    return batch.outcome(met, points)
+
+
+def costs_of(stack: Stack, who: Array) -> Costs:
+    """The costs of a batch's applicants."""
+    xp = array_namespace(who)
+    per_action = (stack.kappa, stack.beta, stack.omega, stack.factual)
+    return Costs(*(xp.take(v, who, axis=1) for v in per_action), xp.take(stack.fixed, who, axis=0))

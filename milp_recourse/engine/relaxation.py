@@ -1,0 +1,376 @@
+r"""Linear bounds of the logit on action boxes, back-substituted, with every rounding error paid for.
+
+A ReLU with argument in [l, h] lies between :math:`\alpha y` (any :math:`0 \le \alpha \le 1`) and the
+chord :math:`h (y - l)/(h - l)`. Forward, the second layer's arguments become linear in the actions;
+deeper layers and the logit are substituted back layer by layer (CROWN; Zhang et al. 2018,
+https://arxiv.org/abs/1811.00866). Whatever the slopes :math:`\alpha`, the bound holds; they are
+chosen where it is to be tight.
+
+Rounding. A number computed by sums and products differs from its exact value by at most
+:math:`n 2^{-53}` times the same computation on absolute values, n counting the operations on its
+longest path (Higham 2002, section 3.1). :func:`rounding` makes that computation once per applicant,
+on the largest box, and every bound is moved outward by it.
+
+Arrays have nodes on the last axis: boxes (d, B), arguments (h, B), forms (d + 1, h, B) with the
+constant last.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from array_api_compat import array_namespace
+
+from milp_recourse.engine.dual import SLACK, Costs
+from milp_recourse.engine.stack import Stack
+from milp_recourse.engine.units import Signs, UnitForms, unit_forms
+
+Array = Any
+
+
+@dataclass
+class Layer:
+    """One hidden layer on a batch of boxes.
+
+    Attributes
+    ----------
+    low, high
+        Its arguments, (h, B).
+    lower, upper
+        Linear functions of the actions below and above them, (d + 1, h, B); None from the third
+        layer on, where only the numbers are kept.
+    chord, intercept
+        relu(y) <= chord y + intercept, (h, B).
+    """
+
+    low: Array
+    high: Array
+    lower: Array | None
+    upper: Array | None
+    chord: Array
+    intercept: Array
+
+    def take(self, index: Array) -> Layer:
+        """The nodes at ``index``."""
+        xp = array_namespace(self.low)
+        lower = None if self.lower is None else xp.take(self.lower, index, axis=2)
+        same = self.upper is self.lower
+        upper = lower if same or self.upper is None else xp.take(self.upper, index, axis=2)
+        rest = (xp.take(v, index, axis=1) for v in (self.chord, self.intercept))
+        return Layer(xp.take(self.low, index, axis=1), xp.take(self.high, index, axis=1), lower, upper, *rest)
+
+
+@dataclass
+class Relaxed:
+    """What is known of a batch of boxes.
+
+    Attributes
+    ----------
+    low, high
+        The boxes, (d, B).
+    who
+        Applicant of every node, (B,).
+    units
+        Linear bounds of the structural units.
+    layers
+        The hidden layers.
+    """
+
+    stack: Stack
+    low: Array
+    high: Array
+    who: Array
+    units: UnitForms
+    layers: list[Layer]
+
+    def take(self, index: Array) -> Relaxed:
+        """The nodes at ``index``."""
+        xp = array_namespace(self.low)
+
+        def last(array: Array) -> Array:
+            return xp.take(array, index, axis=array.ndim - 1)
+
+        return Relaxed(
+            self.stack,
+            last(self.low),
+            last(self.high),
+            last(self.who),
+            self.units.take(index),
+            [layer.take(index) for layer in self.layers],
+        )
+
+    def open(self) -> Array:
+        """How many ReLUs of the network have both signs, (B,)."""
+        xp = array_namespace(self.low)
+        total = xp.zeros(self.low.shape[1], dtype=xp.int64)
+        for layer in self.layers:
+            total = total + xp.sum(xp.astype((layer.low < 0) & (layer.high > 0), xp.int64), axis=0)
+        return total
+
+
+def rounding(stack: Stack, low: Array, high: Array, who: Array) -> list[Array]:
+    """Error of the computed arguments of every layer, the logit last: one (B,) array each.
+
+    Valid for every box inside [low, high].
+    """
+    xp = array_namespace(low)
+    units = unit_forms(stack, low, high, who)
+    size = xp.maximum(xp.abs(low), xp.abs(high))
+    values = xp.concat([size, units.size], axis=0)
+    z = stack.first_size @ values + xp.take(stack.first_offset_size, who, axis=1)
+    operations = 4.0 * (values.shape[0] + 8) + units.operations
+    errors = [operations * 2.0**-52 * xp.max(z, axis=0)]
+    for weight, bias in zip(stack.weights, stack.biases, strict=True):
+        z = 4.0 * (xp.abs(weight) @ z) + xp.abs(bias)
+        operations += 4.0 * (weight.shape[1] + 8)
+        errors.append(operations * 2.0**-52 * xp.max(z, axis=0))
+    return errors
+
+
+def within_budget(form: Array, sign: float, low: Array, high: Array, costs: Costs, target: Array) -> Array:
+    r"""Largest (sign 1) or smallest (-1) value of forms where the box holds and the cost stays below the target.
+
+    With :math:`\theta` on the cost, :math:`f a + f_0 \le f_0 + f x + \theta C + \sum_i \max_{a_i}
+    (f_i \delta_i - \theta \kappa_i \delta_i^2)`, and :math:`\theta = \tfrac12 \sqrt{\sum f_i^2/\kappa_i / C}` is
+    best without the box: the ellipsoid's own bound.
+    """
+    xp = array_namespace(low)
+    l, u = low - costs.x, high - costs.x
+    budget = target - costs.fixed
+    budget = xp.where(budget > 0, budget, 0.0)
+    k = costs.kappa
+    inverse = xp.where(k > 0, 1.0 / xp.where(k > 0, k, 1.0), 0.0)
+    f = sign * form[:-1]
+    norm = xp.sum(f * f * inverse[:, None], axis=0)
+    theta = 0.5 * xp.sqrt(norm / xp.where(budget > 0, budget, 1.0)) + 1e-300
+    half = 0.5 / theta
+    total = sign * form[-1] + theta * budget
+    size = xp.abs(form[-1]) + theta * budget
+    for i in range(low.shape[0]):
+        z = f[i] * (half * inverse[i])
+        z = xp.where(z > u[i], u[i], xp.where(z < l[i], l[i], z))
+        z = xp.where(k[i] > 0, z, xp.where(f[i] > 0, u[i], l[i]))
+        spent = theta * (k[i] * z * z)
+        total = total + f[i] * (costs.x[i] + z) - spent
+        size = size + xp.abs(f[i]) * (xp.abs(costs.x[i]) + xp.abs(z)) + spent
+    return sign * (total + SLACK * size)
+
+
+def relax(
+    stack: Stack,
+    low: Array,
+    high: Array,
+    who: Array,
+    errors: list[Array],
+    signs: Signs | None,
+    costs: Costs,
+    target: Array,
+) -> Relaxed:
+    """Bounds of every hidden layer on boxes (d, B) of applicants ``who``, on the side of ``signs``.
+
+    They hold for actions of the boxes that cost at most ``target``.
+    """
+    xp = array_namespace(low)
+    d = stack.actions
+    units = unit_forms(stack, low, high, who, signs)
+    middle, radius = (low + high) / 2, (high - low) / 2
+    offset = xp.take(stack.first_offset, who, axis=1)
+    plain = stack.first[:, :d]
+    if units.count:
+        hidden = stack.first[:, d:]
+        up, down = xp.clip(hidden, 0.0, None), xp.clip(hidden, None, 0.0)
+        base = xp.concat([xp.broadcast_to(plain.T[:, :, None], (d, *offset.shape)), offset[None]], axis=0)
+        upper = base + up @ units.upper + down @ units.lower
+        lower = upper if units.exact else base + up @ units.lower + down @ units.upper
+        l, h = _extremes(lower, upper, middle, radius)
+    else:
+        lower = upper = xp.concat(
+            [xp.broadcast_to(plain.T[:, :, None], (d, *offset.shape)), offset[None]], axis=0
+        )
+        centre, reach = plain @ middle + offset, xp.abs(plain) @ radius
+        l, h = centre - reach, centre + reach
+    number = units.count
+    l, h = _within(l, h, lower, upper, low, high, costs, target)
+    layers = [_layer(l - errors[0], h + errors[0], lower, upper, signs, number)] if stack.weights else []
+    relaxed = Relaxed(stack, low, high, who, units, layers)
+    for k in range(1, len(stack.weights)):
+        previous = layers[-1]
+        weight, bias = stack.weights[k - 1], stack.biases[k - 1]
+        number += previous.low.shape[0]
+        if previous.lower is not None and k == 1:
+            lower, upper = _forward(weight, bias, previous)
+            l, h = _extremes(lower, upper, middle, radius)
+            l, h = _within(l, h, lower, upper, low, high, costs, target)
+            layers.append(_layer(l - errors[k], h + errors[k], lower, upper, signs, number))
+        else:
+            l, h = _backward_layer(relaxed, k, middle, radius)
+            layers.append(_layer(l - errors[k], h + errors[k], None, None, signs, number))
+    return relaxed
+
+
+def value_at(layer: Layer, point: Array) -> Array:
+    """Middle of a layer's linear bounds at points (d, B), (h, B)."""
+    assert layer.lower is not None and layer.upper is not None
+    value = (layer.upper[-1] + layer.lower[-1]) / 2
+    for i in range(point.shape[0]):
+        value = value + (layer.upper[i] + layer.lower[i]) / 2 * point[i]
+    return value
+
+
+def slopes_at(relaxed: Relaxed, point: Array) -> list[Array]:
+    """Lower slopes alpha that make the bound tight at points (d, B): 1 where the argument is positive there.
+
+    Together with the chords these are a supergradient of the relaxed logit, so a line per point met is a
+    cutting-plane method for the best slopes.
+    """
+    result = []
+    for layer in relaxed.layers:
+        if layer.upper is None:
+            result.append(adaptive(layer))
+            continue
+        xp = array_namespace(point)
+        positive = (layer.low >= 0) | (value_at(layer, point) > 0)
+        result.append(xp.where((layer.high > 0) & positive, 1.0, 0.0))
+    return result
+
+
+def adaptive(layer: Layer) -> Array:
+    """The usual lower slopes: 1 where most of the interval is positive."""
+    xp = array_namespace(layer.low)
+    return xp.where(layer.high > -layer.low, 1.0, 0.0)
+
+
+def logit_line(relaxed: Relaxed, alphas: list[Array], error: Array) -> tuple[Array, Array, list[Array]]:
+    """logit <= slope a + offset on each box: (d, B), (B,); and the multiplier each ReLU's bound got."""
+    xp = array_namespace(relaxed.low)
+    stack, layers = relaxed.stack, relaxed.layers
+    batch = relaxed.low.shape[1]
+    if not stack.weights:  # the classifier is affine: its first arguments are the logit
+        one = xp.ones((1, batch), dtype=relaxed.low.dtype)
+        return *_to_actions(relaxed, one, xp.zeros_like(one[0]), error), []
+    last = stack.weights[-1]
+    coefficient = xp.broadcast_to(last.T, (last.shape[1], batch))
+    constant = xp.zeros(batch, dtype=relaxed.low.dtype) + stack.biases[-1][0, 0]
+    multipliers: list[Array] = []
+    for k in range(len(layers) - 1, -1, -1):
+        layer = layers[k]
+        multipliers.insert(0, coefficient)
+        helping = coefficient > 0
+        constant = constant + xp.sum(xp.where(helping, coefficient * layer.intercept, 0.0), axis=0)
+        coefficient = coefficient * xp.where(helping, layer.chord, alphas[k])
+        if k > 0:
+            constant = constant + xp.sum(coefficient * stack.biases[k - 1], axis=0)
+            coefficient = stack.weights[k - 1].T @ coefficient
+    return *_to_actions(relaxed, coefficient, constant, error), multipliers
+
+
+def _to_actions(relaxed: Relaxed, coefficient: Array, constant: Array, error: Array) -> tuple[Array, Array]:
+    """A form over first-layer arguments as one over actions, from above."""
+    xp = array_namespace(relaxed.low)
+    stack, d = relaxed.stack, relaxed.stack.actions
+    offset = constant + error + xp.sum(coefficient * xp.take(stack.first_offset, relaxed.who, axis=1), axis=0)
+    over = stack.first.T @ coefficient
+    return substitute_units(relaxed.units, over[:d], offset, over[d:])
+
+
+def substitute_units(units: UnitForms, slope: Array, offset: Array, over: Array) -> tuple[Array, Array]:
+    """slope a + over v + offset from above, as a form in the actions alone; ``over`` is (u, B)."""
+    if not units.count:
+        return slope, offset
+    xp = array_namespace(slope)
+    up, down = xp.clip(over, 0.0, None), xp.clip(over, None, 0.0)
+    total = xp.sum(up[None] * units.upper + down[None] * units.lower, axis=1)
+    return slope + total[:-1], offset + total[-1]
+
+
+def extreme(form: Array, middle: Array, radius: Array, sign: float) -> Array:
+    """Largest (sign 1) or smallest (-1) value of forms (d + 1, h, B) on boxes."""
+    xp = array_namespace(form)
+    value = form[-1]
+    for i in range(middle.shape[0]):
+        value = value + form[i] * middle[i] + sign * xp.abs(form[i]) * radius[i]
+    return value
+
+
+def _extremes(lower: Array, upper: Array, middle: Array, radius: Array) -> tuple[Array, Array]:
+    if lower is not upper:
+        return extreme(lower, middle, radius, -1.0), extreme(upper, middle, radius, 1.0)
+    xp = array_namespace(lower)
+    centre, reach = lower[-1], xp.zeros_like(lower[-1])
+    for i in range(middle.shape[0]):
+        centre = centre + lower[i] * middle[i]
+        reach = reach + xp.abs(lower[i]) * radius[i]
+    return centre - reach, centre + reach
+
+
+def _within(
+    l: Array, h: Array, lower: Array, upper: Array, low: Array, high: Array, costs: Costs, target: Array
+) -> tuple[Array, Array]:
+    """A layer's interval, intersected with what the target cost allows."""
+    xp = array_namespace(l)
+    below = within_budget(lower, -1.0, low, high, costs, target)
+    above = within_budget(upper, 1.0, low, high, costs, target)
+    return xp.where(below > l, below, l), xp.where(above < h, above, h)
+
+
+def _layer(
+    low: Array, high: Array, lower: Array | None, upper: Array | None, signs: Signs | None, number: int
+) -> Layer:
+    """The ReLU's chord; its intercept is rounded outward."""
+    xp = array_namespace(low)
+    if signs is not None:
+        low, high = signs.clamp(number, low, high)
+    high = xp.maximum(high, low)
+    spans = (low < 0) & (high > 0)
+    width = xp.where(spans, high - low, 1.0)
+    chord = xp.where(spans, high / width, xp.where(low >= 0, 1.0, 0.0))
+    intercept = xp.where(spans, xp.maximum(-chord * low, (1.0 - chord) * high) * (1 + 2.0**-48), 0.0)
+    return Layer(low, high, lower, upper, chord, intercept)
+
+
+def _forward(weight: Array, bias: Array, layer: Layer) -> tuple[Array, Array]:
+    """Forms of the next layer's arguments, from below and above."""
+    xp = array_namespace(weight)
+    assert layer.lower is not None and layer.upper is not None
+    top = layer.chord[None] * layer.upper
+    top = xp.concat([top[:-1], (top[-1] + layer.intercept)[None]], axis=0)
+    bottom = adaptive(layer)[None] * layer.lower
+    both = xp.concat([top, bottom], axis=1)  # (d + 1, 2 h, B)
+    up, down = xp.clip(weight, 0.0, None), xp.clip(weight, None, 0.0)
+    upper = xp.concat([up, down], axis=1) @ both
+    lower = xp.concat([down, up], axis=1) @ both
+    shift = xp.concat([xp.zeros((top.shape[0] - 1, *bias.shape), dtype=bias.dtype), bias[None]], axis=0)
+    return lower + shift, upper + shift
+
+
+def _backward_layer(relaxed: Relaxed, k: int, middle: Array, radius: Array) -> tuple[Array, Array]:
+    """Arguments of hidden layer k (0 the first) substituted back to the actions, (h, B) each side."""
+    xp = array_namespace(middle)
+    stack, d = relaxed.stack, relaxed.stack.actions
+    batch = middle.shape[1]
+    ends = []
+    for sign in (-1.0, 1.0):
+        weight, bias = stack.weights[k - 1], stack.biases[k - 1]
+        coefficient = xp.broadcast_to(sign * weight[:, :, None], (*weight.shape, batch))
+        constant = xp.broadcast_to(sign * bias, (bias.shape[0], batch))
+        for j in range(k - 1, -1, -1):
+            layer = relaxed.layers[j]
+            helping = coefficient > 0
+            constant = constant + xp.sum(xp.where(helping, coefficient * layer.intercept, 0.0), axis=1)
+            coefficient = coefficient * xp.where(helping, layer.chord, adaptive(layer))
+            if j > 0:
+                constant = constant + xp.sum(coefficient * stack.biases[j - 1], axis=1)
+                coefficient = stack.weights[j - 1].T @ coefficient
+        constant = constant + xp.sum(coefficient * xp.take(stack.first_offset, relaxed.who, axis=1), axis=1)
+        over = stack.first.T @ coefficient  # (h, d + u, B)
+        slope = over[:, :d]
+        if relaxed.units.count:
+            rest = over[:, d:]
+            up, down = xp.clip(rest, 0.0, None), xp.clip(rest, None, 0.0)
+            total = xp.sum(
+                up[:, None] * relaxed.units.upper[None] + down[:, None] * relaxed.units.lower[None], axis=2
+            )
+            slope, constant = slope + total[:, :-1], constant + total[:, -1]
+        ends.append(constant + xp.sum(slope * middle + xp.abs(slope) * radius, axis=1))
+    return -ends[0], ends[1]

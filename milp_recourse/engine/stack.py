@@ -1,0 +1,197 @@
+r"""Fixed programs of one structure, one column per applicant.
+
+Applicants of a population differ in numbers, not in structure: with the same set of acted features
+the matrices of their programs are the same, and only offsets, limits and costs are their own. A
+:class:`Stack` keeps the matrices once and the rest as arrays whose last axis is the applicant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+
+from milp_recourse.bounds.tape import Tape
+
+Array = Any  # an array of whichever library the kernel runs on
+
+
+@dataclass(frozen=True)
+class Stack:
+    r"""N applicants with d actions and u units each; forms are over the d actions, then the u units.
+
+    Attributes
+    ----------
+    units
+        Function and level of every unit, in computing order.
+    unit_rows, unit_offset
+        Arguments of the units, (u, d + u) and (u, N).
+    first, first_offset
+        First pre-activations: the first layer composed with the columns, (h, d + u) and (h, N).
+    first_size, first_offset_size
+        The same composed with absolute values: what rounding errors are proportional to.
+    weights, biases
+        The layers behind it, (out, in) and (out, 1).
+    threshold
+        What the logit must reach, margin included.
+    rows, row_offset, row_low, row_high
+        Domain rows, (m, d + u) and (m, N).
+    residuals, residual_offset, ball_weights, ball_linear, ball_offset
+        The ball: sum_j w_j r_j^2 + linear + offset <= 0; (q, d + u), (q, N), (q, 1), (d + u), (N,).
+    lower, upper, factual
+        Bounds of the actions and the values they start from, (d, N).
+    kappa, beta, omega
+        cost = kappa delta^2 + beta |delta| summed over actions, plus the largest omega |delta|, plus
+        ``fixed``; (d, N) and (N,). Zero for a category, whose cost is in ``jump``.
+    jump, jump_largest
+        What leaving the factual category costs: in the sum, and in the maximum, (d, N).
+    integral, whole
+        Which actions are whole numbers: per action, and as an array (d, 1).
+    plausible
+        Whether there is a ball.
+    """
+
+    units: tuple[tuple[str, int], ...]
+    integral: tuple[bool, ...]
+    plausible: bool
+    threshold: float
+    unit_rows: Array
+    unit_offset: Array
+    first: Array
+    first_offset: Array
+    first_size: Array
+    first_offset_size: Array
+    weights: tuple[Array, ...]
+    biases: tuple[Array, ...]
+    rows: Array
+    row_offset: Array
+    row_low: Array
+    row_high: Array
+    residuals: Array
+    residual_offset: Array
+    ball_weights: Array
+    ball_linear: Array
+    ball_offset: Array
+    lower: Array
+    upper: Array
+    factual: Array
+    kappa: Array
+    beta: Array
+    omega: Array
+    jump: Array
+    jump_largest: Array
+    fixed: Array
+    whole: Array
+
+    @property
+    def size(self) -> int:
+        """Number of applicants."""
+        return int(self.lower.shape[1])
+
+    @property
+    def actions(self) -> int:
+        """Number of actions d."""
+        return int(self.lower.shape[0])
+
+    def on(self, convert: Any) -> Stack:
+        """The same stack with every array passed through ``convert`` (numpy to another library)."""
+        changed = {}
+        for f in fields(self):
+            value = getattr(self, f.name)
+            if isinstance(value, np.ndarray):
+                changed[f.name] = convert(value)
+            elif f.name in ("weights", "biases"):
+                changed[f.name] = tuple(convert(v) for v in value)
+            else:
+                changed[f.name] = value
+        return Stack(**changed)
+
+
+def signature(tape: Tape) -> tuple[object, ...]:
+    """Equal for tapes that can share a stack."""
+    return (
+        tuple((unit.function, unit.level, k) for k, unit, _, _ in tape.units),
+        tape.integral.tobytes(),
+        tape.actions.tobytes(),
+        np.concatenate([row for _, _, row, _ in tape.units]).tobytes() if tape.units else b"",
+        tape.first.tobytes(),
+        tape.row_forms.tobytes(),
+        tape.residuals.tobytes(),
+        tape.ball_weights.tobytes(),
+        tape.ball_linear.tobytes(),
+        tape.program.ball is None,
+        tape.threshold,
+        id(tape.program.classifier),
+    )
+
+
+def stack(tapes: Sequence[Tape]) -> Stack:
+    """Tapes of equal :func:`signature` as one stack."""
+    t = tapes[0]
+    order = [*t.actions.tolist(), *(k for k, _, _, _ in t.units)]
+    costs = [_costs(tape) for tape in tapes]
+
+    def columns(pick: Any, height: int) -> np.ndarray:
+        return np.array([pick(tape) for tape in tapes], dtype=np.float64).reshape(len(tapes), height).T.copy()
+
+    units, d = len(t.units), len(t.actions)
+    return Stack(
+        units=tuple((unit.function, unit.level) for _, unit, _, _ in t.units),
+        integral=tuple(bool(i) for i in t.integral),
+        plausible=t.program.ball is not None,
+        threshold=t.threshold,
+        unit_rows=_matrix([row[0] for _, _, row, _ in t.units], order),
+        unit_offset=columns(lambda p: [o[0] for _, _, _, o in p.units], units),
+        first=_matrix(t.first, order),
+        first_offset=columns(lambda p: p.first_offset, len(t.first)),
+        first_size=(np.abs(t.weights[0]) @ np.abs(t.columns))[:, order],
+        first_offset_size=columns(
+            lambda p: np.abs(p.weights[0]) @ np.abs(p.column_offset) + np.abs(p.biases[0]), len(t.first)
+        ),
+        weights=tuple(t.weights[1:]),
+        biases=tuple(b[:, None] for b in t.biases[1:]),
+        rows=_matrix(t.row_forms, order),
+        row_offset=columns(lambda p: p.row_offset, len(t.row_forms)),
+        row_low=columns(lambda p: p.row_low, len(t.row_forms)),
+        row_high=columns(lambda p: p.row_high, len(t.row_forms)),
+        residuals=_matrix(t.residuals, order),
+        residual_offset=columns(lambda p: p.residual_offset, len(t.residuals)),
+        ball_weights=t.ball_weights[:, None],
+        ball_linear=t.ball_linear[order],
+        ball_offset=columns(lambda p: p.ball_offset, 1)[0],
+        lower=columns(lambda p: p.lower, d),
+        upper=columns(lambda p: p.upper, d),
+        factual=np.array([c[0] for c in costs]).T.copy(),
+        kappa=np.array([c[1] for c in costs]).T.copy(),
+        beta=np.array([c[2] for c in costs]).T.copy(),
+        omega=np.array([c[3] for c in costs]).T.copy(),
+        jump=np.array([c[4] for c in costs]).T.copy(),
+        jump_largest=np.array([c[5] for c in costs]).T.copy(),
+        fixed=np.array([tape.fixed_cost for tape in tapes]),
+        whole=t.integral[:, None],
+    )
+
+
+def _matrix(rows: Any, order: list[int]) -> np.ndarray:
+    if not len(rows):
+        return np.zeros((0, len(order)))
+    return np.asarray(rows, dtype=np.float64).reshape(len(rows), -1)[:, order].copy()
+
+
+def _costs(tape: Tape) -> tuple[np.ndarray, ...]:
+    """x, kappa, beta, omega, jump and its share in the maximum, per action."""
+    c = tape.program.cost
+    w, s = tape.cost_weights, tape.cost_scales
+    plain = tape.plain_terms
+    square, linear, largest = float(c.l2_squared) * w / s**2, float(c.l1) * w / s, float(c.linf) * w / s
+    jump = float(c.l2_squared) * w / s**2 + float(c.l1) * w / s
+    return (
+        tape.term_factuals,
+        np.where(plain, square, 0.0),
+        np.where(plain, linear, 0.0),
+        np.where(plain, largest, 0.0),
+        np.where(plain, 0.0, jump),
+        np.where(plain, 0.0, largest),
+    )
