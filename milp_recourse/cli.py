@@ -23,6 +23,7 @@ from rich.table import Table
 from milp_recourse.errors import BackendUnavailable, BadInput, RecourseError, Unsupported
 from milp_recourse.instance import Population
 from milp_recourse.result import Result, Status
+from milp_recourse.workers import Workers
 
 DONE, BAD_INPUT, LIMIT, FAILED, INTERRUPTED = 0, 2, 3, 4, 130
 LOAN_INSTANCES = 12
@@ -34,7 +35,7 @@ app = typer.Typer(
     no_args_is_help=False,
 )
 
-Backend = Annotated[str | None, typer.Option(help="see the command backends; networks default to highs")]
+Backend = Annotated[str | None, typer.Option(help="see the command backends; networks default to bab")]
 TimeLimit = Annotated[float | None, typer.Option(metavar="S", help="seconds per applicant")]
 
 
@@ -43,6 +44,13 @@ class ExportFormat(StrEnum):
 
     mps = "mps"
     lp = "lp"
+
+
+class Parallel(StrEnum):
+    """Who shares the work of a population."""
+
+    processes = "processes"
+    dask = "dask"
 
 
 @app.command()
@@ -54,6 +62,10 @@ def certify(
     backend: Backend = None,
     time_limit: TimeLimit = None,
     jobs: Annotated[int, typer.Option(help="processes")] = 1,
+    parallel: Annotated[
+        Parallel, typer.Option(help="processes here, or a Dask cluster")
+    ] = Parallel.processes,
+    scheduler: Annotated[str | None, typer.Option(metavar="ADDRESS", help="of the Dask scheduler")] = None,
     limit: Annotated[
         int | None, typer.Option(help="at most so many applicants, or shipped Loan instances (default 12)")
     ] = None,
@@ -68,6 +80,8 @@ def certify(
     if limit is not None and limit < 1:
         raise BadInput("--limit", limit, "a whole number, 1 or more")
     check_options(time_limit, jobs)
+    if (parallel is Parallel.dask) != (scheduler is not None):
+        raise BadInput("--scheduler", scheduler or "nothing", "an address with --parallel dask, else nothing")
     if file is None:
         from milp_recourse.instances_path import instance_files
 
@@ -76,7 +90,7 @@ def certify(
     else:
         problem = read_any(file)
         if isinstance(problem, Population):
-            code = _certify_population(problem, out, backend, time_limit, jobs, limit)
+            code = _certify_population(problem, out, backend, time_limit, Workers(jobs, scheduler), limit)
         else:
             code = _certify_files([file], out, backend, time_limit, jobs)
     raise typer.Exit(code)
@@ -217,7 +231,7 @@ def _certify_population(
     out: Path,
     backend: str | None,
     time_limit: float | None,
-    jobs: int,
+    workers: Workers,
     limit: int | None,
 ) -> int:
     from milp_recourse.reports.population_folder import PopulationFolder
@@ -234,7 +248,13 @@ def _certify_population(
     try:
         with progress_bar("applicants", total, folder.done) as bar:
             for result in solve_population(
-                population, name, time_limit, jobs=jobs, first=folder.done, last=total
+                population,
+                name,
+                time_limit,
+                jobs=workers.jobs,
+                scheduler=workers.scheduler,
+                first=folder.done,
+                last=total,
             ):
                 folder.add(result)
                 bar.advance()

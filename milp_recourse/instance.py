@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -153,12 +154,44 @@ class Instance:
         return {f.name: f for f in self.features}
 
 
+class FactualTable(Sequence[Mapping[str, float]]):
+    """Factuals as one matrix: a million applicants take the room of their numbers.
+
+    Parameters
+    ----------
+    names
+        Features, one per column.
+    values
+        Row by row, (applicants x features).
+    """
+
+    def __init__(self, names: Sequence[str], values: NDArray[np.float64]) -> None:
+        self.names, self.values = tuple(names), values
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    @overload
+    def __getitem__(self, index: int) -> Mapping[str, float]: ...
+    @overload
+    def __getitem__(self, index: slice) -> FactualTable: ...
+    def __getitem__(self, index: int | slice) -> Mapping[str, float] | FactualTable:
+        if isinstance(index, slice):
+            return FactualTable(self.names, self.values[index])
+        return dict(zip(self.names, self.values[index].tolist(), strict=True))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and list(self) == list(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+
 @dataclass(frozen=True)
 class Population:
     """Many applicants, one model: ``template`` with each factual and preference put in."""
 
     template: Instance
-    factuals: tuple[Mapping[str, float], ...]
+    factuals: Sequence[Mapping[str, float]]
     preferences: tuple[Preferences, ...]
 
     def __len__(self) -> int:

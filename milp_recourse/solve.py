@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from milp_recourse.backends import Backend, BatchBackend, Options, Proposal
@@ -17,6 +18,7 @@ from milp_recourse.instance import Instance, Population
 from milp_recourse.judge import already_good, conclude
 from milp_recourse.magnitude import too_large
 from milp_recourse.result import Result
+from milp_recourse.workers import Workers
 
 DEFAULTS = ("bab", "highs")
 """What is tried, in this order, where no back end is named."""
@@ -63,6 +65,7 @@ def solve_population(
     time_limit: float | None = None,
     *,
     jobs: int = 1,
+    scheduler: str | None = None,
     first: int = 0,
     last: int | None = None,
 ) -> Iterator[Result]:
@@ -76,6 +79,8 @@ def solve_population(
         As for :func:`solve`; the limit holds per applicant.
     jobs
         Processes.
+    scheduler
+        Address of a Dask scheduler whose workers are used instead of processes here.
     first, last
         Solve only applicants ``first <= index < last``.
 
@@ -88,7 +93,7 @@ def solve_population(
     people = population if isinstance(population, Population) else read_population(population)
     name = choose_backend(people.template, backend).name
     end = len(people) if last is None else min(last, len(people))
-    return _results(people, name, options, jobs, range(first, end))
+    return _results(people, name, options, range(first, end), Workers(jobs, scheduler))
 
 
 def choose_backend(problem: Instance, name: str | None = None) -> Backend:
@@ -135,21 +140,28 @@ def check_options(time_limit: float | None, jobs: int = 1) -> Options:
 
 
 def _results(
-    population: Population, name: str, options: Options, jobs: int, indices: range
+    population: Population, name: str, options: Options, indices: range, workers: Workers
 ) -> Iterator[Result]:
+    """Chunks start at multiples of the back end's batch, whatever was asked for and whoever solves them.
+
+    So a chunk is always solved in the same company, and going on after an interruption gives the
+    results of an uninterrupted run.
+    """
     back_end = find_backend(name)
     size = back_end.batch if isinstance(back_end, BatchBackend) else 1
-    size = max(1, min(size, -(-len(indices) // jobs)))
-    chunks = [indices[k : k + size] for k in range(0, len(indices), size)]
-    if jobs == 1 or len(chunks) <= 1:
-        for chunk in chunks:
-            yield from _run_many([population[index] for index in chunk], back_end, options)
-        return
-    from joblib import Parallel, delayed
-
-    tasks = (delayed(_run_by_name)([population[i] for i in chunk], name, options) for chunk in chunks)
-    for results in Parallel(n_jobs=jobs, return_as="generator", batch_size=1)(tasks):
-        yield from results
+    start = indices.start - indices.start % size
+    chunks = [range(k, min(k + size, indices.stop)) for k in range(start, indices.stop, size)]
+    if workers.alone or (workers.scheduler is None and len(chunks) <= 1):
+        solved: Iterator[Iterable[Result]] = (
+            _run_many([population[i] for i in chunk], back_end, options) for chunk in chunks
+        )
+    else:
+        tasks = ([population[i] for i in chunk] for chunk in chunks)
+        solved = iter(workers.map(partial(_run_by_name, name=name, options=options), tasks))
+    for chunk, results in zip(chunks, solved, strict=True):
+        for index, result in zip(chunk, results, strict=True):
+            if index >= indices.start:
+                yield result
 
 
 def _run_by_name(instances: list[Instance], name: str, options: Options) -> list[Result]:

@@ -27,7 +27,7 @@ def register(name: str, make: Callable[[], Backend]) -> None:
 
 
 def backend(name: str) -> Backend:
-    """The back end called ``name``: ``highs``, ``pyomo:<solver>``, ``grid``.
+    """The back end called ``name``: ``bab`` (or ``bab:torch:cuda``), ``highs``, ``pyomo:<solver>``, ``grid``.
 
     Raises
     ------
@@ -35,7 +35,8 @@ def backend(name: str) -> Backend:
         Unknown, or its solver is not installed; the message says how to get it.
     """
     family, _, solver = name.partition(":")
-    if name not in _registered and (family not in _MODULES or (solver != "") != (family == "pyomo")):
+    named = {"pyomo": solver != "", "bab": True}.get(family, solver == "")
+    if name not in _registered and not (family in _MODULES and named):
         known = ", ".join(sorted(listed()))
         raise BackendUnavailable(
             f"backend: got {name!r}; allowed: {known}, or pyomo:<any solver Pyomo reaches>"

@@ -47,7 +47,7 @@ class Device:
         """A numpy array in the kernel's library."""
         if self._torch is None:
             return array
-        return self._torch.as_tensor(np.ascontiguousarray(array), device=self._place)
+        return self._torch.tensor(array, device=self._place)
 
     def get(self, array: Any) -> np.ndarray:
         """A kernel array in numpy."""

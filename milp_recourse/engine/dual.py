@@ -46,10 +46,10 @@ class Costs:
     def take(self, index: Array) -> Costs:
         """The nodes at ``index``."""
         xp = array_namespace(self.x)
-        return Costs(
-            *(xp.take(v, index, axis=1) for v in (self.kappa, self.beta, self.omega, self.x)),
-            xp.take(self.fixed, index, axis=0),
+        kappa, beta, omega, x = (
+            xp.take(v, index, axis=1) for v in (self.kappa, self.beta, self.omega, self.x)
         )
+        return Costs(kappa, beta, omega, x, xp.take(self.fixed, index, axis=0))
 
 
 def inner(kappa: Array, beta: Array, pull: Array, l: Array, u: Array) -> Array:

@@ -31,7 +31,7 @@ Array = Any
 
 
 class Met:
-    """Actions met on the way: applicants (B,), values (d, B), costs (inf unless surely feasible), which may be."""
+    """Actions met: applicants (B,), values (d, B), costs (inf unless surely feasible), and near misses."""
 
     def __init__(self, batch: Batch, actions: Array) -> None:
         xp, stack, who = batch.xp, batch.stack, batch.who
@@ -329,4 +329,5 @@ def costs_of(stack: Stack, who: Array) -> Costs:
     """The costs of a batch's applicants."""
     xp = array_namespace(who)
     per_action = (stack.kappa, stack.beta, stack.omega, stack.factual)
-    return Costs(*(xp.take(v, who, axis=1) for v in per_action), xp.take(stack.fixed, who, axis=0))
+    kappa, beta, omega, x = (xp.take(v, who, axis=1) for v in per_action)
+    return Costs(kappa, beta, omega, x, xp.take(stack.fixed, who, axis=0))

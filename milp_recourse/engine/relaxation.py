@@ -129,11 +129,14 @@ def rounding(stack: Stack, low: Array, high: Array, who: Array) -> list[Array]:
 
 
 def within_budget(form: Array, sign: float, low: Array, high: Array, costs: Costs, target: Array) -> Array:
-    r"""Largest (sign 1) or smallest (-1) value of forms where the box holds and the cost stays below the target.
+    r"""Largest (sign 1) or smallest (-1) value of forms on boxes where the cost stays below the target.
 
-    With :math:`\theta` on the cost, :math:`f a + f_0 \le f_0 + f x + \theta C + \sum_i \max_{a_i}
-    (f_i \delta_i - \theta \kappa_i \delta_i^2)`, and :math:`\theta = \tfrac12 \sqrt{\sum f_i^2/\kappa_i / C}` is
-    best without the box: the ellipsoid's own bound.
+    With a multiplier :math:`\theta` on the cost,
+
+    .. math:: f a + f_0 \le f_0 + f x + \theta C
+              + \sum_i \max_{a_i} (f_i \delta_i - \theta \kappa_i \delta_i^2),
+
+    and :math:`\theta = \tfrac12 \sqrt{\sum_i f_i^2/\kappa_i / C}` is best without the box.
     """
     xp = array_namespace(low)
     l, u = low - costs.x, high - costs.x

@@ -124,9 +124,9 @@ class Search:
                 over = np.isfinite(least) & (self.seconds > self.time_limit)
                 for pool in self.pools:
                     pool.nodes = pool.nodes.take(~over[pool.people[pool.nodes.who]])
-            for person in np.flatnonzero(waiting & (~np.isfinite(least) | over)):
-                waiting[person] = False
-                yield self._finished(int(person), float(least[person]))
+            for done in np.flatnonzero(waiting & (~np.isfinite(least) | over)):
+                waiting[done] = False
+                yield self._finished(int(done), float(least[done]))
             for k in range(len(self.pools)):
                 self._step(k, least)
 
@@ -220,7 +220,11 @@ class Search:
         found = examine(
             pool.on_device,
             pool.errors,
-            *(put(v) for v in (nodes.low, nodes.high, nodes.who, nodes.bound, nodes.signs)),
+            put(nodes.low),
+            put(nodes.high),
+            put(nodes.who),
+            put(nodes.bound),
+            put(nodes.signs),
             put(self.incumbents.target(people)),
             self.closed,
         )
@@ -249,9 +253,10 @@ class Search:
             self.incumbents.offer(k, pool.people[who], who, actions, cost)
             nearly = get(found.met.nearly) & (get(found.met.price) < self.incumbents.cost[pool.people[who]])
             for j in np.flatnonzero(nearly):
-                person = pool.people[who[j]]
-                if self._judged[person] < _NEARLY and get(found.met.price)[j] < self.incumbents.cost[person]:
-                    self._judged[person] += 1
+                applicant = pool.people[who[j]].item()
+                cheaper = get(found.met.price)[j] < self.incumbents.cost[applicant]
+                if self._judged[applicant] < _NEARLY and cheaper:
+                    self._judged[applicant] += 1
                     self._judge(k, int(who[j]), actions[:, j])
         if found.points is not None:
             who, actions = get(found.points.who), get(found.points.actions)

@@ -90,9 +90,17 @@ class UnitForms:
             return xp.take(array, index, axis=array.ndim - 1)
 
         lower = last(self.lower)
-        upper = lower if self.upper is self.lower else last(self.upper)
-        rest = (last(v) for v in (self.low, self.high, self.size, self.arguments))
-        return UnitForms(lower, upper, *rest, self.exact, last(self.open), self.operations)
+        return UnitForms(
+            lower,
+            lower if self.upper is self.lower else last(self.upper),
+            last(self.low),
+            last(self.high),
+            last(self.size),
+            last(self.arguments),
+            self.exact,
+            last(self.open),
+            self.operations,
+        )
 
     @property
     def count(self) -> int:

@@ -5,9 +5,12 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Mapping, Sequence
+from array import array
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from milp_recourse.domain.features import Feature, input_columns
 from milp_recourse.domain.scm import StructuralCausalModel
@@ -26,7 +29,7 @@ from milp_recourse.formats.schema import (
 from milp_recourse.formats.scm_json import build_scm
 from milp_recourse.formats.strict_json import read_bytes, read_json
 from milp_recourse.formats.validate import shown, validate
-from milp_recourse.instance import Instance, Population, Preferences, Reference
+from milp_recourse.instance import FactualTable, Instance, Population, Preferences, Reference
 
 _JSON_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
@@ -99,7 +102,7 @@ def population_from_dict(data: Any, folder: str | Path = ".") -> Population:
         where = f"preferences.{k}" if isinstance(model.preferences, list) else "preferences"
         check_scale(shared["cost"], one, where)
     template = Instance(**shared, factual=factuals[0], preferences=preferences[0])
-    return Population(template, tuple(factuals), tuple(preferences))
+    return Population(template, factuals, tuple(preferences))
 
 
 def _read(path: str | Path, formats: Sequence[str]) -> Instance | Population:
@@ -147,35 +150,49 @@ def _preferences(model: PopulationModel, features: Sequence[Feature], count: int
     return [build_preferences(one, features, f"preferences.{k}") for k, one in enumerate(model.preferences)]
 
 
-def _factuals(model: PopulationModel, features: Sequence[Feature], folder: Path) -> list[dict[str, float]]:
+def _factuals(model: PopulationModel, features: Sequence[Feature], folder: Path) -> FactualTable:
     if isinstance(model.factuals, CsvModel):
         file = folder / model.factuals.csv
         try:
-            return _table(read_bytes(file), features)
+            return _table(file, features)
         except BadInput as error:
             raise error.in_file(str(file)) from None
-    return [build_factual(one, features, f"factuals.{k}") for k, one in enumerate(model.factuals)]
+    rows = (build_factual(one, features, f"factuals.{k}") for k, one in enumerate(model.factuals))
+    return _as_table(rows, features)
 
 
-def _table(content: bytes, features: Sequence[Feature]) -> list[dict[str, float]]:
+def _as_table(rows: Iterable[Mapping[str, float]], features: Sequence[Feature]) -> FactualTable:
+    names = [f.name for f in features]
+    values = array("d")
+    for row in rows:
+        values.extend(row[name] for name in names)
+    return FactualTable(names, np.frombuffer(values, dtype=np.float64).reshape(-1, len(names)))
+
+
+def _table(file: Path, features: Sequence[Feature]) -> FactualTable:
     """Applicants from CSV: a header with exactly the features, in any order; rows count from 1."""
+    names = [f.name for f in features]
+
+    def rows() -> Iterator[Mapping[str, float]]:
+        content = io.TextIOWrapper(io.BytesIO(read_bytes(file)), encoding="utf-8-sig", newline="")
+        filled = (row for row in csv.reader(content) if row)
+        header = next(filled, [])
+        if sorted(header) != sorted(names):
+            raise BadInput("header", ",".join(header) or "nothing", "the features: " + ",".join(names))
+        for k, row in enumerate(filled, start=1):
+            if len(row) != len(names):
+                raise BadInput(f"row {k}", f"{len(row)} cells", f"{len(names)}, one per column")
+            cells = dict(zip(header, row, strict=True))
+            values = {f.name: _cell(cells[f.name], f, f"row {k}.{f.name}") for f in features}
+            yield build_factual(values, features, f"row {k}")
+
     try:
-        rows = [row for row in csv.reader(io.StringIO(content.decode("utf-8-sig"), newline="")) if row]
+        table = _as_table(rows(), features)
     except (UnicodeDecodeError, csv.Error) as error:
         raise BadInput("file", f"an error: {error}", "a table in CSV, UTF-8") from None
-    names = [f.name for f in features]
-    if not rows or sorted(rows[0]) != sorted(names):
-        raise BadInput("header", ",".join(rows[0]) if rows else "nothing", "the features: " + ",".join(names))
-    if len(rows) == 1:
+    if not len(table):
         raise BadInput("file", "no rows", "at least one applicant")
-    made = []
-    for k, row in enumerate(rows[1:], start=1):
-        if len(row) != len(names):
-            raise BadInput(f"row {k}", f"{len(row)} cells", f"{len(names)}, one per column")
-        cells = dict(zip(rows[0], row, strict=True))
-        values = {f.name: _cell(cells[f.name], f, f"row {k}.{f.name}") for f in features}
-        made.append(build_factual(values, features, f"row {k}"))
-    return made
+    return table
 
 
 def _cell(text: str, feature: Feature, path: str) -> float | str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -13,7 +15,7 @@ from milp_recourse.formats.schema import INSTANCE_FORMAT, POPULATION_FORMAT
 from milp_recourse.formats.schema_result import RESULT_FORMAT
 from milp_recourse.formats.scm_json import scm_to_dict
 from milp_recourse.formats.strict_json import write_json
-from milp_recourse.instance import Instance, Population
+from milp_recourse.instance import Instance, Population, Preferences
 from milp_recourse.result import Result
 
 
@@ -44,6 +46,18 @@ def population_to_dict(population: Population) -> dict[str, Any]:
         "factuals": [_factual(template, one) for one in population.factuals],
         "preferences": preferences,
     }
+
+
+def population_digest(population: Population) -> str:
+    """SHA-256 of the population's content, however its files are laid out; one applicant at a time."""
+    digest = hashlib.sha256(json.dumps(_shared(population.template), sort_keys=True).encode())
+    last: Preferences | None = None
+    for factual, preferences in zip(population.factuals, population.preferences, strict=True):
+        if preferences is not last:
+            digest.update(json.dumps(preferences_to_dict(preferences), sort_keys=True).encode())
+            last = preferences
+        digest.update(json.dumps(list(_factual(population.template, factual).values())).encode())
+    return digest.hexdigest()
 
 
 def result_to_dict(result: Result) -> dict[str, Any]:

@@ -8,17 +8,15 @@ row; another input or other options are refused.
 from __future__ import annotations
 
 import csv
-import hashlib
-import io
-import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from milp_recourse.errors import BadInput
-from milp_recourse.formats.strict_json import read_json, write_json, write_whole
-from milp_recourse.formats.write import population_to_dict
+from milp_recourse.formats.strict_json import read_json, write_json
+from milp_recourse.formats.write import population_digest
 from milp_recourse.instance import Population
-from milp_recourse.reports.summary import summarise
+from milp_recourse.reports.summary import Tally
 from milp_recourse.reports.table import cells, csv_line, header
 from milp_recourse.result import Result
 
@@ -48,29 +46,35 @@ class PopulationFolder:
         self.features = [f.name for f in population.template.features]
         self.table = folder / "results.csv"
         make_folder(folder)
-        self._claim(fingerprint(population))
-        self.rows = self._complete_rows()
-        text = "".join(csv_line(row) for row in [header(self.features), *self.rows])
-        write_whole(text.encode(), self.table)
+        self._claim(population_digest(population))
+        self.tally = Tally()
+        end = self._count_complete()
+        with self.table.open("r+b" if end else "wb") as stream:
+            if end:
+                stream.truncate(end)
+            else:
+                stream.write(csv_line(header(self.features)).encode())
 
     @property
     def done(self) -> int:
         """Applicants whose row is complete."""
-        return len(self.rows)
+        return self.tally.applicants
 
     def add(self, result: Result) -> None:
-        """Append the next applicant's row; on disk when this returns."""
+        """Append the next applicant's row; the system has it when this returns, so that a kill loses none."""
         row = cells(self.done, result, self.features)
         with self.table.open("a", encoding="utf-8", newline="") as stream:
             stream.write(csv_line(row))
-        self.rows.append(row)
+        self._count(row)
 
     def summarise(self) -> dict[str, Any]:
         """Write results.json over all rows so far and return it."""
-        rows = [(row[1], float(row[2]) if row[2] else None, float(row[7])) for row in self.rows]
-        summary = summarise(rows) | self.options
+        summary = self.tally.summary() | self.options
         write_json(summary, self.folder / "results.json")
         return summary
+
+    def _count(self, row: list[str]) -> None:
+        self.tally.add(row[1], float(row[2]) if row[2] else None, float(row[7]))
 
     def _claim(self, digest: str) -> None:
         """Make the folder this run's, or find that it is."""
@@ -88,20 +92,31 @@ class PopulationFolder:
         else:
             write_json(claim, file)
 
-    def _complete_rows(self) -> list[list[str]]:
+    def _count_complete(self) -> int:
+        """Count the rows that are there whole and in order; where they end in the file, in bytes."""
         if not self.table.exists():
-            return []
-        text = self.table.read_text(encoding="utf-8", errors="replace")
-        lines = list(csv.reader(io.StringIO(text[: text.rfind("\n") + 1])))
+            return 0
+        end = read = 0
         columns = header(self.features)
-        if lines and lines[0] != columns:
-            raise BadInput("--out", f"{self.table} with other columns", "a new folder")
-        rows: list[list[str]] = []
-        for row in lines[1:]:
-            if len(row) != len(columns) or row[0] != str(len(rows)):
-                break
-            rows.append(row)
-        return rows
+        with self.table.open("rb") as stream:
+
+            def lines() -> Iterator[str]:
+                nonlocal read
+                for line in stream:
+                    if not line.endswith(b"\n"):
+                        return
+                    read += len(line)
+                    yield line.decode("utf-8", "replace")
+
+            for k, row in enumerate(csv.reader(lines())):
+                if k == 0 and row != columns:
+                    raise BadInput("--out", f"{self.table} with other columns", "a new folder")
+                if k > 0:
+                    if len(row) != len(columns) or row[0] != str(k - 1):
+                        break
+                    self._count(row)
+                end = read
+        return end
 
 
 def refuse_foreign(folder: Path) -> None:
@@ -125,9 +140,3 @@ def make_folder(folder: Path) -> None:
         probe.unlink()
     except (OSError, ValueError) as error:
         raise BadInput("--out", f"{folder}: {error}", "a folder that can be written") from None
-
-
-def fingerprint(population: Population) -> str:
-    """SHA-256 of the population's content, however its files are laid out."""
-    text = json.dumps(population_to_dict(population), sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()

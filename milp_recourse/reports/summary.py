@@ -2,12 +2,42 @@
 
 from __future__ import annotations
 
+from array import array
 from collections import Counter
 from collections.abc import Iterable
 from statistics import fmean, median
 from typing import Any
 
 from milp_recourse.formats.schema_result import RESULTS_FORMAT
+
+
+class Tally:
+    """Counts per status, costs and seconds, one applicant at a time; eight bytes per cost is all it keeps."""
+
+    def __init__(self) -> None:
+        self.applicants = 0
+        self.counts: Counter[str] = Counter()
+        self.costs = array("d")
+        self.seconds = 0.0
+
+    def add(self, status: str, cost: float | None, seconds: float) -> None:
+        """Count an applicant."""
+        self.applicants += 1
+        self.counts[status] += 1
+        self.seconds += seconds
+        if cost is not None:
+            self.costs.append(cost)
+
+    def summary(self) -> dict[str, Any]:
+        """What results.json says."""
+        return {
+            "format": RESULTS_FORMAT,
+            "applicants": self.applicants,
+            "counts": dict(self.counts),
+            "cost_mean": fmean(self.costs) if self.costs else None,
+            "cost_median": median(self.costs) if self.costs else None,
+            "seconds": self.seconds,
+        }
 
 
 def summarise(rows: Iterable[tuple[str, float | None, float]]) -> dict[str, Any]:
@@ -18,16 +48,10 @@ def summarise(rows: Iterable[tuple[str, float | None, float]]) -> dict[str, Any]
     rows
         (status, cost or None, seconds) per applicant.
     """
-    listed = list(rows)
-    costs = [cost for _, cost, _ in listed if cost is not None]
-    return {
-        "format": RESULTS_FORMAT,
-        "applicants": len(listed),
-        "counts": dict(Counter(status for status, _, _ in listed)),
-        "cost_mean": fmean(costs) if costs else None,
-        "cost_median": median(costs) if costs else None,
-        "seconds": sum(seconds for _, _, seconds in listed),
-    }
+    tally = Tally()
+    for row in rows:
+        tally.add(*row)
+    return tally.summary()
 
 
 def in_words(summary: dict[str, Any]) -> str:

@@ -1,0 +1,76 @@
+"""Who solves the parts of a long run: this process, others on this machine, or a Dask cluster.
+
+All of it is joblib; what a part is, and that parts come back in order, is said here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import TypeVar
+
+from milp_recourse.errors import BackendUnavailable
+
+Part = TypeVar("Part")
+Answer = TypeVar("Answer")
+
+
+@dataclass(frozen=True)
+class Workers:
+    """How many processes, or which cluster.
+
+    Parameters
+    ----------
+    jobs
+        Processes on this machine; on a cluster, how many parts are out at once per worker it has.
+    scheduler
+        Address of a Dask scheduler, as ``tcp://host:8786``; None for processes here.
+    """
+
+    jobs: int = 1
+    scheduler: str | None = None
+
+    @property
+    def alone(self) -> bool:
+        """Whether this process does everything itself."""
+        return self.jobs == 1 and self.scheduler is None
+
+    def map(self, work: Callable[[Part], Answer], parts: Iterable[Part]) -> Iterator[Answer]:
+        """``work`` of every part, in order, each handed out as soon as it and all before it are there.
+
+        Only a few parts more than there are workers are made and kept at any time.
+
+        Raises
+        ------
+        BackendUnavailable
+            Dask is not installed, or the scheduler does not answer.
+        """
+        from joblib import Parallel, delayed, parallel_config
+
+        with ExitStack() as stack:
+            if self.scheduler is not None:
+                client = stack.enter_context(_connect(self.scheduler))
+                stack.enter_context(
+                    parallel_config(backend="dask", client=client, wait_for_workers_timeout=30)
+                )
+                jobs = -1
+            else:
+                jobs = self.jobs
+            yield from Parallel(n_jobs=jobs, return_as="generator", batch_size=1, pre_dispatch="2*n_jobs")(
+                delayed(work)(part) for part in parts
+            )
+
+
+def _connect(scheduler: str):  # type: ignore[no-untyped-def]
+    """A client of the cluster."""
+    try:
+        from distributed import Client
+    except ImportError:
+        raise BackendUnavailable(
+            "--parallel dask: not installed; pip install 'milp-recourse[dask]'"
+        ) from None
+    try:
+        return Client(scheduler, timeout=10)
+    except (OSError, TimeoutError, ValueError) as error:
+        raise BackendUnavailable(f"--scheduler: {scheduler} does not answer: {error}") from None
