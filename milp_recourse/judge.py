@@ -18,6 +18,7 @@ from milp_recourse.backends.protocol import Proposal
 from milp_recourse.domain.enclosure import Enclosure
 from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.domain.plausibility import plausible_exact
+from milp_recourse.errors import Unsupported
 from milp_recourse.instance import Instance
 from milp_recourse.result import Proof, Result, Status, gap_tolerance
 
@@ -69,7 +70,7 @@ def judge(instance: Instance, action: Action) -> Judgement:
     """
     faults = _permission_faults(instance, action)
     exact = instance.scm.counterfactual_exact(instance.factual, action)
-    nearest = {name: float(e.midpoint) for name, e in exact.items()}
+    nearest = {name: double(e.midpoint, f"the counterfactual's {name!r}") for name, e in exact.items()}
     faults += _domain_faults(instance, exact)
     row = instance.model_rows(np.array([nearest[f.name] for f in instance.features]))
     accept = instance.accept
@@ -195,7 +196,7 @@ def _shown(instance: Instance, action: Action | None, judgement: Judgement | Non
     return {
         "action": {n: instance.feature(n).show(v) for n, v in action.items()},
         "counterfactual": {f.name: f.show(judgement.counterfactual[f.name]) for f in instance.features},
-        "logit": None if judgement.logit is None else float(judgement.logit.midpoint),
+        "logit": None if judgement.logit is None else double(judgement.logit.midpoint, "the logit"),
         "score": judgement.score,
         "accepted_exact": judgement.accepted_exact,
         "accepted_deployed": judgement.accepted_deployed,
@@ -253,9 +254,23 @@ def _refusal(instance: Instance, judgement: Judgement) -> str:
     )
 
 
+def double(value: Fraction, what: str) -> float:
+    """The nearest double.
+
+    Raises
+    ------
+    Unsupported
+        There is none: the number is larger than any.
+    """
+    try:
+        return float(value)
+    except OverflowError:
+        raise Unsupported(f"{what} is larger than any double: use larger units or smaller weights") from None
+
+
 def _round_up(value: Fraction) -> float:
     """The smallest double not below the value."""
-    nearest = float(value)
+    nearest = double(value, "the cost")
     return nearest if Fraction(nearest) >= value else math.nextafter(nearest, math.inf)
 
 
