@@ -109,6 +109,38 @@ def settings(
     _plotted(lambda: bench.plot(rows, folder))
 
 
+@app.command()
+def growth(
+    folder: Annotated[Path, typer.Option("--out", help="Where results go; rerunning resumes.")] = Path(
+        "bench-growth"
+    ),
+    jobs: Annotated[int, typer.Option(min=1, help="Processes.")] = 2,
+    seed: Annotated[int, typer.Option(help="Of the random problems.")] = 0,
+    time_limit: Annotated[float, typer.Option(min=0.1, help="Seconds per applicant.")] = 20.0,
+    backend: Annotated[str, typer.Option(help="See the command backends.")] = "bab",
+    applicants: Annotated[int, typer.Option(min=1, help="Per point.")] = 12,
+    largest: Annotated[int | None, typer.Option(min=1, help="Leave out points above this value.")] = None,
+) -> None:
+    """Time against actions, width, depth and population size, on seeded random problems and Loan."""
+    from milp_recourse.benchmarks import growth as bench
+    from milp_recourse.formats import read_population
+    from milp_recourse.instances_path import instances_path
+    from milp_recourse.reports.progress import progress_bar
+
+    loan = read_population(instances_path() / "loan" / "population.json")
+    panels = {
+        panel: tuple(v for v in values if largest is None or v <= largest)
+        for panel, values in bench.PANELS.items()
+    }
+    options = {"applicants": applicants, "seed": seed, "time_limit": time_limit, "backend": backend}
+    done = len(bench.read_rows(folder / "growth.csv"))
+    with progress_bar("growth", sum(map(len, panels.values())), done, rate=True) as bar:
+        rows = bench.run(loan, folder, options, panels, jobs, bar.advance)
+    shown = [{k: v for k, v in row.items() if k not in bench.IDENTITY} for row in rows]
+    _print(f"{applicants} applicants per point, {time_limit:g} s limit each", shown)
+    _plotted(lambda: bench.plot(rows, folder))
+
+
 def _print(title: str, rows: Sequence[Mapping[str, object]]) -> None:
     """A table on stdout; wide enough where that is no terminal."""
     from rich.console import Console
