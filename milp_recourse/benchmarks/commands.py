@@ -116,7 +116,7 @@ def growth(
     ),
     jobs: Annotated[int, typer.Option(min=1, help="Processes.")] = 2,
     seed: Annotated[int, typer.Option(help="Of the random problems.")] = 0,
-    time_limit: Annotated[float, typer.Option(min=0.1, help="Seconds per applicant.")] = 20.0,
+    time_limit: Annotated[float, typer.Option(min=0.1, help="Processor seconds per applicant.")] = 20.0,
     backend: Annotated[str, typer.Option(help="See the command backends.")] = "bab",
     applicants: Annotated[int, typer.Option(min=1, help="Per point.")] = 12,
     largest: Annotated[int | None, typer.Option(min=1, help="Leave out points above this value.")] = None,
