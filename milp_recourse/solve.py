@@ -96,6 +96,29 @@ def solve_population(
     return _results(people, name, options, range(first, end), Workers(jobs, scheduler))
 
 
+def solve_together(
+    instances: Sequence[Instance], backend: str | None = None, time_limit: float | None = None
+) -> Iterator[Result]:
+    """One result per instance, in order; the models may differ.
+
+    A back end that solves batches gets all of them at once.
+
+    Parameters
+    ----------
+    backend, time_limit
+        As for :func:`solve`; the limit holds per instance.
+
+    Raises
+    ------
+    BadInput, Unsupported, BackendUnavailable
+        As for :func:`solve`.
+    """
+    options = check_options(time_limit)
+    if not instances:
+        return iter(())
+    return _run_many(instances, choose_backend(instances[0], backend), options)
+
+
 def choose_backend(problem: Instance, name: str | None = None) -> Backend:
     """The back end called ``name``, or the first of :data:`DEFAULTS` that can solve the problem.
 

@@ -29,7 +29,7 @@ def test_a_rerun_adds_nothing_and_plots(tmp_path: Path) -> None:
 
 def test_a_wrong_answer_is_counted() -> None:
     """A finished peer whose optimum or status contradicts ours is wrong; a limit is not."""
-    base = {"instance": "i", "seconds": 1.0, "nodes": 1, "exactly_feasible": True}
+    base = {"instance": "i", "seconds": 1.0, "cpu_seconds": 1.0, "nodes": 1, "exactly_feasible": True}
     rows = [
         {**base, "solver": "highs", "status": "optimal", "cost": 1.0},
         {**base, "solver": "dear", "status": "optimal", "cost": 1.1},
