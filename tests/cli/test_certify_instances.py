@@ -11,11 +11,11 @@ from jsonschema import Draft202012Validator
 
 import milp_recourse.instances_path
 from milp_recourse.cli import main
-from milp_recourse.solve import DEFAULTS
 from milp_recourse.formats.json_schemas import FOLDER
 from milp_recourse.instance import Reference
 from milp_recourse.reports.compare import compare
 from milp_recourse.result import Result, Status
+from milp_recourse.solve import DEFAULTS
 
 KNOWN = 2 * (5.501 / 5) ** 2
 

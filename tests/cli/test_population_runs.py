@@ -1,4 +1,4 @@
-"""A population's run: killed in the middle, shared out over processes or a cluster, always the same results."""
+"""A population's run: killed, shared out over processes or a cluster, always the same results."""
 
 import csv
 import json
@@ -22,7 +22,9 @@ def file(tmp_path_factory):
     """Refused Loan applicants who may change amount and savings, without plausibility."""
     source = instances_path() / "loan" / "population.json"
     population = json.loads(source.read_text(encoding="utf-8"))
-    rows = (source.parent / population["factuals"]["csv"]).read_text(encoding="utf-8").splitlines(keepends=True)
+    rows = (
+        (source.parent / population["factuals"]["csv"]).read_text(encoding="utf-8").splitlines(keepends=True)
+    )
     folder = tmp_path_factory.mktemp("people")
     (folder / "people.csv").write_text("".join(rows[: PEOPLE + 1]), encoding="utf-8")
     population["factuals"] = {"csv": "people.csv"}
