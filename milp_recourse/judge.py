@@ -203,15 +203,19 @@ def _shown(instance: Instance, action: Action | None, judgement: Judgement | Non
     }
 
 
+HAIR = 2e-3
+"""Changes this small, in cost scales, cost less than the gap where costs are squared."""
+
+
 def _held_exactly(instance: Instance, action: Action, judgement: Judgement) -> tuple[Action, Judgement]:
     """The action with values a hair from the factual put exactly on it, where that stays feasible.
 
-    Searches move every action a little; "hold duration" reads better than a change of 1e-12, and
-    costs no more.
+    Searches move every action a little; "hold duration" reads better than a change of 1e-5, and
+    costs no more. Squared costs hide changes up to the root of the gap, so that is how far it looks.
     """
     for name, value in action.items():
         x = instance.factual[name]
-        hair = 1e-6 * instance.cost.scale.get(name, 1.0)
+        hair = HAIR * instance.cost.scale.get(name, 1.0)
         allowed = instance.levers[name]
         if value != x and abs(value - x) <= hair and allowed[0] <= x <= allowed[1]:
             held = without_idle_holds(instance, {**action, name: x})

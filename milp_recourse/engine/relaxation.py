@@ -118,7 +118,7 @@ def rounding(stack: Stack, low: Array, high: Array, who: Array) -> list[Array]:
     units = unit_forms(stack, low, high, who)
     size = xp.maximum(xp.abs(low), xp.abs(high))
     values = xp.concat([size, units.size], axis=0)
-    z = stack.first_size @ values + xp.take(stack.first_offset_size, who, axis=1)
+    z = xp.abs(stack.first) @ values + xp.take(xp.abs(stack.first_offset), who, axis=1)
     operations = 4.0 * (values.shape[0] + 8) + units.operations
     errors = [operations * 2.0**-52 * xp.max(z, axis=0)]
     for weight, bias in zip(stack.weights, stack.biases, strict=True):
