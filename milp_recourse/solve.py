@@ -12,9 +12,10 @@ from pathlib import Path
 from milp_recourse.backends import Backend, BatchBackend, Options, Proposal
 from milp_recourse.backends import backend as find_backend
 from milp_recourse.domain.forest import TreeEnsemble
+from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.errors import BadInput, Unsupported
 from milp_recourse.formats import read_instance, read_population
-from milp_recourse.instance import Instance, Population
+from milp_recourse.instance import Classifier, Instance, Population
 from milp_recourse.judge import already_good, conclude
 from milp_recourse.magnitude import too_large
 from milp_recourse.result import Result
@@ -116,7 +117,21 @@ def solve_together(
     options = check_options(time_limit)
     if not instances:
         return iter(())
-    return _run_many(instances, choose_backend(instances[0], backend), options)
+    return _run_many(_sharing(instances), choose_backend(instances[0], backend), options)
+
+
+def _sharing(instances: Sequence[Instance]) -> list[Instance]:
+    """The same instances, equal networks being one object: what can be stacked is told by that."""
+    known: dict[object, Classifier] = {}
+    shared = []
+    for instance in instances:
+        network = instance.classifier
+        if isinstance(network, ReluNetwork):
+            shapes = tuple(w.shape for w in network.weights)
+            numbers = tuple(a.tobytes() for a in (*network.weights, *network.biases))
+            network = known.setdefault((network.dtype, shapes, numbers), network)
+        shared.append(replace(instance, classifier=network))
+    return shared
 
 
 def choose_backend(problem: Instance, name: str | None = None) -> Backend:

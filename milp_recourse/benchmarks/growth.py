@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -13,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
+from milp_recourse.benchmarks.resume import grown, read_rows
 from milp_recourse.domain.cost import Cost
 from milp_recourse.domain.expression import Variable, as_expression
 from milp_recourse.domain.features import Feature
 from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.domain.noise import Normal
 from milp_recourse.domain.scm import Mechanism, StructuralCausalModel
-from milp_recourse.errors import BadInput
 from milp_recourse.instance import Acceptance, Instance, Population, Preferences
 from milp_recourse.result import Result, Status
 from milp_recourse.solve import solve, solve_population
@@ -173,17 +172,9 @@ def run(
     BadInput
         The table holds a run with other options.
     """
-    folder.mkdir(parents=True, exist_ok=True)
     table = folder / "growth.csv"
-    rows = read_rows(table)
-    for row in rows:
-        if any(row[name] != str(options[name]) for name in IDENTITY):
-            raise BadInput("--out", f"{table} of another run", "a new folder, or the same options")
-    done = {(row["panel"], int(row["value"])) for row in rows}
-    with table.open("a", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, COLUMNS)
-        if not rows:
-            writer.writeheader()
+    with grown(table, COLUMNS, {name: options[name] for name in IDENTITY}) as (rows, write):
+        done = {(row["panel"], int(row["value"])) for row in rows}
         for panel, values in panels.items():
             hopeless = False
             for value in values:
@@ -198,8 +189,7 @@ def run(
                         **summary(results, cpu, options["time_limit"]),
                     }
                     rows.append(row | {"wall_seconds": f"{wall:.4g}"})
-                    writer.writerow(rows[-1])
-                    file.flush()
+                    write(rows[-1])
                     advance(f"{panel} {value}")
                 hopeless = any(
                     r["panel"] == panel and int(r["value"]) <= value and float(r["solved_share"]) == 0
@@ -248,14 +238,6 @@ def summary(results: Sequence[Result], cpu: Sequence[float], time_limit: float) 
         "cpu_median": f"{np.median(cpu):.4g}",
         "cpu_max": f"{max(cpu):.4g}",
     }
-
-
-def read_rows(table: Path) -> list[dict[str, Any]]:
-    """Complete rows on disk, as text; [] where there are none."""
-    if not table.exists():
-        return []
-    with table.open(newline="", encoding="utf-8") as file:
-        return [row for row in csv.DictReader(file) if row.get("wall_seconds")]
 
 
 def plot(rows: Sequence[dict[str, Any]], folder: Path) -> Path:

@@ -6,7 +6,6 @@ that the applicant ranks highest, or a random number of them.
 
 from __future__ import annotations
 
-import csv
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -16,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from milp_recourse.benchmarks.resume import grown, read_rows
 from milp_recourse.domain.elicitation import (
     LOAN_ACTIONABLE,
     CostProfile,
@@ -23,7 +23,6 @@ from milp_recourse.domain.elicitation import (
     named_weights,
     sample_rankings,
 )
-from milp_recourse.errors import BadInput
 from milp_recourse.instance import Population, Preferences
 from milp_recourse.result import Result
 from milp_recourse.solve import solve_population
@@ -100,18 +99,10 @@ def run(
     BadInput
         The table holds a run of other applicants or options.
     """
-    folder.mkdir(parents=True, exist_ok=True)
     table = folder / "settings.csv"
     identity = {"applicants": len(population), **options}
-    rows = read_rows(table)
-    for row in rows:
-        if {name: row[name] for name in IDENTITY} != {name: str(identity[name]) for name in IDENTITY}:
-            raise BadInput("--out", f"{table} of another run", "a new folder, or the same options")
-    done = {(row["actionable"], row["plausible"]) for row in rows}
-    with table.open("a", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, COLUMNS)
-        if not rows:
-            writer.writeheader()
+    with grown(table, COLUMNS, identity) as (rows, write):
+        done = {(row["actionable"], row["plausible"]) for row in rows}
         for plausible in (True, False):
             for setting in SETTINGS:
                 if (setting, str(plausible)) in done:
@@ -123,8 +114,7 @@ def run(
                     results.append(result)
                     advance(name_of(setting, plausible))
                 row = {"actionable": setting, "plausible": plausible, **identity, **summary(results)}
-                writer.writerow(row | {"wall_seconds": f"{time.perf_counter() - start:.4g}"})
-                file.flush()
+                write(row | {"wall_seconds": f"{time.perf_counter() - start:.4g}"})
     return read_rows(table)
 
 
@@ -150,14 +140,6 @@ def summary(results: Sequence[Result]) -> dict[str, Any]:
     }
     statuses = {name: counts[name] for name in ("optimal", "infeasible", "limit")}
     return statuses | {name: f"{value:.6g}" for name, value in numbers.items()}
-
-
-def read_rows(table: Path) -> list[dict[str, Any]]:
-    """Complete rows on disk, as text; [] where there are none."""
-    if not table.exists():
-        return []
-    with table.open(newline="", encoding="utf-8") as file:
-        return [row for row in csv.DictReader(file) if row.get("wall_seconds")]
 
 
 def plot(rows: Sequence[dict[str, Any]], folder: Path) -> Path:

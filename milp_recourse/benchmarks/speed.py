@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
@@ -12,7 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from milp_recourse.benchmarks import resume
 from milp_recourse.benchmarks.peers import RUNNERS, TOGETHER, Outcome
+from milp_recourse.benchmarks.resume import grown
 from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.formats import read_instance
 from milp_recourse.instance import Instance
@@ -61,18 +62,12 @@ def run(
 
     Those of :data:`~milp_recourse.benchmarks.peers.TOGETHER` come first, all instances in one batch.
     """
-    folder.mkdir(parents=True, exist_ok=True)
     table = folder / "speed.csv"
-    rows = read_rows(table)
-    done = {(r["instance"], r["solver"]) for r in rows}
-    with table.open("a", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, FIELDS)
-        if not rows:
-            writer.writeheader()
+    with grown(table, FIELDS, {}) as (rows, row):
+        done = {(r["instance"], r["solver"]) for r in rows}
 
         def write(name: str, solver: str, outcome: Outcome) -> None:
-            writer.writerow({"instance": name, "solver": solver, **asdict(outcome)})
-            file.flush()
+            row({"instance": name, "solver": solver, **asdict(outcome)})
 
         for solver in (s for s in solvers if s in TOGETHER):
             if not all((path.stem, solver) in done for path in paths):
@@ -95,10 +90,7 @@ def run(
 
 def read_rows(table: Path) -> list[dict[str, Any]]:
     """Rows of an earlier run, numbers as numbers; [] where there is none."""
-    if not table.exists():
-        return []
-    with table.open(newline="", encoding="utf-8") as file:
-        rows: list[dict[str, Any]] = list(csv.DictReader(file))
+    rows = resume.read_rows(table)
     for row in rows:
         row["cost"] = float(row["cost"]) if row["cost"] else None
         row["seconds"], row["cpu_seconds"] = float(row["seconds"]), float(row["cpu_seconds"])
