@@ -44,7 +44,7 @@ def grown(
     rows = read_rows(table)
     for row in rows:
         if list(row) != list(columns) or any(row[name] != str(v) for name, v in identity.items()):
-            raise BadInput("--out", f"{table} of another run", "a new folder, or the same options")
+            raise BadInput("--out", f"another run's {table.name}", "a new folder, or the same options")
     with table.open("w", newline="", encoding="utf-8") as file:  # without what an interruption cut off
         writer = csv.DictWriter(file, columns, lineterminator="\n")
         writer.writeheader()
