@@ -269,7 +269,7 @@ def plot(rows: Sequence[dict[str, Any]], folder: Path) -> Path:
                     xycoords=("data", "axes fraction"),
                     ha="center",
                     va="top",
-                    fontsize=8,
+                    fontsize=7,
                     color=color,
                 )
         axes.axhline(limit, color="0.5", lw=1, ls=":")
@@ -279,10 +279,11 @@ def plot(rows: Sequence[dict[str, Any]], folder: Path) -> Path:
         ticks = sorted({int(r["value"]) for name in lines for r in found[name]})
         axes.set_xticks(ticks, [str(v) for v in ticks])
         axes.xaxis.set_minor_locator(NullLocator())
+        axes.tick_params(axis="x", labelsize=8)
         low, high = axes.get_ylim()
         axes.set_ylim(low, high * (high / low) ** 0.25)
         if ticks:
-            axes.legend(loc="center right" if panel == "population" else "lower right", fontsize=8)
+            axes.legend(loc="lower left" if panel == "population" else "lower right", fontsize=8)
         axes.grid(alpha=0.3)
     figure.suptitle(
         f"Percentages: share solved within {limit:g} processor seconds (dotted line)", fontsize=11
