@@ -47,7 +47,8 @@ class Device:
         """A numpy array in the kernel's library."""
         if self._torch is None:
             return array
-        return self._torch.as_tensor(np.ascontiguousarray(array), device=self._place)
+        # require: torch warns of arrays that cannot be written to, such as a network's weights
+        return self._torch.as_tensor(np.require(array, requirements="CW"), device=self._place)
 
     def get(self, array: Any) -> np.ndarray:
         """A kernel array in numpy."""
