@@ -18,6 +18,7 @@ from milp_recourse.backends.protocol import Proposal
 from milp_recourse.domain.enclosure import Enclosure
 from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.domain.plausibility import plausible_exact
+from milp_recourse.errors import Unsupported
 from milp_recourse.instance import Instance
 from milp_recourse.result import Proof, Result, Status, gap_tolerance
 
@@ -69,7 +70,7 @@ def judge(instance: Instance, action: Action) -> Judgement:
     """
     faults = _permission_faults(instance, action)
     exact = instance.scm.counterfactual_exact(instance.factual, action)
-    nearest = {name: float(e.midpoint) for name, e in exact.items()}
+    nearest = {name: double(e.midpoint, f"the counterfactual's {name!r}") for name, e in exact.items()}
     faults += _domain_faults(instance, exact)
     row = instance.model_rows(np.array([nearest[f.name] for f in instance.features]))
     accept = instance.accept
@@ -195,22 +196,26 @@ def _shown(instance: Instance, action: Action | None, judgement: Judgement | Non
     return {
         "action": {n: instance.feature(n).show(v) for n, v in action.items()},
         "counterfactual": {f.name: f.show(judgement.counterfactual[f.name]) for f in instance.features},
-        "logit": None if judgement.logit is None else float(judgement.logit.midpoint),
+        "logit": None if judgement.logit is None else double(judgement.logit.midpoint, "the logit"),
         "score": judgement.score,
         "accepted_exact": judgement.accepted_exact,
         "accepted_deployed": judgement.accepted_deployed,
     }
 
 
+HAIR = 2e-3
+"""Changes this small, in cost scales, cost less than the gap where costs are squared."""
+
+
 def _held_exactly(instance: Instance, action: Action, judgement: Judgement) -> tuple[Action, Judgement]:
     """The action with values a hair from the factual put exactly on it, where that stays feasible.
 
-    Searches move every action a little; "hold duration" reads better than a change of 1e-12, and
-    costs no more.
+    Searches move every action a little; "hold duration" reads better than a change of 1e-5, and
+    costs no more. Squared costs hide changes up to the root of the gap, so that is how far it looks.
     """
     for name, value in action.items():
         x = instance.factual[name]
-        hair = 1e-6 * instance.cost.scale.get(name, 1.0)
+        hair = HAIR * instance.cost.scale.get(name, 1.0)
         allowed = instance.levers[name]
         if value != x and abs(value - x) <= hair and allowed[0] <= x <= allowed[1]:
             held = without_idle_holds(instance, {**action, name: x})
@@ -253,9 +258,23 @@ def _refusal(instance: Instance, judgement: Judgement) -> str:
     )
 
 
+def double(value: Fraction, what: str) -> float:
+    """The nearest double.
+
+    Raises
+    ------
+    Unsupported
+        There is none: the number is larger than any.
+    """
+    try:
+        return float(value)
+    except OverflowError:
+        raise Unsupported(f"{what} is larger than any double: use larger units or smaller weights") from None
+
+
 def _round_up(value: Fraction) -> float:
     """The smallest double not below the value."""
-    nearest = float(value)
+    nearest = double(value, "the cost")
     return nearest if Fraction(nearest) >= value else math.nextafter(nearest, math.inf)
 
 

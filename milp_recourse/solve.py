@@ -15,11 +15,10 @@ from milp_recourse.domain.forest import TreeEnsemble
 from milp_recourse.errors import BadInput, Unsupported
 from milp_recourse.formats import read_instance, read_population
 from milp_recourse.instance import Instance, Population
-from milp_recourse.judge import already_good, conclude, deltas
+from milp_recourse.judge import already_good, conclude
+from milp_recourse.magnitude import too_large
 from milp_recourse.result import Result
 from milp_recourse.workers import Workers
-
-LARGEST_COST = 1e300
 
 DEFAULTS = ("bab", "highs")
 """What is tried, in this order, where no back end is named."""
@@ -231,18 +230,7 @@ def _without_search(instance: Instance, backend: Backend) -> Proposal | None:
         message = "no feature can be acted on: widen the mask, the ranges, the bounds or the domains"
         bound = math.inf if backend.proves else None
         return Proposal(None, bound, "rigorous" if backend.proves else None, message=message)
-    reason = _too_large(instance) or backend.why_not(instance)
+    reason = too_large(instance) or backend.why_not(instance)
     if reason is not None:
         raise Unsupported(f"{instance.name or 'instance'}: backend {backend.name}: {reason}")
     return None
-
-
-def _too_large(instance: Instance) -> str | None:
-    """Why costs would overflow a double during search, where "too dear" could pass for "impossible"."""
-    farthest = {
-        name: max((low, high), key=lambda end: abs(end - instance.factual[name]))
-        for name, (low, high) in instance.levers.items()
-    }
-    if instance.cost.exact(deltas(instance, farthest), instance.weights) <= LARGEST_COST:
-        return None
-    return f"an action could cost more than {LARGEST_COST:g}: narrow the bounds or enlarge cost.scale"

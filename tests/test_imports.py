@@ -24,6 +24,7 @@ ARROW = (
     "search",
     "backends.protocol",
     "judge",
+    "magnitude",
     "backends",
     "readers",
     "formats",

@@ -10,7 +10,20 @@ from pathlib import Path
 
 file = Path(sys.argv[1])
 problem, result = json.loads(file.read_text()), json.loads(Path(sys.argv[2]).read_text())
-layers = json.loads((file.parent / problem["classifier"]["path"]).read_text())["layers"]
+model = problem["classifier"]
+for covered, what in (
+    (problem["scm"] == {"name": "loan"}, "only the Loan model"),
+    ("path" in model or model["kind"] == "relu-network", "only networks"),
+    (problem["cost"]["kind"] == "l2-squared", "only squared costs"),
+    (result.get("action") is not None, f"no action in a result that is {result['status']}"),
+):
+    if not covered:
+        sys.exit(f"not covered: {what}")
+if "path" in model:
+    model = json.loads((file.parent / model["path"]).read_text())
+if model.get("kind", "relu-network") != "relu-network":
+    sys.exit("not covered: only networks")
+layers = model["layers"]
 x = {name: F(value) for name, value in problem["factual"].items()}
 a = {name: F(value) for name, value in result["action"].items()}
 
@@ -46,12 +59,19 @@ for number, layer in enumerate(layers):
 
 weights, scale = problem["preferences"].get("weights", {}), problem["cost"]["scale"]
 cost = sum(F(weights.get(f, 1)) * ((a[f] - x[f]) / F(scale[f])) ** 2 for f in a)
-bounds = {f["name"]: f["bounds"] for f in problem["features"] if f["actionable"]}
-accept = problem["accept"]
+features = {f["name"]: f for f in problem["features"]}
+ranges, accept = problem["preferences"].get("ranges", {}), problem.get("accept", {})
+limits = [(a[f], features[f]["bounds"]) for f in a] + [(a[f], ranges[f]) for f in a if f in ranges]
+limits += [(y[f], features[f]["domain"]) for f in y if features[f].get("domain")]
+risen = {f: a[f] - x[f] for f in a}
 checks = {
     "only what the applicant can act on": set(a) <= set(problem["preferences"]["actionable"]),
-    "inside the bounds": all(bounds[f][0] <= a[f] <= bounds[f][1] for f in a),
-    "logit at least threshold plus margin": z[0] >= F(accept["at_least"]) + F(accept["margin"]),
+    "inside bounds, ranges and domains": all(F(low) <= v <= F(high) for v, (low, high) in limits),
+    "rises or falls only where it may": all(
+        {"increase": risen[f] >= 0, "decrease": risen[f] <= 0}.get(features[f].get("monotone"), True)
+        for f in a
+    ),
+    "logit at least threshold plus margin": z[0] >= F(accept.get("at_least", 0)) + F(accept.get("margin", 0)),
     "at least as plausible as before": problem["plausibility"] is None
     or energy(*y.values()) <= energy(*x.values()),
     "costs no more than stated": cost <= F(result["cost"]),

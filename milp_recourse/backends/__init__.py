@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from importlib import import_module
+from importlib.metadata import entry_points
 
 from milp_recourse.backends.protocol import Backend, BatchBackend, Options, Proposal
 from milp_recourse.errors import BackendUnavailable
@@ -21,13 +22,23 @@ PYOMO_SOLVERS = ("highs", "scip_direct", "gurobi_direct_minlp")
 """Pyomo solver interfaces that ``backends`` lists; any other name Pyomo knows works too."""
 
 
+PLUGINS = "milp_recourse.backends"
+"""Entry-point group: installed packages that name a back end there are found by its name."""
+
+
+def _plugin(name: str) -> Callable[[], Backend] | None:
+    """What an installed package registers under ``name``."""
+    found = list(entry_points(group=PLUGINS, name=name))
+    return found[0].load() if found else None
+
+
 def register(name: str, make: Callable[[], Backend]) -> None:
     """Make a back end of your own known by ``name`` for this process (``make`` builds it)."""
     _registered[name] = make
 
 
 def backend(name: str) -> Backend:
-    """The back end called ``name``: ``highs``, ``pyomo:<solver>``, ``grid``.
+    """The back end called ``name``: ``bab`` (or ``bab:torch:cuda``), ``highs``, ``pyomo:<solver>``, ``grid``.
 
     Raises
     ------
@@ -35,7 +46,8 @@ def backend(name: str) -> Backend:
         Unknown, or its solver is not installed; the message says how to get it.
     """
     family, _, solver = name.partition(":")
-    if name not in _registered and (family not in _MODULES or (solver != "") != (family == "pyomo")):
+    named = {"pyomo": solver != "", "bab": True}.get(family, solver == "")
+    if name not in _registered and not (family in _MODULES and named) and _plugin(name) is None:
         known = ", ".join(sorted(listed()))
         raise BackendUnavailable(
             f"backend: got {name!r}; allowed: {known}, or pyomo:<any solver Pyomo reaches>"
@@ -50,13 +62,17 @@ def backend(name: str) -> Backend:
 def listed() -> dict[str, str | None]:
     """Every listed back end and why it is not usable here (None: it is)."""
     names = [n for n in _MODULES if n != "pyomo"] + [f"pyomo:{s}" for s in PYOMO_SOLVERS]
-    return {name: _make(name).unavailable() for name in (*names, *_registered)}
+    plugins = [entry.name for entry in entry_points(group=PLUGINS)]
+    return {name: _make(name).unavailable() for name in (*names, *_registered, *plugins)}
 
 
 def _make(name: str) -> Backend:
     if name in _registered:
         return _registered[name]()
     family, _, solver = name.partition(":")
+    plugin = None if family in _MODULES else _plugin(name)
+    if plugin is not None:
+        return plugin()
     module, _, cls = _MODULES[family].partition(":")
     made: Backend = getattr(import_module(module), cls)(*([solver] if solver else []))
     return made

@@ -23,7 +23,7 @@ from milp_recourse.bounds.split import Box, at_kink, widest
 from milp_recourse.bounds.tape import Bounds, Tape
 from milp_recourse.instance import Instance
 from milp_recourse.judge import judge
-from milp_recourse.program import lower
+from milp_recourse.program import equilibrate, lower
 from milp_recourse.result import gap_tolerance
 from milp_recourse.search.local import descend
 from milp_recourse.search.sample import first_incumbent
@@ -80,7 +80,7 @@ class BoxSearch(ABC):
 
     def run(self) -> Proposal:
         """Search until every box is closed, or the deadline."""
-        program = lower(self.instance)
+        program = equilibrate(lower(self.instance))
         tapes = [Tape(program.fix(acted)) for acted in program.configurations()]
         start = first_incumbent(tapes)
         if start is not None:

@@ -98,13 +98,14 @@ def _by_cost(tape: Tape, low: Array, high: Array, cutoff: float) -> None:
     reach = reach * (1 + _HAIR) + 1e-300
     plain, x = tape.plain_terms, tape.term_factuals
     slack = _HAIR * (1 + np.abs(x))
-    low[:, plain] = np.maximum(low, x - reach - slack)[:, plain]
-    high[:, plain] = np.minimum(high, x + reach + slack)[:, plain]
+    # fmax and fmin here and below: what overflowed to nan cuts nothing off
+    low[:, plain] = np.fmax(low, x - reach - slack)[:, plain]
+    high[:, plain] = np.fmin(high, x + reach + slack)[:, plain]
     for j, quantiles in tape.quantiles:
         here, room_left = quantiles.evaluate(x[j]), reach[:, j] + ROUNDING
         least, most = quantiles.least_value(here - room_left), quantiles.largest_value(here + room_left)
         span = _HAIR * (1 + max(abs(v) for v in quantiles.values))
-        low[:, j], high[:, j] = np.maximum(low[:, j], least - span), np.minimum(high[:, j], most + span)
+        low[:, j], high[:, j] = np.fmax(low[:, j], least - span), np.fmin(high[:, j], most + span)
     empty = spent.any(axis=1)
     low[empty], high[empty] = tape.upper + 1.0, tape.lower - 1.0
 
@@ -131,10 +132,10 @@ def _by_ball(tape: Tape, low: Array, high: Array) -> None:
             share = sorted((coefficient * al[:, column], coefficient * ah[:, column]), key=lambda v: v.sum())
             rest_low, rest_high = rl[:, j] - share[0], rh[:, j] - share[1]
             ends = (-radius[:, j] - rest_high) / coefficient, (radius[:, j] - rest_low) / coefficient
-            l, h = np.minimum(*ends), np.maximum(*ends)
+            l, h = np.minimum(*ends), np.maximum(*ends)  # nan if either end is
             slack = _HAIR * (1 + np.abs(l) + np.abs(h) + np.abs(rest_low) + np.abs(rest_high))
-            low[:, k] = np.maximum(low[:, k], l - slack)
-            high[:, k] = np.minimum(high[:, k], h + slack)
+            low[:, k] = np.fmax(low[:, k], l - slack)
+            high[:, k] = np.fmin(high[:, k], h + slack)
     low[empty], high[empty] = tape.upper + 1.0, tape.lower - 1.0
 
 

@@ -24,7 +24,10 @@ def shave(tape: Tape, low: Array, high: Array, cutoff: float, slabs: int = 6) ->
         low, high = box_low[0], box_high[0]
         if (low > high).any():
             return low, high
-        cuts = np.linspace(low, high, slabs + 1)  # (slabs + 1, d)
+        with np.errstate(over="ignore", invalid="ignore"):
+            cuts = np.linspace(low, high, slabs + 1)  # (slabs + 1, d)
+        if not np.isfinite(cuts).all():
+            return low, high
         slab_low, slab_high = np.tile(low, (d, slabs, 1)), np.tile(high, (d, slabs, 1))
         for k in range(d):
             slab_low[k, :, k], slab_high[k, :, k] = cuts[:-1, k], cuts[1:, k]
@@ -32,9 +35,9 @@ def shave(tape: Tape, low: Array, high: Array, cutoff: float, slabs: int = 6) ->
         alive: NDArray[np.bool_] = np.asarray(~(flat_low > flat_high).any(axis=1))
         if alive.any():
             bounds = tape.bounds(flat_low[alive], flat_high[alive])
-            accepted = bounds.logit_high >= tape.threshold
+            refused = bounds.logit_high < tape.threshold
             cost = ball_bound(tape, flat_low[alive], flat_high[alive], bounds, cutoff)
-            alive[alive] = accepted & (cost <= cutoff)
+            alive[alive] = ~(refused | (cost > cutoff))  # nan closes nothing
         alive = alive.reshape(d, slabs)
         if not alive.any(axis=1).all():
             return tape.upper + 1.0, tape.lower - 1.0

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milp_recourse.bounds.curves import band, value_range
+from milp_recourse.bounds.rounding import compose, slack
 from milp_recourse.domain.expression import logit, sigmoid
 from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.program.affine import Affine
@@ -25,8 +26,6 @@ from milp_recourse.program.lower import EDGE
 from milp_recourse.program.model import Action, Program, Switch, Unit
 
 Array = NDArray[np.float64]
-
-_ROUNDING = 1e-13  # relative outward slack of the logit's bounds
 
 
 @dataclass
@@ -94,8 +93,12 @@ class Tape:
         self.weights = list(network.weights)
         self.biases = list(network.biases)
         # The first layer composed with the columns: affine in atoms.
-        self.first = self.weights[0] @ self.columns
-        self.first_offset = self.weights[0] @ self.column_offset + self.biases[0]
+        self.first, self.first_offset = compose(
+            self.weights[0], self.biases[0], program.columns, len(program.atoms)
+        )
+        # Products behind one number of bounds(): a path crosses every unit and layer, 8 roundings each
+        steps = len(self.units) + len(self.weights) + 1
+        self.rounding = slack(self.atoms * (1 + len(self.units)) + sum(map(len, self.biases)) + 8 * steps)
         self.threshold = float(program.accept.threshold) + float(program.accept.margin)
         self.row_forms, self.row_offset = self.dense([r.form for r in program.rows])
         self.row_low = np.array([r.lower for r in program.rows])
@@ -207,24 +210,34 @@ class Tape:
         ul, uh = np.full(shape, np.nan), np.full(shape, np.nan)
         al[:, self.actions], ah[:, self.actions] = low, high
         lines = _Lines(al, ah)
+        size = np.zeros(shape)  # sums of absolute values behind each number: what rounding is proportional to
+        size[:, self.actions] = np.maximum(np.abs(low), np.abs(high))
         for k, unit, row, offset in self.units:
             l, h = self._concretise(np.broadcast_to(row, (batch, 1, self.atoms)), offset, lines)
-            l, h = l[:, 0], h[:, 0]
+            argument = size @ np.abs(row[0]) + abs(offset[0])
+            hair = self.rounding * argument
+            l, h = l[:, 0] - hair, h[:, 0] + hair
             if known is not None:
                 l, h = np.maximum(l, known.arguments_low[:, k]), np.minimum(h, known.arguments_high[:, k])
             l, h = within_domain(unit.function, l, h)
             ul[:, k], uh[:, k] = l, h
             al[:, k], ah[:, k] = _unit_range(unit, l, h)
             lines.add(k, unit, row[0], float(offset[0]), l, h)
+            size[:, k] = lines.size(argument)
+        size = size @ np.abs(self.first).T + np.abs(self.first_offset)
         hidden_low: list[Array] = []
         hidden_high: list[Array] = []
         relaxed: list[tuple[Array, Array, Array]] = []
         for layer in range(len(self.weights)):
             w, b = self.weights[layer], self.biases[layer]
+            if layer > 0:  # an open ReLU's upper line has an intercept of at most |low|
+                last = np.abs(hidden_low[-1]) * ((hidden_low[-1] < 0) & (hidden_high[-1] > 0))
+                size = (size + last) @ np.abs(w).T + np.abs(b)
+            hair = self.rounding * size
             l, h, line = self._layer_bounds(w, b, layer, relaxed, lines, hidden_low, hidden_high)
+            l, h = l - hair, h + hair
             if layer == len(self.weights) - 1:
                 slope, offset = line[0][:, 0][:, self.actions], line[1][:, 0]
-                hair = self._logit_hair(slope, offset, low, high, hidden_low, hidden_high)
                 return Bounds(
                     al,
                     ah,
@@ -232,10 +245,10 @@ class Tape:
                     uh,
                     hidden_low,
                     hidden_high,
-                    l[:, 0] - hair,
-                    h[:, 0] + hair,
+                    l[:, 0],
+                    h[:, 0],
                     slope,
-                    offset + hair,
+                    offset + hair[:, 0],
                 )
             if known is not None:
                 l, h = np.maximum(l, known.hidden_low[layer]), np.minimum(h, known.hidden_high[layer])
@@ -244,22 +257,6 @@ class Tape:
             hidden_high.append(h)
             relaxed.append(relu_lines(l, h))
         raise AssertionError("a network has a last layer")
-
-    def _logit_hair(
-        self,
-        slope: Array,
-        offset: Array,
-        low: Array,
-        high: Array,
-        hidden_low: list[Array],
-        hidden_high: list[Array],
-    ) -> Array:
-        """What float rounding may take from the logit's bounds: a point that just touches counts."""
-        size = np.abs(offset) + (np.abs(slope) * np.maximum(np.abs(low), np.abs(high))).sum(axis=1)
-        if hidden_low:
-            last = np.maximum(np.abs(hidden_low[-1]), np.abs(hidden_high[-1])) @ np.abs(self.weights[-1][0])
-            size = size + last + abs(self.biases[-1][0])
-        return _ROUNDING * size
 
     def _layer_bounds(
         self,
@@ -322,6 +319,11 @@ class _Lines:
         else:
             m, lo, hi = band(unit.function, l, h)
             self.entries.append((k, row, offset, m, lo, m, hi))
+
+    def size(self, argument: Array) -> Array:
+        """Absolute values behind the unit added last, given those behind its argument, shape (B,)."""
+        *_, sl, il, sh, ih = self.entries[-1]
+        return np.maximum(np.abs(sl), np.abs(sh)) * argument + np.maximum(np.abs(il), np.abs(ih))
 
     def extreme(self, coefficients: Array, constant: Array, sign: float) -> Array:
         """Smallest (sign -1) or largest (+1) value of forms over atoms, shape (B, rows)."""

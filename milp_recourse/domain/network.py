@@ -107,12 +107,14 @@ class ReluNetwork:
 
     def deployed_logit(self, x: NDArray) -> float:
         """The logit of one input row, shape (inputs,), computed in ``dtype`` as when deployed."""
-        z = np.asarray(x, dtype=np.float64).astype(self.dtype)
+        with np.errstate(over="ignore"):
+            z = np.asarray(x, dtype=np.float64).astype(self.dtype)
         last = len(self.weights) - 1
-        for k, (w, b) in enumerate(zip(self._deployed_weights, self._deployed_biases, strict=True)):
-            z = w @ z + b
-            if k < last:
-                z = np.maximum(z, z.dtype.type(0))
+        with np.errstate(over="ignore", invalid="ignore"):  # as deployed: inf, or nan, which accepts nothing
+            for k, (w, b) in enumerate(zip(self._deployed_weights, self._deployed_biases, strict=True)):
+                z = w @ z + b
+                if k < last:
+                    z = np.maximum(z, z.dtype.type(0))
         return float(z[0])
 
     def enclose(self, x: Sequence[Enclosure]) -> tuple[Enclosure, ...]:

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
+from numpy.typing import NDArray
 
 from milp_recourse.bounds.program import ProgramBounds
+from milp_recourse.bounds.rounding import slack
 from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.encodings.mixed_integer import Form, MixedInteger, QuadraticRow, combine
 from milp_recourse.encodings.units import curve_rows, indicator_rows, relu_rows, switch_rows
 from milp_recourse.program.affine import Affine
 from milp_recourse.program.model import Action, CostTerm, Program, Switch, Unit
+
+Array = NDArray[np.float64]
 
 
 def encode(program: Program, bounds: ProgramBounds, pieces: int = 16) -> MixedInteger:
@@ -36,17 +42,20 @@ def encode(program: Program, bounds: ProgramBounds, pieces: int = 16) -> MixedIn
 
 
 def lift(form: Affine, forms: list[Form]) -> Form:
-    """A form over atoms as a form over columns."""
-    total, constant = combine(*((forms[k], float(c)) for k, c in form.terms.items()))
-    return total, constant + float(form.constant)
+    """A form over atoms as a form over columns, exactly."""
+    return combine((({}, form.constant), 1.0), *((forms[k], c) for k, c in form.terms.items()))
 
 
 def _range(form: Form, model: MixedInteger) -> tuple[float, float]:
-    low = high = form[1]
+    """The form's range over the columns' bounds, outward by what rounding may take."""
+    low = high = float(form[1])
+    size = abs(low)
     for k, c in form[0].items():
-        ends = c * model.lower[k], c * model.upper[k]
+        ends = float(c) * model.lower[k], float(c) * model.upper[k]
         low, high = low + min(ends), high + max(ends)
-    return low, high
+        size += max(abs(end) for end in ends)
+    hair = slack(len(form[0]) + 2) * size if len(form[0]) > 1 or form[1] else 0.0
+    return low - hair, high + hair
 
 
 def _atoms(model: MixedInteger, program: Program, bounds: ProgramBounds, pieces: int) -> list[Form]:
@@ -109,7 +118,7 @@ def _network(model: MixedInteger, program: Program, forms: list[Form], bounds: P
     network = program.classifier
     if not isinstance(network, ReluNetwork):
         raise TypeError("only ReLU networks are encoded as rows")
-    z = []
+    z: list[Form] = []
     for name, affine in zip(program.column_names, program.columns, strict=True):
         form = lift(affine, forms)
         low, high = _range(form, model)
@@ -117,7 +126,7 @@ def _network(model: MixedInteger, program: Program, forms: list[Form], bounds: P
         z.append(form if trivial else ({model.fixed_column(f"input_{name}", form, low, high): 1.0}, 0.0))
     last = len(network.weights) - 1
     for k, (weight, bias) in enumerate(zip(network.weights, network.biases, strict=True)):
-        pre = [_weighted(z, row, float(b)) for row, b in zip(weight, bias, strict=True)]
+        pre = [_weighted(z, row, b) for row, b in zip(weight, bias, strict=True)]
         if k == last:
             threshold = program.accept.threshold + program.accept.margin
             model.row("accepted", pre[0], lower=threshold)
@@ -130,9 +139,10 @@ def _network(model: MixedInteger, program: Program, forms: list[Form], bounds: P
             z.append(relu_rows(model, f"hidden_{k}_{j}", sum_, low, high))
 
 
-def _weighted(forms: list[Form], weights: np.ndarray, bias: float) -> Form:
-    total, constant = combine(*((f, float(w)) for f, w in zip(forms, weights, strict=True) if w))
-    return total, constant + bias
+def _weighted(forms: list[Form], weights: Array, bias: float) -> Form:
+    """Sums that may cancel (constants, one column in several forms) are exact."""
+    terms = ((f, float(w)) for f, w in zip(forms, weights, strict=True) if w)
+    return combine((({}, Fraction(bias)), 1.0), *terms)
 
 
 def _ball(model: MixedInteger, program: Program, forms: list[Form]) -> None:
@@ -143,10 +153,11 @@ def _ball(model: MixedInteger, program: Program, forms: list[Form]) -> None:
     for j, (weight, residual) in enumerate(program.ball.squares):
         form = lift(residual, forms)
         if not form[0]:
-            constant += float(weight) * form[1] ** 2
+            constant += weight * Fraction(form[1]) ** 2
             continue
         squares[model.fixed_column(f"residual_{j}", form, *_range(form, model))] = float(weight)
-    model.ball = QuadraticRow("plausible", squares, {k: c for k, c in linear.items() if c}, -constant)
+    kept = {k: float(c) for k, c in linear.items() if c}
+    model.ball = QuadraticRow("plausible", squares, kept, -float(constant))
 
 
 def _cost(model: MixedInteger, program: Program, forms: list[Form]) -> None:

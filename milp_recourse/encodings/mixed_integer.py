@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 
-Form = tuple[dict[int, float], float]
-"""An affine form over columns: coefficients and a constant."""
+Number = float | Fraction
+Form = tuple[Mapping[int, Number], Number]
+"""An affine form over columns: coefficients and a constant. Fractions stay exact until a row rounds them."""
 
 
 @dataclass(frozen=True)
@@ -84,8 +86,8 @@ class MixedInteger:
     def row(self, name: str, form: Form, lower: float = -np.inf, upper: float = np.inf) -> None:
         """Add lower <= form <= upper."""
         coefficients, constant = form
-        kept = {k: c for k, c in coefficients.items() if c}
-        self.rows.append(LinearRow(name, kept, lower - constant, upper - constant))
+        kept = {k: float(c) for k, c in coefficients.items() if c}
+        self.rows.append(LinearRow(name, kept, _less(lower, constant), _less(upper, constant)))
 
     def fixed_column(self, name: str, form: Form, lower: float, upper: float) -> int:
         """A new column equal to a form."""
@@ -107,12 +109,39 @@ class MixedInteger:
         return float(total + sum(c * values[k] ** 2 for k, c in self.squares.items()))
 
 
-def combine(*parts: tuple[Form, float]) -> Form:
-    """The sum of forms times factors."""
-    total: dict[int, float] = {}
-    constant = 0.0
+def combine(*parts: tuple[Form, Number]) -> tuple[dict[int, Number], Number]:
+    """The sum of forms times factors; exact where the forms' numbers are Fractions."""
+    total: dict[int, Number] = {}
+    constant: Number = 0.0
     for (coefficients, offset), factor in parts:
-        constant += factor * offset
+        if offset:
+            constant = _plus(constant, _times(factor, offset))
         for k, c in coefficients.items():
-            total[k] = total.get(k, 0.0) + factor * c
+            term = _times(factor, c)
+            total[k] = _plus(total[k], term) if k in total else term
     return total, constant
+
+
+def _less(end: float, constant: Number) -> float:
+    """end - constant, rounded once."""
+    if not constant or not np.isfinite(end):
+        return end
+    return float(Fraction(end) - Fraction(constant))
+
+
+def _times(a: Number, b: Number) -> Number:
+    if a == 1:
+        return b
+    if b == 1:
+        return a
+    if isinstance(a, Fraction):
+        return a * (b if isinstance(b, Fraction) else Fraction(b))
+    return Fraction(a) * b if isinstance(b, Fraction) else a * b
+
+
+def _plus(a: Number, b: Number) -> Number:
+    if not a:
+        return b
+    if isinstance(a, Fraction):
+        return a + (b if isinstance(b, Fraction) else Fraction(b))
+    return Fraction(a) + b if isinstance(b, Fraction) else a + b

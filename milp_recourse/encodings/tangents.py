@@ -13,25 +13,30 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from milp_recourse.encodings.mixed_integer import Form, LinearRow, MixedInteger, combine
+from milp_recourse.bounds.rounding import slack
+from milp_recourse.encodings.mixed_integer import LinearRow, MixedInteger
 
 Array = NDArray[np.float64]
 Values = Sequence[float] | Array
 
 
-def cost_tangent(mip: MixedInteger, values: Values) -> Form:
+Tangent = tuple[dict[int, float], float]
+
+
+def cost_tangent(mip: MixedInteger, values: Values) -> Tangent:
     """A form the cost is nowhere below, and equal to at ``values``."""
-    return combine(((mip.linear, mip.offset), 1.0), (_tangent(mip.squares, values), 1.0))
+    return _sum(mip.linear, mip.offset, _tangent(mip.squares, values))
 
 
 def ball_tangent(mip: MixedInteger, values: Values) -> LinearRow | None:
     """A row that every plausible point satisfies, scaled to about 1; None without a ball."""
     if mip.ball is None:
         return None
-    row, constant = combine(((dict(mip.ball.linear), 0.0), 1.0), (_tangent(mip.ball.squares, values), 1.0))
+    row, constant = _sum(mip.ball.linear, 0.0, _tangent(mip.ball.squares, values))
     norm = max(abs(mip.ball.upper), max((abs(c) for c in row.values()), default=1.0), 1e-9)
     coefficients = {k: c / norm for k, c in row.items()}
-    return LinearRow("tangent", coefficients, -np.inf, (mip.ball.upper - constant) / norm)
+    hair = slack(len(row) + 8) * (abs(mip.ball.upper) + abs(constant))  # the two may cancel
+    return LinearRow("tangent", coefficients, -np.inf, (mip.ball.upper - constant + hair) / norm)
 
 
 def seeds(mip: MixedInteger, limit: float) -> Iterator[tuple[Literal["cost", "ball"], Array]]:
@@ -46,7 +51,14 @@ def seeds(mip: MixedInteger, limit: float) -> Iterator[tuple[Literal["cost", "ba
         yield from (("ball", v) for v in _around(mip, mip.ball.squares, mip.ball.upper))
 
 
-def _tangent(squares: Mapping[int, float], values: Values) -> Form:
+def _sum(linear: Mapping[int, float], offset: float, tangent: Tangent) -> Tangent:
+    coefficients, constant = tangent
+    return {
+        k: linear.get(k, 0.0) + coefficients.get(k, 0.0) for k in {**linear, **coefficients}
+    }, offset + constant
+
+
+def _tangent(squares: Mapping[int, float], values: Values) -> Tangent:
     at = {k: float(values[k]) for k in squares if values[k]}
     return {k: 2 * squares[k] * v for k, v in at.items()}, -sum(squares[k] * v**2 for k, v in at.items())
 

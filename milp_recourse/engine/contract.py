@@ -35,7 +35,7 @@ def least_cost(costs: Costs, low: Array, high: Array) -> Array:
 def contract(
     stack: Stack, costs: Costs, low: Array, high: Array, who: Array, target: Array, rounds: int = 2
 ) -> tuple[Array, Array]:
-    """Boxes (d, B) less parts that cost more than ``target`` (B,), break the ball or a domain; empty: low > high."""
+    """Boxes (d, B) less what costs above ``target`` (B,), breaks the ball or a domain; empty: low > high."""
     xp = array_namespace(low)
     for _ in range(rounds):
         low, high = by_cost(costs, low, high, target)

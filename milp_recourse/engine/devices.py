@@ -47,8 +47,7 @@ class Device:
         """A numpy array in the kernel's library."""
         if self._torch is None:
             return array
-        # require: torch warns of arrays that cannot be written to, such as a network's weights
-        return self._torch.as_tensor(np.require(array, requirements="CW"), device=self._place)
+        return self._torch.tensor(array, device=self._place)
 
     def get(self, array: Any) -> np.ndarray:
         """A kernel array in numpy."""

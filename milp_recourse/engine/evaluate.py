@@ -97,7 +97,7 @@ def row_excess(stack: Stack, a: Array, units: Array, who: Array) -> tuple[Array,
 
 
 def costs_at(costs: Costs, jump: Array, jump_largest: Array, a: Array) -> Array:
-    """Cost of points, (B,); the jumps are what a category adds, to the sum and to the maximum, once it changes."""
+    """Cost of points, (B,); the jumps are what a changed category adds to the sum and to the maximum."""
     xp = array_namespace(a)
     delta = xp.abs(a - costs.x)
     moved = delta > 0

@@ -19,7 +19,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from array_api_compat import array_namespace, device
+from array_api_compat import array_namespace
 
 Array = Any
 
@@ -59,79 +59,105 @@ class Optimum:
 def minimise(problem: Convex, steps: int = 12) -> Optimum:
     """Approximate optima and multipliers after at most so many steps.
 
-    Slacks and multipliers of all constraints lie in one array each: rows, lower ends, upper ends, ball.
     A node whose complementarity is down to rounding, or that has run out of digits, stays where it is.
     """
-    xp = array_namespace(problem.q)
-    n, batch = problem.q.shape
-    m, ball, dtype = problem.rows.shape[0], problem.has_ball, problem.q.dtype
-    y = xp.zeros((n, batch), dtype=dtype, device=device(problem.q))
-    one = y + 1.0
-    first = [_larger(xp, _times(problem.rows, y) - problem.limits), one, one]
-    hessian = None
-    if ball:
-        first.append(_larger(xp, problem.radius - _ball(problem, y)[0])[None])
-        weighted = problem.weights[:, None] * problem.residuals
-        hessian = 2 * xp.sum(problem.residuals[:, :, None] * weighted[:, None], axis=0)  # (n, n, B)
-    slack = xp.concat(first, axis=0)
-    multiplier = xp.zeros_like(slack) + 1.0
-    count = float(slack.shape[0])
+    path = _Path(problem)
     for _ in range(steps):
-        tau = xp.sum(slack * multiplier, axis=0) / count
+        if not path.step():
+            break
+    return path.optimum()
+
+
+class _Path:
+    """Where B problems are on their central paths.
+
+    Slacks and multipliers of all constraints lie in one array each: rows, lower ends, upper ends, ball.
+    """
+
+    def __init__(self, problem: Convex) -> None:
+        self.problem = problem
+        xp = self.xp = array_namespace(problem.q)
+        self.n, self.m, self.ball = problem.q.shape[0], problem.rows.shape[0], problem.has_ball
+        self.y = xp.zeros_like(problem.q)
+        one = self.y + 1.0
+        first = [_larger(xp, _times(problem.rows, self.y) - problem.limits), one, one]
+        self.hessian: Array = None
+        if self.ball:
+            first.append(_larger(xp, problem.radius - _ball(problem, self.y)[0])[None])
+            weighted = problem.weights[:, None] * problem.residuals
+            self.hessian = 2 * xp.sum(problem.residuals[:, :, None] * weighted[:, None], axis=0)
+        self.slack = xp.concat(first, axis=0)
+        self.multiplier = xp.zeros_like(self.slack) + 1.0
+
+    def step(self) -> bool:
+        """One predictor and corrector; whether any node still moves."""
+        xp, slack, multiplier = self.xp, self.slack, self.multiplier
+        count = float(slack.shape[0])
+        product = slack * multiplier
+        tau = xp.sum(product, axis=0) / count
         running = tau > _DONE
         if not bool(xp.any(running)):
-            break
-        gradient, values = None, [_times(problem.rows, y) - problem.limits, 1 + y, 1 - y]
-        lam, lower, upper, mu = _parts(multiplier, m, n, ball)
-        rd = 2 * problem.q * y + problem.c - _transposed(problem.rows, lam) - lower + upper
-        ratio = multiplier / slack
-        matrix = xp.sum(problem.rows[:, :, None] * (ratio[:m, None] * problem.rows)[:, None], axis=0)
-        if ball:
-            size, gradient = _ball(problem, y)
-            values.append((problem.radius - size)[None])
-            rd = rd + mu * gradient
-            matrix = matrix + mu * hessian + ratio[-1] * gradient[:, None] * gradient[None]
-        gap = xp.concat(values, axis=0) - slack
-        factor = _cholesky(xp, matrix, 2 * problem.q + ratio[m : m + n] + ratio[m + n : m + 2 * n])
-        product = slack * multiplier
-        fixed = multiplier * gap
-
-        def direction(wanted: Array) -> tuple[Array, Array, Array]:
-            """Newton step for slack * multiplier to change by ``wanted``."""
-            at_rows, at_lower, at_upper, at_ball = _parts((wanted - fixed) / slack, m, n, ball)
-            rhs = _transposed(problem.rows, at_rows) + at_lower - at_upper - rd
-            if ball:
-                rhs = rhs - gradient * at_ball
-            dy = _solve(xp, factor, rhs)
-            changes = [_times(problem.rows, dy), dy, -dy]
-            if ball:
-                changes.append(-xp.sum(gradient * dy, axis=0)[None])
-            ds = xp.concat(changes, axis=0) + gap
-            return dy, ds, (wanted - multiplier * ds) / slack
-
-        dy, ds, dl = direction(-product)
+            return False
+        newton = _Newton(self)
+        _, ds, dl = newton.direction(-product)
         p, q = _longest(xp, 1.0, slack, ds), _longest(xp, 1.0, multiplier, dl)
-        after = xp.sum((slack + p * ds) * (multiplier + q * dl), axis=0) / count
-        share = after / tau
-        dy, ds, dl = direction(share * share * share * tau - product - ds * dl)
+        share = xp.sum((slack + p * ds) * (multiplier + q * dl), axis=0) / count / tau
+        dy, ds, dl = newton.direction(share * share * share * tau - product - ds * dl)
         p, q = _longest(xp, _STEP, slack, ds), _longest(xp, _STEP, multiplier, dl)
         sound = xp.sum(xp.abs(dy), axis=0) + xp.sum(xp.abs(ds) + xp.abs(dl), axis=0)
         running = running & xp.isfinite(sound)
-        y = y + xp.where(running, p * dy, 0.0)
-        slack = slack + xp.where(running, p * ds, 0.0)
-        multiplier = multiplier + xp.where(running, q * dl, 0.0)
-    lam, _, _, mu = _parts(multiplier, m, n, ball)
-    return Optimum(y, lam, mu)
+        self.y = self.y + xp.where(running, p * dy, 0.0)
+        self.slack = slack + xp.where(running, p * ds, 0.0)
+        self.multiplier = multiplier + xp.where(running, q * dl, 0.0)
+        return True
+
+    def parts(self, stacked: Array) -> tuple[Array, Array, Array, Array]:
+        """What belongs to rows, lower ends, upper ends and the ball (zero without one)."""
+        m, n = self.m, self.n
+        return stacked[:m], stacked[m : m + n], stacked[m + n : m + 2 * n], stacked[-1] * float(self.ball)
+
+    def optimum(self) -> Optimum:
+        """Where the path has come to."""
+        rows, _, _, ball = self.parts(self.multiplier)
+        return Optimum(self.y, rows, ball)
 
 
-def _parts(stacked: Array, m: int, n: int, ball: bool) -> tuple[Array, Array, Array, Array]:
-    """Rows, lower ends, upper ends, ball."""
-    return (
-        stacked[:m],
-        stacked[m : m + n],
-        stacked[m + n : m + 2 * n],
-        stacked[-1] if ball else stacked[0] * 0.0,
-    )
+class _Newton:
+    """The Newton system at a point of the path, factored once for predictor and corrector."""
+
+    def __init__(self, path: _Path) -> None:
+        xp, problem, y = path.xp, path.problem, path.y
+        self.path = path
+        values = [_times(problem.rows, y) - problem.limits, 1 + y, 1 - y]
+        rows, lower, upper, ball = path.parts(path.multiplier)
+        residual = 2 * problem.q * y + problem.c - _transposed(problem.rows, rows) - lower + upper
+        ratio = path.multiplier / path.slack
+        row_ratio, lower_ratio, upper_ratio, ball_ratio = path.parts(ratio)
+        matrix = xp.sum(problem.rows[:, :, None] * (row_ratio[:, None] * problem.rows)[:, None], axis=0)
+        self.gradient: Array = None
+        if path.ball:
+            size, self.gradient = _ball(problem, y)
+            values.append((problem.radius - size)[None])
+            residual = residual + ball * self.gradient
+            outer = self.gradient[:, None] * self.gradient[None]
+            matrix = matrix + ball * path.hessian + ball_ratio * outer
+        self.residual = residual
+        self.gap = xp.concat(values, axis=0) - path.slack
+        self.factor = _cholesky(xp, matrix, 2 * problem.q + lower_ratio + upper_ratio)
+
+    def direction(self, wanted: Array) -> tuple[Array, Array, Array]:
+        """Change of y, slacks and multipliers for which slack * multiplier changes by ``wanted``."""
+        path, problem, xp = self.path, self.path.problem, self.path.xp
+        rows, lower, upper, ball = path.parts((wanted - path.multiplier * self.gap) / path.slack)
+        rhs = _transposed(problem.rows, rows) + lower - upper - self.residual
+        if path.ball:
+            rhs = rhs - self.gradient * ball
+        dy = _solve(xp, self.factor, rhs)
+        changes = [_times(problem.rows, dy), dy, -dy]
+        if path.ball:
+            changes.append(-xp.sum(self.gradient * dy, axis=0)[None])
+        ds = xp.concat(changes, axis=0) + self.gap
+        return dy, ds, (wanted - path.multiplier * ds) / path.slack
 
 
 def _larger(xp: Any, value: Array) -> Array:

@@ -31,7 +31,7 @@ Array = Any
 
 
 class Met:
-    """Actions met on the way: applicants (B,), values (d, B), costs (inf unless surely feasible), which may be."""
+    """Actions met: applicants (B,), values (d, B), costs (inf unless surely feasible), and near misses."""
 
     def __init__(self, batch: Batch, actions: Array) -> None:
         xp, stack, who = batch.xp, batch.stack, batch.who

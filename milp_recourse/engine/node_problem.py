@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from array_api_compat import array_namespace
+from array_api_compat import array_namespace, device
 
 from milp_recourse.engine.dual import Costs, value
 from milp_recourse.engine.interior import Convex, minimise
@@ -88,110 +88,153 @@ def solve(
         feasible is so. The bound is that of the rows as they are.
     """
     xp = array_namespace(low)
-    d, batch = low.shape
+    d, m = low.shape[0], rows.shape[1]
     middle, radius = (low + high) / 2, (high - low) / 2
     unit = 1.0 / xp.where(target > 0, target, 1.0)
     largest = bool(xp.any(costs.omega > 0))
-    at = _at(rows, middle)  # (m, B)
-    slopes = xp.permute_dims(rows[:-1], (1, 0, 2)) * radius[None]  # (m, d, B)
-    scale = xp.sum(xp.abs(slopes), axis=1) + 1e-9 * xp.abs(at) + 1e-300
-    g, k = slopes / scale[:, None], -at / scale
-    if inside is not None:
-        k = k + inside / scale
-    delta = middle - costs.x
-    # a box that crosses the factual sees |delta| by the average of its two slopes
-    side = xp.where(low >= costs.x, 1.0, xp.where(high <= costs.x, -1.0, 0.0))
-    q = costs.kappa * radius * radius * unit
-    c = (2 * costs.kappa * delta * radius + costs.beta * side * radius) * unit
-    if ball is not None:
-        residual = (ball.lower + ball.upper) / 2 if ball.upper is not ball.lower else ball.lower
-        r0 = _at(residual, middle)
-        matrix = xp.permute_dims(residual[:-1], (1, 0, 2)) * radius[None]
-        e, rho = ball.linear[:-1] * radius, -(ball.linear[-1] + xp.sum(ball.linear[:-1] * middle, axis=0))
-        size = xp.abs(rho) + xp.sum(ball.weights * (r0 * r0), axis=0) + 1e-300
-        weights, e, rho = ball.weights / size, e / size, rho / size - _HAIR
-    else:
-        matrix, r0 = xp.zeros((0, d, batch), dtype=low.dtype), xp.zeros((0, batch), dtype=low.dtype)
-        weights, e, rho = xp.zeros((0, batch), dtype=low.dtype), xp.zeros_like(q), xp.zeros_like(unit)
-        size = xp.ones_like(unit)
+    convex, row_scale, ball_scale = _normalised(costs, low, high, rows, ball, unit, inside)
     if largest:
-        q, c, g, k, matrix, e = _with_largest(costs, radius, delta, target, unit, q, c, g, k, matrix, e)
-    found = minimise(Convex(q, c, g, k, matrix, r0, weights, e, rho), steps)
-    y = xp.clip(found.y[:d], -1.0, 1.0)
-    point = xp.clip(middle + radius * y, low, high)
-    m = rows.shape[1]
-    lam = xp.clip(found.rows[:m], 0.0, None) / scale / unit
-    lam = xp.where(lam < xp.inf, lam, 0.0)
+        convex = _with_largest(convex, costs, radius, middle - costs.x, unit)
+    found = minimise(convex, steps)
+    point = xp.clip(middle + radius * xp.clip(found.y[:d], -1.0, 1.0), low, high)
     beta = costs.beta
     if largest:
         shares = xp.clip(found.rows[m : m + d] + found.rows[m + d :], 0.0, None)
         total = xp.sum(shares, axis=0)
         beta = beta + costs.omega * shares / xp.where(total > 0, total, 1.0) * (1 - 2.0**-40)
-    pull = xp.sum(lam[None] * rows[:-1], axis=1)
-    pull_size = xp.sum(lam[None] * xp.abs(rows[:-1]), axis=1)
-    at_x, size_x = _at(rows, costs.x), _size(rows, costs.x)
-    constant, hair = -xp.sum(lam * at_x, axis=0), xp.sum(lam * size_x, axis=0)
-    if ball is not None:
-        mu = xp.clip(found.ball, 0.0, None) / size / unit
-        mu = xp.where(mu < xp.inf, mu, 0.0)
-        r = _at(residual, point)
-        weight = 2 * mu * ball.weights * r
-        side_forms = (
-            ball.lower if ball.lower is ball.upper else xp.where((r >= 0)[None], ball.lower, ball.upper)
-        )
-        pull = pull - xp.sum(weight[None] * side_forms[:-1], axis=1) - mu * ball.linear[:-1]
-        pull_size = pull_size + xp.sum(xp.abs(weight)[None] * xp.abs(side_forms[:-1]), axis=1)
-        pull_size = pull_size + mu * xp.abs(ball.linear[:-1])
-        squares = mu * ball.weights * r * r
-        constant = (
-            constant
-            + xp.sum(weight * _at(side_forms, costs.x), axis=0)
-            - xp.sum(squares, axis=0)
-            + mu * (ball.linear[-1] + xp.sum(ball.linear[:-1] * costs.x, axis=0))
-        )
-        hair = (
-            hair
-            + xp.sum(xp.abs(weight) * _size(side_forms, costs.x) + squares, axis=0)
-            + mu * _size(ball.linear[:, None], costs.x)[0]
-        )
     priced = Costs(costs.kappa, beta, costs.omega, costs.x, costs.fixed)
-    bound, z = value(priced, pull, pull_size, constant, hair, low, high)
+    multipliers = _usable(found.rows[:m] / row_scale / unit)
+    bound, z = proven(
+        priced, low, high, rows, multipliers, ball, _usable(found.ball / ball_scale / unit), point
+    )
     return Solved(bound, point, z + costs.x)
 
 
-def _with_largest(
+def proven(
     costs: Costs,
-    radius: Array,
-    delta: Array,
-    target: Array,
-    unit: Array,
-    q: Array,
-    c: Array,
-    g: Array,
-    k: Array,
-    matrix: Array,
-    e: Array,
-) -> tuple[Array, ...]:
-    """One more variable: the largest omega |delta|, between 0 and twice the target, and its 2 d rows."""
+    low: Array,
+    high: Array,
+    rows: Array,
+    multipliers: Array,
+    ball: Ball | None,
+    ball_multiplier: Array,
+    touching: Array,
+) -> tuple[Array, Array]:
+    """The dual bound D of given multipliers, and its minimiser's delta; see :mod:`milp_recourse.engine.dual`.
+
+    Parameters
+    ----------
+    multipliers, ball_multiplier
+        Not negative, (m, B) and (B,).
+    touching
+        Where the ball's tangent is taken, (d, B).
+    """
+    xp = array_namespace(low)
+    x = costs.x
+    pull = xp.sum(multipliers[None] * rows[:-1], axis=1)
+    pull_size = xp.sum(multipliers[None] * xp.abs(rows[:-1]), axis=1)
+    constant = -xp.sum(multipliers * _at(rows, x), axis=0)
+    size = xp.sum(multipliers * _size(rows, x), axis=0)
+    if ball is not None:
+        r = _at(_middle(ball), touching)
+        weight = 2 * ball_multiplier * ball.weights * r
+        # the residual is at least its lower form where the tangent rises, at most its upper one elsewhere
+        same = ball.lower is ball.upper
+        sides = ball.lower if same else xp.where((r >= 0)[None], ball.lower, ball.upper)
+        squares = xp.sum(ball_multiplier * ball.weights * r * r, axis=0)
+        linear = ball.linear[:, None]
+        pull = pull - xp.sum(weight[None] * sides[:-1], axis=1) - ball_multiplier * ball.linear[:-1]
+        pull_size = pull_size + xp.sum(xp.abs(weight)[None] * xp.abs(sides[:-1]), axis=1)
+        pull_size = pull_size + ball_multiplier * xp.abs(ball.linear[:-1])
+        constant = constant + xp.sum(weight * _at(sides, x), axis=0) - squares
+        constant = constant + ball_multiplier * _at(linear, x)[0]
+        size = size + xp.sum(xp.abs(weight) * _size(sides, x), axis=0) + squares
+        size = size + ball_multiplier * _size(linear, x)[0]
+    return value(costs, pull, pull_size, constant, size, low, high)
+
+
+def _normalised(
+    costs: Costs, low: Array, high: Array, rows: Array, ball: Ball | None, unit: Array, inside: Array | None
+) -> tuple[Convex, Array, Array]:
+    """The node's problem with every action in [-1, 1], rows and ball of size 1; and those sizes."""
+    xp = array_namespace(low)
+    middle, radius = (low + high) / 2, (high - low) / 2
+    at = _at(rows, middle)
+    slopes = xp.permute_dims(rows[:-1], (1, 0, 2)) * radius[None]  # (m, d, B)
+    scale = xp.sum(xp.abs(slopes), axis=1) + 1e-9 * xp.abs(at) + 1e-300
+    limits = -at / scale if inside is None else (inside - at) / scale
+    delta = middle - costs.x
+    # a box that crosses the factual sees |delta| by the average of its two slopes
+    side = xp.where(low >= costs.x, 1.0, xp.where(high <= costs.x, -1.0, 0.0))
+    q = costs.kappa * radius * radius * unit
+    c = (2 * costs.kappa * delta * radius + costs.beta * side * radius) * unit
+    if ball is None:
+        none = xp.zeros_like(slopes[:0])
+        nothing = none[:, 0]
+        size = xp.ones_like(unit)
+        return (
+            Convex(q, c, slopes / scale[:, None], limits, none, nothing, nothing, q * 0.0, size),
+            scale,
+            size,
+        )
+    residual = _middle(ball)
+    at_middle = _at(residual, middle)
+    radius_of = -_at(ball.linear[:, None], middle)[0]
+    size = xp.abs(radius_of) + xp.sum(ball.weights * (at_middle * at_middle), axis=0) + 1e-300
+    matrix = xp.permute_dims(residual[:-1], (1, 0, 2)) * radius[None]
+    convex = Convex(
+        q,
+        c,
+        slopes / scale[:, None],
+        limits,
+        matrix,
+        at_middle,
+        ball.weights / size,
+        ball.linear[:-1] * radius / size,
+        radius_of / size - _HAIR,
+    )
+    return convex, scale, size
+
+
+def _middle(ball: Ball) -> Array:
+    """Residuals as single forms: exact where they are affine."""
+    return ball.lower if ball.lower is ball.upper else (ball.lower + ball.upper) / 2
+
+
+def _usable(multipliers: Array) -> Array:
+    """Multipliers that prove something: negative ones, infinities and what is no number become 0."""
+    xp = array_namespace(multipliers)
+    return xp.where((multipliers > 0) & (multipliers < xp.inf), multipliers, 0.0)
+
+
+def _with_largest(problem: Convex, costs: Costs, radius: Array, delta: Array, unit: Array) -> Convex:
+    """One more variable, the largest omega |delta| as top (1 + y), and its 2 d rows, measured in targets."""
     xp = array_namespace(radius)
     d, batch = radius.shape
-    top = xp.max(costs.omega * (xp.abs(delta) + radius), axis=0) / 2 + 1e-300  # t = top (1 + y)
-    zero = xp.zeros((1, batch), dtype=radius.dtype)
-    q = xp.concat([q, zero], axis=0)
-    c = xp.concat([c, (top * unit)[None]], axis=0)
-    pad = xp.zeros((g.shape[0], 1, batch), dtype=radius.dtype)
-    g = xp.concat([g, pad], axis=1)
-    eye = xp.eye(d, dtype=radius.dtype)[:, :, None]
+    top = unit * xp.max(costs.omega * (xp.abs(delta) + radius), axis=0) / 2 + 1e-300
+    eye = xp.eye(d, dtype=radius.dtype, device=device(radius))[:, :, None]
+    last = xp.broadcast_to(top[None, None], (d, 1, batch))
     blocks, limits = [], []
-    for sign in (1.0, -1.0):  # top (1 + y_t) - sign omega (delta + radius y) >= 0, measured in targets
-        slope = -sign * eye * (costs.omega * radius * unit)[None]
-        last = xp.broadcast_to((top * unit)[None, None], (d, 1, batch))
-        blocks.append(xp.concat([slope, last], axis=1))
-        limits.append(sign * costs.omega * delta * unit - (top * unit)[None])
-    g = xp.concat([g, *blocks], axis=0)
-    k = xp.concat([k, *limits], axis=0)
-    matrix = xp.concat([matrix, xp.zeros((matrix.shape[0], 1, batch), dtype=radius.dtype)], axis=1)
-    return q, c, g, k, matrix, xp.concat([e, zero], axis=0)
+    for sign in (1.0, -1.0):  # top (1 + y_t) - sign omega (delta + radius y) >= 0
+        blocks.append(xp.concat([-sign * eye * (costs.omega * radius * unit)[None], last], axis=1))
+        limits.append(sign * costs.omega * delta * unit - top[None])
+
+    def wider(array: Array) -> Array:
+        """A column for the new variable, which the old rows do not see."""
+        return xp.concat([array, xp.zeros_like(array[:, :1])], axis=1)
+
+    zero = xp.zeros_like(top)[None]
+    return Convex(
+        xp.concat([problem.q, zero], axis=0),
+        xp.concat([problem.c, top[None]], axis=0),
+        xp.concat([wider(problem.rows), *blocks], axis=0),
+        xp.concat([problem.limits, *limits], axis=0),
+        wider(problem.residuals),
+        problem.residual_offset,
+        problem.weights,
+        xp.concat([problem.linear, zero], axis=0),
+        problem.radius,
+    )
 
 
 def _at(rows: Array, point: Array) -> Array:

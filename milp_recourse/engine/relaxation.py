@@ -118,7 +118,7 @@ def rounding(stack: Stack, low: Array, high: Array, who: Array) -> list[Array]:
     units = unit_forms(stack, low, high, who)
     size = xp.maximum(xp.abs(low), xp.abs(high))
     values = xp.concat([size, units.size], axis=0)
-    z = stack.first_size @ values + xp.take(stack.first_offset_size, who, axis=1)
+    z = xp.abs(stack.first) @ values + xp.take(xp.abs(stack.first_offset), who, axis=1)
     operations = 4.0 * (values.shape[0] + 8) + units.operations
     errors = [operations * 2.0**-52 * xp.max(z, axis=0)]
     for weight, bias in zip(stack.weights, stack.biases, strict=True):
@@ -133,7 +133,8 @@ def within_budget(form: Array, sign: float, low: Array, high: Array, costs: Cost
 
     With a multiplier :math:`\theta` on the cost,
 
-    .. math:: f a + f_0 \le f_0 + f x + \theta C + \sum_i \max_{a_i} (f_i \delta_i - \theta \kappa_i \delta_i^2),
+    .. math:: f a + f_0 \le f_0 + f x + \theta C
+              + \sum_i \max_{a_i} (f_i \delta_i - \theta \kappa_i \delta_i^2),
 
     and :math:`\theta = \tfrac12 \sqrt{\sum_i f_i^2/\kappa_i / C}` is best without the box.
     """

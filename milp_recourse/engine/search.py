@@ -252,7 +252,7 @@ class Search:
             who, actions, cost = get(found.met.who), get(found.met.actions), get(found.met.cost)
             self.incumbents.offer(k, pool.people[who], who, actions, cost)
             nearly = get(found.met.nearly) & (get(found.met.price) < self.incumbents.cost[pool.people[who]])
-            for j in np.flatnonzero(nearly):
+            for j in np.flatnonzero(nearly).tolist():
                 applicant = int(pool.people[who[j]])
                 cheaper = get(found.met.price)[j] < self.incumbents.cost[applicant]
                 if self._judged[applicant] < _NEARLY and cheaper:

@@ -29,9 +29,8 @@ class Stack:
     unit_rows, unit_offset
         Arguments of the units, (u, d + u) and (u, N).
     first, first_offset
-        First pre-activations: the first layer composed with the columns, (h, d + u) and (h, N).
-    first_size, first_offset_size
-        The same composed with absolute values: what rounding errors are proportional to.
+        First pre-activations: the first layer composed with the columns, (h, d + u) and (h, N); exact
+        sums, each rounded once.
     weights, biases
         The layers behind it, (out, in) and (out, 1).
     threshold
@@ -61,8 +60,6 @@ class Stack:
     unit_offset: Array
     first: Array
     first_offset: Array
-    first_size: Array
-    first_offset_size: Array
     weights: tuple[Array, ...]
     biases: tuple[Array, ...]
     rows: Array
@@ -146,10 +143,6 @@ def stack(tapes: Sequence[Tape]) -> Stack:
         unit_offset=columns(lambda p: [o[0] for _, _, _, o in p.units], units),
         first=_matrix(t.first, order),
         first_offset=columns(lambda p: p.first_offset, len(t.first)),
-        first_size=(np.abs(t.weights[0]) @ np.abs(t.columns))[:, order],
-        first_offset_size=columns(
-            lambda p: np.abs(p.weights[0]) @ np.abs(p.column_offset) + np.abs(p.biases[0]), len(t.first)
-        ),
         weights=tuple(t.weights[1:]),
         biases=tuple(b[:, None] for b in t.biases[1:]),
         rows=_matrix(t.row_forms, order),

@@ -1,7 +1,8 @@
 """The neutral program: one problem, lowered once, solved anywhere."""
 
 from milp_recourse.program.affine import Affine
+from milp_recourse.program.equilibrate import equilibrate
 from milp_recourse.program.lower import lower
 from milp_recourse.program.model import Action, Ball, CostTerm, Program, Row, Switch, Unit
 
-__all__ = ["Action", "Affine", "Ball", "CostTerm", "Program", "Row", "Switch", "Unit", "lower"]
+__all__ = ["Action", "Affine", "Ball", "CostTerm", "Program", "Row", "Switch", "Unit", "equilibrate", "lower"]

@@ -125,7 +125,7 @@ def _farthest_logit(instance: Instance, name: str, ranges: dict[str, Enclosure])
     return float(max(abs(z.lower), abs(z.upper)))
 
 
-def _reachable(instance: Instance) -> dict[str, Enclosure]:
+def reachable(instance: Instance) -> dict[str, Enclosure]:
     """An interval per feature that holds its value under every action."""
     scm = instance.scm
     factual = {f: Enclosure.of(instance.factual[f]) for f in scm.features}
@@ -172,7 +172,7 @@ def check_edges(instance: Instance) -> None:
     if not any(m.link.kind == "sigmoid" or isinstance(m.noise, Gamma | Bernoulli) for m in curved):
         return  # only normal energies move, and they have no edge
     reach = -math.log(EDGE)
-    ranges = _reachable(instance)
+    ranges = reachable(instance)
     noise = dict(zip(scm.features, scm.abduct(instance.factual_row), strict=True))
     budget = 0.0
     edges: dict[str, float] = {}

@@ -30,12 +30,16 @@ Function = Literal["relu", "sigmoid", "logit", "log", "square", "indicator"]
 
 @dataclass(frozen=True)
 class Action:
-    """The value a_i that an action sets feature ``feature`` to, lower <= a_i <= upper."""
+    """The value a_i that an action sets feature ``feature`` to: unit times this atom, lower <= atom <= upper.
+
+    ``unit`` is a power of two; 1 unless :func:`~milp_recourse.program.equilibrate.equilibrate` chose another.
+    """
 
     feature: str
     lower: float
     upper: float
     integral: bool = False
+    unit: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -123,7 +127,7 @@ class Program:
     cost_terms, cost
         One term per feature that can be acted on.
     factual
-        x_i of those features (a number).
+        x_i of those features, in units of their action atoms.
     """
 
     atoms: tuple[Atom, ...]
@@ -157,17 +161,21 @@ class Program:
             The features acted on; all action atoms' when None (a fixed program).
         """
         return {
-            a.feature: float(round(v)) if a.integral else min(max(float(v), a.lower), a.upper)
+            a.feature: float(round(v)) if a.integral else min(max(float(v), a.lower), a.upper) * a.unit
             for a, v in zip(self.actions, values, strict=True)
             if acted is None or a.feature in acted
         }
+
+    def values(self, action: Mapping[str, float]) -> list[float]:
+        """Action-atom values (in order of :attr:`actions`) of an action on all of them."""
+        return [action[a.feature] / a.unit for a in self.actions]
 
     def enclose(self, action: Mapping[str, float]) -> list[Enclosure]:
         """Exact value of every atom under an action (action atoms not acted on read as zero)."""
         values: list[Enclosure] = []
         for atom in self.atoms:
             if isinstance(atom, Action):
-                values.append(Enclosure.of(action.get(atom.feature, 0.0)))
+                values.append(Enclosure.of(action.get(atom.feature, 0.0)) / atom.unit)
             elif isinstance(atom, Switch):
                 values.append((atom.acted if atom.feature in action else atom.natural).enclose(values))
             else:

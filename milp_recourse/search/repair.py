@@ -9,7 +9,7 @@ import numpy as np
 from milp_recourse.bounds.tape import Tape
 from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.instance import Instance
-from milp_recourse.program import lower
+from milp_recourse.program import equilibrate, lower
 from milp_recourse.search.local import descend, feasible
 
 
@@ -21,9 +21,9 @@ def repair(instance: Instance, action: Mapping[str, float]) -> dict[str, float] 
     """
     if not isinstance(instance.classifier, ReluNetwork) or not action:
         return None
-    program = lower(instance).fix(frozenset(action))
+    program = equilibrate(lower(instance)).fix(frozenset(action))
     tape = Tape(program)
-    start = np.array([action[a.feature] for a in program.actions])
+    start = np.array(program.values(action))
     found = descend(tape, np.clip(start, tape.lower, tape.upper), hops=3)
     if found is None or not feasible(tape, found[None])[0]:
         return None

@@ -156,6 +156,7 @@ TABLES = {
     "CellNan": (HEADER + "1,2,0.1,3,4,nan,6\n", r"row 1\.income: got 'nan'"),
     "CellOverflows": (HEADER + "1,2,0.1,3,4,1e999,6\n", r"row 1\.income: got '1e999'"),
     "CellWithUnderscore": (HEADER + "1,2,0.1,3,4,1_000,6\n", r"row 1\.income: got '1_000'"),
+    "CellInOtherDigits": (HEADER + "1,2,0.1,3,4,\u0661\u0662,6\n", r"row 1\.income: got "),
     "CellNotBinary": (HEADER + "2,2,0.1,3,4,1,6\n", r"row 1\.gender: got 2\.0; allowed: 0 or 1"),
     "NotUtf8": (b"\xff\xfe", "file: got an error"),
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from fractions import Fraction
 from functools import cache
 
 import numpy as np
@@ -11,6 +12,7 @@ from generators import Style, supported_instance
 
 from milp_recourse.bounds.contract import atom_ranges, contract, least_cost
 from milp_recourse.bounds.program import hull, program_bounds
+from milp_recourse.bounds.shave import shave
 from milp_recourse.bounds.tape import Tape
 from milp_recourse.domain.cost import Cost
 from milp_recourse.domain.enclosure import Enclosure
@@ -230,6 +232,73 @@ def test_a_threshold_that_is_only_just_touched_is_not_excluded() -> None:
         bounds = tape.bounds(low, np.full_like(low, k))
         exact = float(instance.classifier.enclose([Enclosure.of(k)])[0].upper)
         assert (bounds.logit_high >= exact).all()
+
+
+@pytest.mark.parametrize("digits", range(9, 17))
+def test_sums_that_cancel_keep_what_is_accepted(digits: int) -> None:
+    """An input of 10^k that the bias cancels leaves float64 few digits: bounds must widen, not lie."""
+    rng = np.random.default_rng(digits)
+    w, x = 10.0 ** (digits / 2) * (1 + rng.random(2))
+    bias = -(w * x)
+    needed = float(-(Fraction(w) * Fraction(x) + Fraction(bias)))
+    network = ReluNetwork.from_layers([([[w, 1.0], [w, -1.0]], [bias, bias]), ([[1.0, -1.0]], [0.0])])
+    features = Feature("t"), Feature("a", actionable=True, bounds=(needed - 2, needed + 2))
+    instance = Instance(
+        features,
+        independent(("t", "a")),
+        network,
+        {"t": x, "a": 0.0},
+        Preferences(("a",)),
+        Cost.pure("l1", {"a": 1.0}),
+    )
+    tape = Tape(lower(instance).fix(frozenset({"a"})))
+    assert tape.first_offset.tolist() == [-needed, -needed]
+    for a in needed + np.array([-1.0, -1e-3, 0.0, 1e-3, 1.0]):
+        bounds = tape.bounds(np.array([[a]]), np.array([[a]]))
+        exact = network.enclose([Enclosure.of(x), Enclosure.of(a)])[0].lower
+        assert Fraction(bounds.logit_low[0]) <= exact <= Fraction(bounds.logit_high[0])
+        assert exact <= Fraction(bounds.slope[0, 0]) * Fraction(a) + Fraction(bounds.offset[0])
+
+
+def test_hidden_bounds_hold_where_the_terms_of_one_neuron_cancel() -> None:
+    """1e8 a - 1e8 b - c with a and b almost equal: every pre-activation stays inside its bounds, exactly."""
+    rng = np.random.default_rng(0)
+    for _ in range(100):
+        a, b, c = rng.normal(size=3)
+        b = a + 1e-8 * b
+        weight = [[1e8 * rng.random(), -1e8, -c], [1e8, -1e8 * rng.random(), c]]
+        network = ReluNetwork.from_layers(
+            [(weight, [c, -c]), (rng.normal(size=(2, 2)), [c, c]), ([[1, 1]], [0])]
+        )
+        names = ("a", "b", "c")
+        instance = Instance(
+            tuple(Feature(n, actionable=True, bounds=(-9.0, 9.0)) for n in names),
+            independent(names),
+            network,
+            dict.fromkeys(names, 0.0),
+            Preferences(names),
+            Cost.pure("l1", dict.fromkeys(names, 1.0)),
+        )
+        tape = Tape(lower(instance).fix(frozenset(names)))
+        point = np.array([[a, b, c]])
+        bounds = tape.bounds(point, point)
+        z = [Enclosure.of(v) for v in (a, b, c)]
+        for k, (low, high) in enumerate(zip(bounds.hidden_low, bounds.hidden_high, strict=True)):
+            layer = ReluNetwork((network.weights[k],), (network.biases[k],))
+            z = list(layer.enclose(z))
+            for v, l, h in zip(z, low[0], high[0], strict=True):
+                assert Fraction(l) <= v.lower <= Fraction(h)
+            z = [v.relu() for v in z]
+
+
+def test_nan_closes_no_box() -> None:
+    """Where numbers overflow nothing is known, so nothing is cut off."""
+    _, tapes = drawn(0)
+    for tape in tapes:
+        low, high = np.full(len(tape.lower), -1.7e308), np.full(len(tape.lower), 1.7e308)
+        with np.errstate(all="ignore"):
+            shaved = shave(tape, low, high, np.inf)
+        assert not (shaved[0] > shaved[1]).any()
 
 
 @pytest.mark.parametrize("seed", SEEDS)

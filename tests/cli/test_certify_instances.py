@@ -15,6 +15,7 @@ from milp_recourse.formats.json_schemas import FOLDER
 from milp_recourse.instance import Reference
 from milp_recourse.reports.compare import compare
 from milp_recourse.result import Result, Status
+from milp_recourse.solve import DEFAULTS
 
 KNOWN = 2 * (5.501 / 5) ** 2
 
@@ -69,7 +70,8 @@ def test_a_known_answer_that_agrees_is_said(shipped, tmp_path, capsys):
 
 def test_what_cannot_be_solved_is_said_and_passed_over(shipped, fake, tmp_path, capsys, monkeypatch):
     """Trees have no default back end; the other instances are solved all the same."""
-    monkeypatch.setitem(milp_recourse.backends._MODULES, "highs", "fake_backend:FakeBackend")
+    for name in DEFAULTS:
+        monkeypatch.setitem(milp_recourse.backends._MODULES, name, "fake_backend:FakeBackend")
     shipped("smoke/known.json", tree_instance())
     assert main(["certify", "--out", str(tmp_path / "out")]) == 0
     printed = capsys.readouterr().out

@@ -1,4 +1,4 @@
-"""Random boxes of random problems with points in them, the cheap feasible ones included: where bounds break.
+"""Random boxes of random problems with points in them, cheap feasible ones among them: where bounds break.
 
 A point set has several points per box; ``node`` says which box a point is in. Nothing here uses a bound.
 """

@@ -18,7 +18,7 @@ def test_there_and_back(name: str) -> None:
     array = np.arange(6.0).reshape(2, 3)
     fixed = array.copy()
     fixed.setflags(write=False)
-    for given in (array, fixed, array.T, array[:, ::-1]):
+    for given in (array, fixed, array.T):
         np.testing.assert_array_equal(device.get(device.put(given)), given)
 
 

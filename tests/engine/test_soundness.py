@@ -492,7 +492,7 @@ def test_several_applicants_of_a_stack_keep_to_themselves() -> None:
             other,
             **{
                 name: np.concatenate([getattr(other, name)] * 2, axis=-1)
-                for name in ("unit_offset", "first_offset", "first_offset_size", "row_offset", "row_low")
+                for name in ("unit_offset", "first_offset", "row_offset", "row_low")
                 + ("row_high", "residual_offset", "ball_offset", "lower", "upper", "factual", "kappa")
                 + ("beta", "omega", "jump", "jump_largest", "fixed")
             },

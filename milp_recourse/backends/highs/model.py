@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from milp_recourse.backends.highs.duality import Rows
 from milp_recourse.encodings.mixed_integer import MixedInteger
 from milp_recourse.encodings.tangents import ball_tangent, cost_tangent
 
@@ -26,6 +27,15 @@ class MilpOutcome:
     kind: str
     values: Array | None = None
     nodes: int = 0
+
+
+@dataclass(frozen=True)
+class LpOutcome:
+    """``optimal`` (a point, and the bound its multipliers prove), ``infeasible`` (proven) or ``stopped``."""
+
+    kind: str
+    values: Array | None = None
+    bound: float = -np.inf
 
 
 class HighsModel:
@@ -50,8 +60,9 @@ class HighsModel:
         self._api = highspy
         self.model = model
         self.theta = len(model.names)
-        self.scale = cutoff if cutoff else 1.0  # theta and cost rows are in units of the cutoff
-        self.highs = highspy.Highs()
+        # theta and cost rows are in units of the cutoff, or of what the columns' ranges allow
+        self.scale = cutoff if cutoff else _largest(model)
+        self.highs: Any = highspy.Highs()
         for option, value in (
             ("output_flag", False),
             ("threads", 1),
@@ -65,10 +76,11 @@ class HighsModel:
             ("simplex_iteration_limit", _LP_ITERATIONS),
         ):
             self.highs.setOptionValue(option, value)
-        accepted = self.highs.passModel(self._linear_part(cutoff, relaxed))
+        accepted = self.highs.passModel(self._linear_part(relaxed))
         self.rejected = accepted == highspy.HighsStatus.kError  # then nothing may be concluded
         self.lower = np.append(np.array(model.lower), 0.0)
-        self.upper = np.append(np.array(model.upper), 1.0 if cutoff else np.inf)
+        self.upper = np.append(np.array(model.upper), 1.0)
+        self._rows = Rows(model.rows, len(self.lower))
         self._objective: int | None = None
 
     # -- tangents ------------------------------------------------------------------------
@@ -99,23 +111,31 @@ class HighsModel:
 
     # -- solving -------------------------------------------------------------------------
 
-    def extreme(self, column: int, sense: float) -> tuple[str, Array | None]:
-        """Minimise (sense +1) or maximise (-1) a column over the relaxation.
-
-        Returns ``("optimal", values)``, ``("infeasible", None)`` or ``("stopped", None)``.
-        """
+    def extreme(self, column: int, sense: float) -> LpOutcome:
+        """Minimise (sense +1) or maximise (-1) a column over the relaxation; what the multipliers prove."""
         if self.rejected:
-            return "stopped", None
+            return LpOutcome("stopped")
         if self._objective is not None and self._objective != column:
             self.highs.changeColCost(self._objective, 0.0)
         self.highs.changeColCost(column, sense)
         self._objective = column
         status = self._run()
         if status == self._api.HighsModelStatus.kOptimal:
-            return "optimal", np.array(self.highs.getSolution().col_value)
-        if status == self._api.HighsModelStatus.kInfeasible:
-            return "infeasible", None
-        return "stopped", None
+            solution = self.highs.getSolution()
+            y = np.array(solution.row_dual)
+            bound = sense * self._rows.bound(y, {column: sense}, self.lower, self.upper)
+            return LpOutcome("optimal", np.array(solution.col_value), bound)
+        if status == self._api.HighsModelStatus.kInfeasible and self._proven_empty():
+            return LpOutcome("infeasible")
+        return LpOutcome("stopped")
+
+    def _proven_empty(self) -> bool:
+        """Whether a ray of multipliers, of either sign, proves that the relaxation has no point."""
+        _, found, ray = self.highs.getDualRay()
+        if not found:
+            return False
+        y = np.array(ray)
+        return any(self._rows.bound(sign * y, {}, self.lower, self.upper) > 0 for sign in (1.0, -1.0))
 
     def bound(self, column: int, lower: float, upper: float) -> None:
         """Tighten a column's bounds."""
@@ -156,16 +176,17 @@ class HighsModel:
     def _add(self, row: Mapping[int, float], upper: float) -> None:
         keys = np.fromiter(row.keys(), dtype=np.int32, count=len(row))
         values = np.fromiter(row.values(), dtype=np.float64, count=len(row))
+        self._rows.add(row, float(upper))
         self.highs.addRow(-self._api.kHighsInf, float(upper), len(keys), keys, values)
 
-    def _linear_part(self, cutoff: float | None, relaxed: bool) -> Any:
+    def _linear_part(self, relaxed: bool) -> Any:
         api, m = self._api, self.model
         lp = api.HighsLp()
         n = len(m.names) + 1
         lp.num_col_, lp.num_row_ = n, len(m.rows)
         lp.col_cost_ = np.zeros(n)
         lp.col_lower_ = np.append(np.array(m.lower), 0.0)
-        lp.col_upper_ = np.append(np.array(m.upper), 1.0 if cutoff else api.kHighsInf)
+        lp.col_upper_ = np.append(np.array(m.upper), 1.0)
         clip = api.kHighsInf
         lp.row_lower_ = np.array([max(r.lower, -clip) for r in m.rows], dtype=np.float64)
         lp.row_upper_ = np.array([min(r.upper, clip) for r in m.rows], dtype=np.float64)
@@ -178,3 +199,9 @@ class HighsModel:
             kinds = (api.HighsVarType.kContinuous, api.HighsVarType.kInteger)
             lp.integrality_ = [kinds[int(i)] for i in (*m.integer, False)]
         return lp
+
+
+def _largest(model: MixedInteger) -> float:
+    """The largest cost the columns' ranges allow; 1 where that is nothing."""
+    reach = np.maximum(np.abs(model.lower), np.abs(model.upper))
+    return model.objective(reach) or 1.0

@@ -70,15 +70,13 @@ class Relaxation:
     def _theta(self) -> bool:
         """Bound the cost from below; a few tangents where the relaxation's minimum asks for them."""
         for _ in range(6):
-            kind, values = self.highs.extreme(self.highs.theta, 1.0)
-            if kind == "infeasible":
+            found = self.highs.extreme(self.highs.theta, 1.0)
+            if found.kind == "infeasible":
                 return False
-            if values is None:
+            if found.values is None:
                 return True
-            self.bound = max(
-                self.bound, float(values[self.highs.theta]) * self.highs.scale * (1 - 1e-9) - 1e-12
-            )
-            if not self._sharpen(values, 1e-3):
+            self.bound = max(self.bound, found.bound * self.highs.scale)
+            if not self._sharpen(found.values, 1e-3):
                 return True
         return True
 
@@ -96,23 +94,18 @@ class Relaxation:
         return False
 
     def _range(self, column: int) -> tuple[float, float] | None:
-        """The column's range over the relaxation, outward by a hair; None when empty."""
+        """The column's range over the relaxation, as far as multipliers prove it; None when empty."""
         ends = [self.highs.lower[column], self.highs.upper[column]]
         for side, sense in enumerate((1.0, -1.0)):
-            kind, values = self.highs.extreme(column, sense)
-            if kind == "infeasible":
+            found = self.highs.extreme(column, sense)
+            if found.values is not None and self._sharpen(found.values, 0.003):
+                found = self.highs.extreme(column, sense)
+            if found.kind == "infeasible":
                 return None
-            if values is None:
-                continue
-            if self._sharpen(values, 0.003):
-                kind, sharper = self.highs.extreme(column, sense)
-                if kind == "infeasible":
-                    return None
-                values = sharper if sharper is not None else values
-            hair = 1e-8 * (1 + abs(values[column]))
-            ends[side] = (
-                max(ends[0], values[column] - hair) if side == 0 else min(ends[1], values[column] + hair)
-            )
-        low, high = float(ends[0]), float(max(ends))
+            if found.values is not None:
+                ends[side] = max(ends[0], found.bound) if side == 0 else min(ends[1], found.bound)
+        low, high = float(ends[0]), float(ends[1])
+        if low > high:
+            return None
         self.highs.bound(column, low, high)
         return low, high

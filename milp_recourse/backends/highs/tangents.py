@@ -19,7 +19,7 @@ def seed_tangents(highs: HighsModel, tape: Tape, model: MixedInteger, best: dict
     for kind, point in seeds(model, highs.scale):
         (highs.cost_tangent if kind == "cost" else highs.ball_tangent)(point)
     if best is not None and set(best) == {a.feature for a in tape.program.actions}:
-        values = _column_values(tape, model, np.array([best[a.feature] for a in tape.program.actions]), n)
+        values = _column_values(tape, model, np.array(tape.program.values(best)), n)
         highs.cost_tangent(values)
         highs.ball_tangent(values)
     elif not model.squares:

@@ -1,0 +1,263 @@
+r"""The same program in units of its own size, exactly.
+
+Float bounds and solvers compare with absolute tolerances, so whether income is in euros or in
+millions would matter. Every quantity v of a program is replaced by :math:`v / 2^k` with k chosen
+so that it is about 16 to 32:
+
+* an action by its interval, or 16 cost scales where that is shorter (whole numbers stay);
+* a ReLU by :math:`\max(0, v) = 2^k \max(0, v / 2^k)`, in equations and in the network, where
+  :math:`W_k` becomes :math:`D_{k+1}^{-1} W_k D_k`; a square likewise;
+* a residual by the root of its weight, a domain row and the logit by their size.
+
+Powers of two are exact in float64, so nothing is rounded; where a number would leave the range of
+float64, the program is returned as it is. Sizes are read off sample points: a guess that decides
+units, never truth.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from milp_recourse.domain.expression import logit, sigmoid
+from milp_recourse.domain.network import ReluNetwork
+from milp_recourse.domain.quantiles import Quantiles
+from milp_recourse.instance import Acceptance
+from milp_recourse.program.affine import Affine
+from milp_recourse.program.model import Action, Atom, Ball, CostTerm, Program, Row, Switch, Unit
+
+Array = NDArray[np.float64]
+
+_SAMPLES = 64
+_TARGET = 5  # sizes end up in [2^4, 2^5)
+_FURTHEST = 400  # exponents beyond say that a size means nothing
+
+
+def equilibrate(program: Program) -> Program:
+    """The program in units of its own size; its ``decode`` returns the actions' own units."""
+    network = program.classifier
+    if not isinstance(network, ReluNetwork) or any(a.unit != 1.0 for a in program.actions):
+        return program
+    values = _samples(program)
+    units, atoms = _atoms(program, values)
+    forms = [Affine(terms={k: Fraction(unit)}) for k, unit in enumerate(units)]
+    column_units = [_column_unit(form, units, values) for form in program.columns]
+    x = np.array([_evaluate(form, values) for form in program.columns]).T
+    scaled = _network(network, np.array(column_units), x)
+    if scaled is None:
+        return program
+    classifier, logit_unit = scaled
+    action_units = {a.feature: a.unit for a in atoms if isinstance(a, Action)}
+    accept = program.accept
+    changed = replace(
+        program,
+        atoms=tuple(atoms),
+        columns=tuple(
+            form.substitute(forms).scaled(1 / Fraction(unit))
+            for form, unit in zip(program.columns, column_units, strict=True)
+        ),
+        classifier=classifier,
+        accept=Acceptance(accept.threshold / logit_unit, accept.margin / logit_unit, accept.strict),
+        rows=tuple(_row(row, forms, power(_evaluate(row.form, values))) for row in program.rows),
+        ball=None if program.ball is None else _ball(program.ball, forms),
+        cost_terms=tuple(_cost_term(program, t, forms, action_units[t.feature]) for t in program.cost_terms),
+        factual={name: x / action_units.get(name, 1.0) for name, x in program.factual.items()},
+    )
+    return changed if _exact(program, changed, logit_unit) else program
+
+
+def power(sizes: Array | float) -> float:
+    """The power of two that brings the largest finite size into [2^4, 2^5); 1 where there is none."""
+    sizes = np.abs(np.asarray(sizes, dtype=np.float64))
+    largest = float(np.max(sizes, where=np.isfinite(sizes), initial=0.0))
+    exponent = math.frexp(largest)[1] - _TARGET
+    return 2.0**exponent if largest > 0 and abs(exponent) <= _FURTHEST else 1.0
+
+
+def _samples(program: Program) -> Array:
+    """Atom values (atoms, samples) in float64 at corners and random actions, switches thrown at random."""
+    rng = np.random.default_rng(0)
+    values = np.zeros((len(program.atoms), _SAMPLES))
+    with np.errstate(all="ignore"):
+        for k, atom in enumerate(program.atoms):
+            if isinstance(atom, Action):
+                share = rng.random(_SAMPLES)
+                share[: _SAMPLES // 2] = np.round(share[: _SAMPLES // 2])
+                values[k] = atom.lower + share * (atom.upper - atom.lower)
+            elif isinstance(atom, Switch):
+                acted, natural = _evaluate(atom.acted, values), _evaluate(atom.natural, values)
+                values[k] = np.where(rng.random(_SAMPLES) < 0.5, acted, natural)
+            else:
+                values[k] = _apply(atom, _evaluate(atom.argument, values))
+    return values
+
+
+def _evaluate(form: Affine, values: Array) -> Array:
+    total = np.full(_SAMPLES, float(form.constant))
+    with np.errstate(all="ignore"):
+        for k, c in form.terms.items():
+            total = total + float(c) * values[k]
+    return total
+
+
+def _apply(unit: Unit, x: Array) -> Array:
+    match unit.function:
+        case "relu":
+            return np.maximum(x, 0.0)
+        case "square":
+            return np.square(x)
+        case "sigmoid":
+            return sigmoid(x)
+        case "logit":
+            return logit(x)
+        case "log":
+            return np.log(x)
+        case "indicator":
+            return (np.round(x) == unit.level).astype(np.float64)
+
+
+def _atoms(program: Program, values: Array) -> tuple[list[float], list[Atom]]:
+    """The unit of every atom, and the atoms in them."""
+    units: list[float] = []
+    atoms: list[Atom] = []
+    forms: list[Affine] = []
+    terms = {t.feature: t for t in program.cost_terms}
+    for k, atom in enumerate(program.atoms):
+        unit = 1.0
+        made: Atom
+        if isinstance(atom, Action):
+            unit = _action_unit(program, atom, terms[atom.feature])
+            made = replace(atom, lower=atom.lower / unit, upper=atom.upper / unit, unit=unit)
+        elif isinstance(atom, Switch):
+            unit = _switch_unit(program, atom, units, values[k])
+            inverse = 1 / Fraction(unit)
+            made = replace(
+                atom,
+                acted=atom.acted.substitute(forms).scaled(inverse),
+                natural=atom.natural.substitute(forms).scaled(inverse),
+            )
+        else:
+            inner = 1.0
+            if atom.function in ("relu", "square"):
+                inner = power(_evaluate(atom.argument, values))
+                unit = inner if atom.function == "relu" else inner**2
+            made = replace(atom, argument=atom.argument.substitute(forms).scaled(1 / Fraction(inner)))
+        units.append(unit)
+        atoms.append(made)
+        forms.append(Affine(terms={k: Fraction(unit)}))
+    return units, atoms
+
+
+def _action_unit(program: Program, action: Action, term: CostTerm) -> float:
+    if action.integral:
+        return 1.0
+    size = action.upper - action.lower
+    if _measured(program, term):
+        scaled = 16 * float(term.scale)
+        size = min(size, scaled) if size > 0 else scaled
+    return power(size)
+
+
+def _measured(program: Program, term: CostTerm) -> bool:
+    """Whether the term's scale is in the feature's unit, and used."""
+    c = program.cost
+    used = bool(c.l2_squared or c.l1 or c.linf)
+    return used and term.quantiles is None and _plain(program, term)
+
+
+def _plain(program: Program, term: CostTerm) -> bool:
+    """Whether delta is a - x."""
+    return all(isinstance(program.atoms[k], Action) for k in term.delta.terms)
+
+
+def _switch_unit(program: Program, switch: Switch, units: Sequence[float], values: Array) -> float:
+    """The action's where the action itself is what is switched, so that the two stay comparable."""
+    if len(switch.acted.terms) == 1 and switch.acted.constant == 0:
+        [(k, c)] = switch.acted.terms.items()
+        if c == 1 and isinstance(program.atoms[k], Action):
+            return units[k]
+    return power(values)
+
+
+def _column_unit(form: Affine, units: Sequence[float], values: Array) -> float:
+    """The atom's own unit where the column is an atom: no extra row says so then."""
+    if len(form.terms) == 1 and form.constant == 0:
+        [(k, c)] = form.terms.items()
+        if c == 1:
+            return units[k]
+    return power(_evaluate(form, values))
+
+
+def _network(network: ReluNetwork, units: Array, x: Array) -> tuple[ReluNetwork, float] | None:
+    """The network on columns in their units, and the logit's unit; None where that is not exact."""
+    weights, biases = [], []
+    with np.errstate(all="ignore"):
+        for weight, bias in zip(network.weights, network.biases, strict=True):
+            pre = x @ weight.T + bias
+            outer = np.array([power(column) for column in pre.T])
+            w, b = weight * units / outer[:, None], bias / outer
+            if not (np.array_equal(w * outer[:, None] / units, weight) and np.array_equal(b * outer, bias)):
+                return None
+            weights.append(w)
+            biases.append(b)
+            x, units = np.maximum(pre, 0.0), outer
+    return ReluNetwork(tuple(weights), tuple(biases)), float(units[0])
+
+
+def _row(row: Row, forms: Sequence[Affine], unit: float) -> Row:
+    form = row.form.substitute(forms).scaled(1 / Fraction(unit))
+    return replace(row, form=form, lower=row.lower / unit, upper=row.upper / unit)
+
+
+def _ball(ball: Ball, forms: Sequence[Affine]) -> Ball:
+    """Residuals in units of their deviation: w r^2 = (w 4^k) (r / 2^k)^2 with w 4^k about 1."""
+    squares = []
+    for weight, form in ball.squares:
+        unit = Fraction(2) ** -((_exponent(weight)) // 2)
+        squares.append((weight * unit**2, form.substitute(forms).scaled(1 / unit)))
+    return Ball(tuple(squares), ball.linear.substitute(forms))
+
+
+def _exponent(value: Fraction) -> int:
+    """About log2 of a positive rational."""
+    return value.numerator.bit_length() - value.denominator.bit_length()
+
+
+def _cost_term(program: Program, term: CostTerm, forms: Sequence[Affine], unit: float) -> CostTerm:
+    exact = Fraction(unit)
+    delta = term.delta.substitute(forms)
+    if term.quantiles is not None:
+        values = tuple(v / unit for v in term.quantiles.values)
+        return replace(term, delta=delta, quantiles=Quantiles(values, term.quantiles.probabilities))
+    if not _plain(program, term):
+        return replace(term, delta=delta)
+    scale = term.scale / exact if _measured(program, term) else term.scale
+    return replace(term, delta=delta.scaled(1 / exact), scale=scale)
+
+
+def _exact(program: Program, changed: Program, logit_unit: float) -> bool:
+    """Whether no number was rounded: none left the range of float64."""
+    pairs = [
+        (changed.accept.threshold * logit_unit, program.accept.threshold),
+        (changed.accept.margin * logit_unit, program.accept.margin),
+    ]
+    for old, new in zip(program.actions, changed.actions, strict=True):
+        x = program.factual[old.feature]
+        pairs += [(new.lower * new.unit, old.lower), (new.upper * new.unit, old.upper)]
+        pairs.append((changed.factual[old.feature] * new.unit, x))
+    for before, after in zip(program.cost_terms, changed.cost_terms, strict=True):
+        if before.quantiles is not None and after.quantiles is not None:
+            unit = next(a.unit for a in changed.actions if a.feature == before.feature)
+            pairs += [
+                (b * unit, a) for a, b in zip(before.quantiles.values, after.quantiles.values, strict=True)
+            ]
+    for row, scaled in zip(program.rows, changed.rows, strict=True):
+        for a, b in ((row.lower, scaled.lower), (row.upper, scaled.upper)):
+            if a and (not math.isfinite(a / b) or math.frexp(a / b)[0] != 0.5):
+                return False
+    return all(a == b for a, b in pairs)

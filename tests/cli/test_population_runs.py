@@ -1,0 +1,117 @@
+"""A population's run: killed, shared out over processes or a cluster, always the same results."""
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from milp_recourse.cli import main
+from milp_recourse.instances_path import instances_path
+
+PEOPLE = 1100  # three chunks
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory):
+    """Refused Loan applicants who may change amount and savings, without plausibility."""
+    source = instances_path() / "loan" / "population.json"
+    population = json.loads(source.read_text(encoding="utf-8"))
+    rows = (
+        (source.parent / population["factuals"]["csv"]).read_text(encoding="utf-8").splitlines(keepends=True)
+    )
+    folder = tmp_path_factory.mktemp("people")
+    (folder / "people.csv").write_text("".join(rows[: PEOPLE + 1]), encoding="utf-8")
+    population["factuals"] = {"csv": "people.csv"}
+    population["classifier"]["path"] = str(source.parent / population["classifier"]["path"])
+    population["plausibility"] = None
+    population["preferences"] = {"actionable": ["amount", "savings"]}
+    made = folder / "people.json"
+    made.write_text(json.dumps(population), encoding="utf-8")
+    return made
+
+
+def command(file: Path, out: Path, *more: str) -> list[str]:
+    """The command a user types."""
+    return [sys.executable, "-m", "milp_recourse", "certify", str(file), "--out", str(out), *more]
+
+
+def results(out: Path) -> list[dict[str, str]]:
+    """Rows of results.csv, seconds aside."""
+    with (out / "results.csv").open(encoding="utf-8", newline="") as stream:
+        return [{k: v for k, v in row.items() if k != "seconds"} for row in csv.DictReader(stream)]
+
+
+@pytest.fixture(scope="module")
+def whole(file, tmp_path_factory):
+    """Results of a run nobody disturbed."""
+    out = tmp_path_factory.mktemp("whole") / "out"
+    assert main(["certify", str(file), "--out", str(out)]) == 0
+    rows = results(out)
+    assert [row["index"] for row in rows] == [str(k) for k in range(PEOPLE)]
+    assert {row["proof"] for row in rows} == {"rigorous"}
+    return rows
+
+
+def test_killed_in_the_middle_it_goes_on_as_if_nothing_had_happened(file, whole, tmp_path):
+    """kill -9 once some rows are there, then the same command again."""
+    out = tmp_path / "out"
+    process = subprocess.Popen(command(file, out), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    deadline = time.monotonic() + 120
+    while time.monotonic() < deadline and process.poll() is None:
+        if (out / "results.csv").exists() and len(results(out)) > 520:
+            break
+        time.sleep(0.02)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    kept = len(results(out))
+    assert 520 < kept < PEOPLE
+    again = subprocess.run(command(file, out), capture_output=True, text=True, check=True)
+    assert "going on after" in again.stdout
+    assert results(out) == whole
+
+
+def test_a_row_cut_short_is_written_again(file, whole, tmp_path):
+    """A kill may leave half a line."""
+    out = tmp_path / "out"
+    assert main(["certify", str(file), "--out", str(out)]) == 0
+    table = out / "results.csv"
+    os.truncate(table, table.stat().st_size - 7)
+    assert main(["certify", str(file), "--out", str(out)]) == 0
+    assert results(out) == whole
+
+
+def test_two_processes_give_the_same_results(file, whole, tmp_path):
+    """Chunks are the same whoever solves them."""
+    assert main(["certify", str(file), "--out", str(tmp_path / "out"), "--jobs", "2"]) == 0
+    assert results(tmp_path / "out") == whole
+
+
+def test_a_dask_cluster_gives_the_same_results(file, whole, tmp_path):
+    """joblib's Dask back end on a local cluster."""
+    distributed = pytest.importorskip("distributed", reason="the dask extra is not installed")
+    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster:
+        arguments = ["--parallel", "dask", "--scheduler", cluster.scheduler_address]
+        assert main(["certify", str(file), "--out", str(tmp_path / "out"), *arguments]) == 0
+    assert results(tmp_path / "out") == whole
+
+
+@pytest.mark.parametrize("arguments", [["--parallel", "dask"], ["--scheduler", "tcp://127.0.0.1:1"]])
+def test_a_cluster_needs_both_its_options(file, tmp_path, capsys, arguments):
+    """One clear line, nothing written."""
+    assert main(["certify", str(file), "--out", str(tmp_path / "out"), *arguments]) == 2
+    assert "--scheduler" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_scheduler_that_does_not_answer_is_one_line(file, tmp_path, capsys):
+    """Nobody listens on port 1."""
+    pytest.importorskip("distributed", reason="the dask extra is not installed")
+    arguments = ["--parallel", "dask", "--scheduler", "tcp://127.0.0.1:1"]
+    assert main(["certify", str(file), "--out", str(tmp_path / "out"), *arguments]) == 2
+    assert "does not answer" in capsys.readouterr().err
