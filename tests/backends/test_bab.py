@@ -90,22 +90,15 @@ def test_one_batch_agrees_with_every_reference() -> None:
         assert complaints(instance, result) == []
 
 
-@pytest.mark.parametrize("way", ["alone", "shuffled", "small batches", "halves"])
+@pytest.mark.parametrize("way", ["alone", "shuffled", "small batches"])
 def test_the_answers_do_not_depend_on_the_batch(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Statuses, and costs within the gap."""
     instances = list(shipped(24))
-    order = np.arange(len(instances))
+    order = np.random.default_rng(1).permutation(len(instances))[: 12 if way == "alone" else 30]
+    chosen = [instances[k] for k in order]
     if way == "small batches":
         monkeypatch.setattr(bab, "Search", functools.partial(Search, batch=64))
-    if way == "alone":
-        order = order[::3]
-        found = [result for k in order for result in run([instances[k]])]
-    else:
-        if way != "small batches":
-            order = np.random.default_rng(1).permutation(order)
-        chosen = [instances[k] for k in order]
-        cut = len(chosen) // 2 if way == "halves" else len(chosen)
-        found = run(chosen[:cut]) + (run(chosen[cut:]) if way == "halves" else [])
+    found = [run([instance])[0] for instance in chosen] if way == "alone" else run(chosen)
     for k, result in zip(order, found, strict=True):
         check_same(together()[k], result, instances[k].name)
 
@@ -119,12 +112,12 @@ def loan_population(count: int, every: int = 1) -> Population:
 
 def test_a_population_is_the_same_in_processes_in_one_batch_and_one_by_one() -> None:
     """jobs=2, jobs=1, and each applicant alone."""
-    people = loan_population(16, 12)
+    people = loan_population(12, 16)
     one = list(solve_population(people, "bab", TIME_LIMIT))
     two = list(solve_population(people, "bab", TIME_LIMIT, jobs=2))
     assert len(one) == len(two) == len(people)
     assert {r.status for r in one} <= {Status.OPTIMAL, Status.INFEASIBLE}
-    assert sum(bool(r.action) for r in one) >= 8
+    assert sum(bool(r.action) for r in one) >= 6
     for k, (first, second) in enumerate(zip(one, two, strict=True)):
         check_same(first, second)
         if k % 4 == 0:
@@ -145,7 +138,7 @@ def test_bab_survives_brute_force_and_agrees_with_highs(seed: int) -> None:
 
 def test_random_problems_in_one_batch_are_those_alone() -> None:
     """Nothing in common but the batch: every stack has its own structure."""
-    instances = [i for i in map(random_instance, range(500, 520)) if i.levers and able(i)]
+    instances = [i for i in map(random_instance, range(500, 512)) if i.levers and able(i)]
     good = []
     for instance in instances:
         try:
@@ -155,7 +148,7 @@ def test_random_problems_in_one_batch_are_those_alone() -> None:
     for (instance, alone), result in zip(good, run([i for i, _ in good], limit=5.0), strict=True):
         if Status.LIMIT not in (alone.status, result.status):
             check_same(alone, result, instance.name)
-    assert len(good) >= 8
+    assert len(good) >= 6
 
 
 def deep_instance(seed: int, actions: int, depth: int) -> Instance:
@@ -185,9 +178,7 @@ def deep_instance(seed: int, actions: int, depth: int) -> Instance:
     return _with_threshold(rng, instance, "float64")
 
 
-@pytest.mark.parametrize(
-    ("actions", "depth"), [(1, 1), (2, 3), (3, 4), (4, 1), (5, 3), (6, 1), (6, 3), (2, 4), (1, 4)]
-)
+@pytest.mark.parametrize(("actions", "depth"), [(1, 1), (2, 3), (3, 4), (4, 1), (5, 1), (6, 3), (1, 4)])
 def test_depths_and_numbers_of_actions(actions: int, depth: int) -> None:
     """Against highs and against points near the answer; a network among the causes."""
     decided = 0
@@ -249,12 +240,12 @@ def test_a_wrong_bound_would_be_noticed() -> None:
 
 
 def test_torch_on_a_cpu_gives_the_same_answers() -> None:
-    """The same kernel on another library's arrays: every shipped structure, and random ones."""
+    """The same kernel on another library's arrays: shipped and random ones."""
     pytest.importorskip("torch", reason="torch is not installed")
-    instances = list(shipped(100))
+    instances = [*shipped(24)[::5], *shipped(24)[-2:]]
     for instance, result in zip(instances, run(instances, "torch"), strict=True):
         check_reference(instance, result)
-    others = [i for i in map(case, range(6)) if i.levers and able(i)]
+    others = [i for i in map(case, range(4)) if i.levers and able(i)]
     others = [i for i in others if _supported(i)]
     for instance, first, second in zip(
         others, run(others, limit=5.0), run(others, "torch", 5.0), strict=True

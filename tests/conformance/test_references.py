@@ -36,7 +36,7 @@ OTHERS = {
 
 # In every test run: all of smoke, and a slice of Loan that each back end finishes in seconds.
 LOAN_SLICE = {
-    "bab": LOAN[::4],
+    "bab": LOAN[4::8],
     "highs": LOAN[::8],
     "pyomo:highs": LOAN[120::40],
     "pyomo:scip_direct": LOAN[120::30],
