@@ -248,7 +248,7 @@ class Batch:
         if self.index.shape[0] and self.relaxed is not None:
             self.relaxed.low, self.relaxed.high = self.low, self.high
             free = xp.any(self.signs == 0, axis=0)
-            choices = choose(self.relaxed, self.multipliers, self.point, free)
+            choices = choose(self.relaxed, self.costs, self.multipliers, self.point, free)
         return Examined(self.index, self.low, self.high, self.bound, self.point, choices, met, points)
 
     def _cuts(self, relaxed: Relaxed) -> list[Array]:
@@ -267,8 +267,6 @@ class Batch:
             form = [xp.zeros_like(self.bound) for _ in range(self.low.shape[0])] + [xp.ones_like(self.bound)]
             first = 0
             for lower, upper, error in sides:
-                if upper is None:
-                    break
                 count = upper.shape[1]
                 mine = (number >= first) & (number < first + count)
                 if count and bool(xp.any(mine)):

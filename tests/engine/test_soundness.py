@@ -372,7 +372,7 @@ def test_node_problems_never_cost_more_than_a_feasible_point_whose_neighbourhood
         off = np.where(np.isnan(off), -np.inf, off)
         assert worst(off, wanted) <= 0
         cut += worst(off + 0.5 * np.nan_to_num(reach)[:, s.node], wanted) > 0
-    assert noticed >= 10 and cut >= 5 and solved >= 0.99 * every
+    assert noticed >= 10 and cut >= 3 and solved >= 0.99 * every
 
 
 def test_convex_rows_of_any_kind_bound_the_cost() -> None:
