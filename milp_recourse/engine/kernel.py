@@ -217,12 +217,7 @@ class Batch:
         rows = [line[:, None] for line in self.lines] + self._cuts(relaxed) + self._domains(relaxed)
         ball = None
         if stack.plausible:
-            offset = xp.take(stack.residual_offset, self.who, axis=1)
-            ball = Ball(
-                *residual_forms(stack, relaxed.units, offset),
-                stack.ball_weights,
-                linear_form(stack, relaxed.units, self.who),
-            )
+            ball = ball_of(stack, relaxed)
         every = xp.concat(rows, axis=1)
         hair = 3 * self.errors[-1][None]
         rest = xp.zeros((every.shape[1] - len(self.lines), hair.shape[1]), dtype=hair.dtype)
@@ -321,6 +316,24 @@ def examine(
     if not batch.close(batch.reached() | batch.empty(), "convex problem"):
         return batch.outcome(met, points)
     return batch.outcome(met, points)
+
+
+def ball_of(stack: Stack, relaxed: Relaxed) -> Ball:
+    """The plausibility ball on a batch of boxes."""
+    xp = array_namespace(relaxed.low)
+    offset = xp.take(stack.residual_offset, relaxed.who, axis=1)
+    lower, upper = residual_forms(stack, relaxed.units, offset)
+    low, high = xp.abs(relaxed.low), xp.abs(relaxed.high)
+    reach = xp.concat([xp.where(low > high, low, high), relaxed.units.size], axis=0)
+    shift = xp.abs(xp.take(stack.ball_offset, relaxed.who, axis=0))
+    return Ball(
+        lower,
+        upper,
+        stack.ball_weights,
+        linear_form(stack, relaxed.units, relaxed.who),
+        xp.abs(stack.residuals) @ reach + xp.abs(offset),
+        xp.abs(stack.ball_linear) @ reach + shift,
+    )
 
 
 def costs_of(stack: Stack, who: Array) -> Costs:

@@ -138,7 +138,7 @@ def within_budget(form: Array, sign: float, low: Array, high: Array, costs: Cost
     """
     xp = array_namespace(low)
     l, u = low - costs.x, high - costs.x
-    budget = target - costs.fixed
+    budget = (target - costs.fixed) + 2.0**-50 * (xp.abs(target) + costs.fixed)
     budget = xp.where(budget > 0, budget, 0.0)
     k = costs.kappa
     inverse = xp.where(k > 0, 1.0 / xp.where(k > 0, k, 1.0), 0.0)

@@ -152,6 +152,8 @@ class Search:
         put, get = self.device.put, self.device.get
         for k, pool in enumerate(self.pools):
             start = time.perf_counter()
+            if self.time_limit is not None and (self.seconds[pool.people] > self.time_limit).all():
+                continue
             stack, nodes = pool.on_device, pool.nodes
             draws = np.random.default_rng(seed).random((_SAMPLES, pool.stack.actions + 1, len(nodes)))
             target = put(self.incumbents.target(pool.people))

@@ -16,9 +16,9 @@ import pytest
 from samples import Sample, costs_far, samples, targets
 
 from milp_recourse.engine import evaluate
-from milp_recourse.engine.contract import contract, forms, least_cost, linear_form, residual_forms
+from milp_recourse.engine.contract import contract, forms, least_cost, linear_form
 from milp_recourse.engine.dual import halfspace
-from milp_recourse.engine.kernel import Batch, costs_of, examine
+from milp_recourse.engine.kernel import Batch, ball_of, costs_of, examine
 from milp_recourse.engine.node_problem import Ball, solve
 from milp_recourse.engine.relaxation import (
     Relaxed,
@@ -345,10 +345,7 @@ def node_rows(sample: Sample, relaxed: Relaxed) -> tuple[Array, Ball | None]:
     rows = np.concatenate([slope, (offset - sample.stack.threshold)[None]])[:, None]
     if not sample.stack.plausible:
         return rows, None
-    residual_offset = sample.stack.residual_offset[:, sample.who]
-    lower, upper = residual_forms(sample.stack, relaxed.units, residual_offset)
-    linear = linear_form(sample.stack, relaxed.units, sample.who)
-    return rows, Ball(lower, upper, sample.stack.ball_weights, linear)
+    return rows, ball_of(sample.stack, relaxed)
 
 
 def test_node_problems_never_cost_more_than_a_feasible_point_whose_neighbourhood_survives() -> None:
