@@ -19,7 +19,15 @@ from array_api_compat import array_namespace
 
 from milp_recourse.engine import evaluate
 from milp_recourse.engine.branch import Choices, choose
-from milp_recourse.engine.contract import HAIR, contract, forms, least_cost, linear_form, residual_forms
+from milp_recourse.engine.contract import (
+    HAIR,
+    contract,
+    forms,
+    least_cost,
+    linear_form,
+    magnitudes,
+    residual_forms,
+)
 from milp_recourse.engine.dual import Costs, halfspace
 from milp_recourse.engine.local import rounded
 from milp_recourse.engine.node_problem import Ball, solve
@@ -282,8 +290,7 @@ class Batch:
             return []
         offset = xp.take(stack.row_offset, self.who, axis=1)
         lower, upper = forms(stack.rows, stack.actions, relaxed.units, offset)
-        reach = xp.where(xp.abs(self.low) > xp.abs(self.high), xp.abs(self.low), xp.abs(self.high))
-        hair = HAIR * (xp.abs(upper[-1]) + xp.sum(xp.abs(upper[:-1]) * reach[:, None], axis=0))
+        hair = HAIR * magnitudes(stack.rows, relaxed.units, self.low, self.high, offset)
         most = xp.take(stack.row_high, self.who, axis=1) - lower[-1] + hair
         least = upper[-1] - xp.take(stack.row_low, self.who, axis=1) + hair
         return [
@@ -323,16 +330,14 @@ def ball_of(stack: Stack, relaxed: Relaxed) -> Ball:
     xp = array_namespace(relaxed.low)
     offset = xp.take(stack.residual_offset, relaxed.who, axis=1)
     lower, upper = residual_forms(stack, relaxed.units, offset)
-    low, high = xp.abs(relaxed.low), xp.abs(relaxed.high)
-    reach = xp.concat([xp.where(low > high, low, high), relaxed.units.size], axis=0)
-    shift = xp.abs(xp.take(stack.ball_offset, relaxed.who, axis=0))
+    shift = xp.take(stack.ball_offset, relaxed.who, axis=0)[None]
     return Ball(
         lower,
         upper,
         stack.ball_weights,
         linear_form(stack, relaxed.units, relaxed.who),
-        xp.abs(stack.residuals) @ reach + xp.abs(offset),
-        xp.abs(stack.ball_linear) @ reach + shift,
+        magnitudes(stack.residuals, relaxed.units, relaxed.low, relaxed.high, offset),
+        magnitudes(stack.ball_linear[None], relaxed.units, relaxed.low, relaxed.high, shift)[0],
     )
 
 
