@@ -12,9 +12,10 @@ from pathlib import Path
 from milp_recourse.backends import Backend, BatchBackend, Options, Proposal
 from milp_recourse.backends import backend as find_backend
 from milp_recourse.domain.forest import TreeEnsemble
+from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.errors import BadInput, Unsupported
 from milp_recourse.formats import read_instance, read_population
-from milp_recourse.instance import Instance, Population
+from milp_recourse.instance import Classifier, Instance, Population
 from milp_recourse.judge import already_good, conclude
 from milp_recourse.magnitude import too_large
 from milp_recourse.result import Result
@@ -94,6 +95,43 @@ def solve_population(
     name = choose_backend(people.template, backend).name
     end = len(people) if last is None else min(last, len(people))
     return _results(people, name, options, range(first, end), Workers(jobs, scheduler))
+
+
+def solve_together(
+    instances: Sequence[Instance], backend: str | None = None, time_limit: float | None = None
+) -> Iterator[Result]:
+    """One result per instance, in order; the models may differ.
+
+    A back end that solves batches gets all of them at once.
+
+    Parameters
+    ----------
+    backend, time_limit
+        As for :func:`solve`; the limit holds per instance.
+
+    Raises
+    ------
+    BadInput, Unsupported, BackendUnavailable
+        As for :func:`solve`.
+    """
+    options = check_options(time_limit)
+    if not instances:
+        return iter(())
+    return _run_many(_sharing(instances), choose_backend(instances[0], backend), options)
+
+
+def _sharing(instances: Sequence[Instance]) -> list[Instance]:
+    """The same instances, equal networks being one object: what can be stacked is told by that."""
+    known: dict[object, Classifier] = {}
+    shared = []
+    for instance in instances:
+        network = instance.classifier
+        if isinstance(network, ReluNetwork):
+            shapes = tuple(w.shape for w in network.weights)
+            numbers = tuple(a.tobytes() for a in (*network.weights, *network.biases))
+            network = known.setdefault((network.dtype, shapes, numbers), network)
+        shared.append(replace(instance, classifier=network))
+    return shared
 
 
 def choose_backend(problem: Instance, name: str | None = None) -> Backend:

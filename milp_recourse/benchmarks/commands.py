@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -27,14 +28,17 @@ def speed(
     time_limit: Annotated[float, typer.Option(min=0.1, help="Seconds per solve.")] = 60.0,
     solvers: Annotated[
         str, typer.Option("--solvers", "--backends", help="Comma-separated.")
-    ] = "highs,gurobi,gurobi-our-bounds,scip",
+    ] = "bab,bab-single,highs,gurobi,gurobi-our-bounds,scip",
 ) -> None:
-    """``highs`` against Gurobi's and SCIP's MIQCP: same instances, same run, one thread each."""
+    """``bab``, ``highs``, Gurobi's and SCIP's MIQCP on the same instances, in one run, one thread each.
+
+    ``bab`` solves all instances in one batch, ``bab-single`` one at a time.
+    """
     from rich.console import Console
     from rich.table import Table
 
     from milp_recourse.benchmarks import speed as bench
-    from milp_recourse.benchmarks.peers import RUNNERS, missing
+    from milp_recourse.benchmarks.peers import RUNNERS, TOGETHER, missing
     from milp_recourse.errors import BadInput
     from milp_recourse.instances_path import instance_files, instance_files_in
     from milp_recourse.reports.progress import progress_bar
@@ -44,8 +48,8 @@ def speed(
         console = Console(width=160)
     chosen = []
     for name in (s.strip() for s in solvers.split(",")):
-        if name not in RUNNERS:
-            raise BadInput("--solvers", name, "any of " + ", ".join(RUNNERS))
+        if name not in RUNNERS and name not in TOGETHER:
+            raise BadInput("--solvers", name, "any of " + ", ".join((*TOGETHER, *RUNNERS)))
         hint = missing(name)
         if hint is None:
             chosen.append(name)
@@ -74,6 +78,94 @@ def speed(
         console.print(f"{bench.plot(rows, folder, time_limit)}")
     except ImportError:
         errors.print("no plot: pip install matplotlib")
+
+
+@app.command()
+def settings(
+    folder: Annotated[Path, typer.Option("--out", help="Where results go; rerunning resumes.")] = Path(
+        "bench-settings"
+    ),
+    jobs: Annotated[int, typer.Option(min=1, help="Processes.")] = 2,
+    seed: Annotated[int, typer.Option(help="Of the applicants' rankings.")] = 0,
+    time_limit: Annotated[float, typer.Option(min=0.1, help="Seconds per applicant.")] = 60.0,
+    backend: Annotated[str, typer.Option(help="See the command backends.")] = "bab",
+    limit: Annotated[int | None, typer.Option(min=1, help="Only the first N applicants.")] = None,
+) -> None:
+    """All refused test applicants of Loan in the paper's five settings, with and without plausibility."""
+    from milp_recourse.benchmarks import settings as bench
+    from milp_recourse.formats import read_population
+    from milp_recourse.instance import Population
+    from milp_recourse.instances_path import instances_path
+    from milp_recourse.reports.progress import progress_bar
+
+    people = read_population(instances_path() / "loan" / "population.json")
+    size = min(limit or len(people), len(people))
+    if size < len(people):
+        people = Population(people.template, people.factuals[:size], people.preferences[:size])
+    total = 2 * len(bench.SETTINGS)
+    options = {"seed": seed, "time_limit": time_limit, "backend": backend}
+    done = len(bench.read_rows(folder / "settings.csv"))
+    with progress_bar("settings", total * size, done * size, rate=True) as bar:
+        rows = bench.run(people, folder, options, jobs, bar.advance)
+    shown = [{k: v for k, v in row.items() if k not in bench.IDENTITY} for row in rows]
+    _print(f"{size} applicants, {time_limit:g} s limit each, {jobs} processes", shown)
+    _plotted(lambda: bench.plot(rows, folder))
+
+
+@app.command()
+def growth(
+    folder: Annotated[Path, typer.Option("--out", help="Where results go; rerunning resumes.")] = Path(
+        "bench-growth"
+    ),
+    jobs: Annotated[int, typer.Option(min=1, help="Processes.")] = 2,
+    seed: Annotated[int, typer.Option(help="Of the random problems.")] = 0,
+    time_limit: Annotated[float, typer.Option(min=0.1, help="Processor seconds per applicant.")] = 20.0,
+    backend: Annotated[str, typer.Option(help="See the command backends.")] = "bab",
+    applicants: Annotated[int, typer.Option(min=1, help="Per point.")] = 12,
+    largest: Annotated[int | None, typer.Option(min=1, help="Leave out points above this value.")] = None,
+) -> None:
+    """Time against actions, width, depth and population size, on seeded random problems and Loan."""
+    from milp_recourse.benchmarks import growth as bench
+    from milp_recourse.formats import read_population
+    from milp_recourse.instances_path import instances_path
+    from milp_recourse.reports.progress import progress_bar
+
+    loan = read_population(instances_path() / "loan" / "population.json")
+    panels = {
+        panel: tuple(v for v in values if largest is None or v <= largest)
+        for panel, values in bench.PANELS.items()
+    }
+    options = {"applicants": applicants, "seed": seed, "time_limit": time_limit, "backend": backend}
+    done = len(bench.read_rows(folder / "growth.csv"))
+    with progress_bar("growth", sum(map(len, panels.values())), done, rate=True) as bar:
+        rows = bench.run(loan, folder, options, panels, jobs, bar.advance)
+    shown = [{k: v for k, v in row.items() if k not in bench.IDENTITY} for row in rows]
+    _print(f"{applicants} applicants per point, {time_limit:g} s limit each", shown)
+    _plotted(lambda: bench.plot(rows, folder))
+
+
+def _print(title: str, rows: Sequence[Mapping[str, object]]) -> None:
+    """A table on stdout; wide enough where that is no terminal."""
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console()
+    if not console.is_terminal:
+        console = Console(width=180)
+    table = Table(title=title)
+    for k, column in enumerate(rows[0]):
+        table.add_column(column.replace("_", " "), justify="left" if k == 0 else "right")
+    for row in rows:
+        table.add_row(*(_cell(v) for v in row.values()))
+    console.print(table)
+
+
+def _plotted(plot: Callable[[], Path]) -> None:
+    """Plot and say where, or what to install."""
+    try:
+        typer.echo(f"{plot()}")
+    except ImportError:
+        typer.echo("no plot: pip install matplotlib", err=True)
 
 
 def _cell(value: object) -> str:

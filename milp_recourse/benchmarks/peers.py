@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any
@@ -19,7 +19,7 @@ from milp_recourse.encodings.mixed_integer import Form, QuadraticRow, combine
 from milp_recourse.instance import Instance
 from milp_recourse.judge import judge
 from milp_recourse.program import lower
-from milp_recourse.solve import solve
+from milp_recourse.solve import solve, solve_together
 
 MIP_GAP = 1e-6
 COST_UNIT = 0.01
@@ -36,6 +36,8 @@ class Outcome:
         ``optimal``, ``infeasible`` or ``limit``, as the solver says; ``too large`` for its licence.
     cost
         As the solver says; None without a solution.
+    seconds, cpu_seconds
+        Wall and processor time.
     exactly_feasible
         Whether the raw action passes the exact judgement; None without one.
     """
@@ -43,8 +45,22 @@ class Outcome:
     status: str
     cost: float | None
     seconds: float
+    cpu_seconds: float
     nodes: int | None
     exactly_feasible: bool | None
+
+
+Times = tuple[float, float]
+"""Wall and processor seconds."""
+
+
+def _now() -> Times:
+    return time.perf_counter(), time.process_time()
+
+
+def _since(start: Times) -> Times:
+    wall, cpu = _now()
+    return wall - start[0], cpu - start[1]
 
 
 Runner = Callable[[Instance, float], Outcome]
@@ -52,9 +68,30 @@ Runner = Callable[[Instance, float], Outcome]
 
 def run_highs(instance: Instance, time_limit: float) -> Outcome:
     """This package's ``highs`` back end, judgement included in its time."""
-    result = solve(instance, backend="highs", time_limit=time_limit)
-    feasible = None if result.action is None else True
-    return Outcome(result.status.value, result.cost, result.seconds, result.nodes, feasible)
+    return _ours("highs", [instance], time_limit)[0]
+
+
+def run_bab_single(instance: Instance, time_limit: float) -> Outcome:
+    """This package's ``bab`` back end on one instance, judgement included in its time."""
+    return _ours("bab", [instance], time_limit)[0]
+
+
+def run_bab(instances: Sequence[Instance], time_limit: float) -> list[Outcome]:
+    """This package's ``bab`` back end on all instances together; each its share of the time."""
+    return _ours("bab", instances, time_limit)
+
+
+def _ours(name: str, instances: Sequence[Instance], time_limit: float) -> list[Outcome]:
+    """Results as outcomes; processor time is shared out as wall time is."""
+    start = time.process_time()
+    results = list(solve_together(instances, backend=name, time_limit=time_limit))
+    cpu = (time.process_time() - start) / sum(r.seconds for r in results)
+    return [
+        Outcome(
+            r.status.value, r.cost, r.seconds, cpu * r.seconds, r.nodes, None if r.action is None else True
+        )
+        for r in results
+    ]
 
 
 def run_gurobi_plain(instance: Instance, time_limit: float) -> Outcome:
@@ -73,6 +110,7 @@ def run_scip_plain(instance: Instance, time_limit: float) -> Outcome:
 
 
 RUNNERS: dict[str, tuple[Runner, str | None]] = {
+    "bab-single": (run_bab_single, None),
     "highs": (run_highs, None),
     "gurobi": (run_gurobi_plain, "gurobipy"),
     "gurobi-our-bounds": (run_gurobi_bounds, "gurobipy"),
@@ -80,10 +118,13 @@ RUNNERS: dict[str, tuple[Runner, str | None]] = {
 }
 """Name -> (runner, the module it needs)."""
 
+TOGETHER: dict[str, Callable[[Sequence[Instance], float], list[Outcome]]] = {"bab": run_bab}
+"""Those that solve all instances in one batch."""
+
 
 def missing(name: str) -> str | None:
     """What to install before a peer can run, or None."""
-    module = RUNNERS[name][1]
+    module = None if name in TOGETHER else RUNNERS[name][1]
     return None if module is None or find_spec(module) is not None else f"pip install {module}"
 
 
@@ -154,17 +195,17 @@ def _gurobi(instance: Instance, time_limit: float, tightened: bool) -> Outcome:
 
     mip = _program_for(instance, tightened)
     if mip is None:
-        return Outcome("infeasible", None, 0.0, 0, None)
+        return Outcome("infeasible", None, 0.0, 0.0, 0, None)
     try:
         return _gurobi_solve(gp, instance, mip, time_limit)
     except gp.GurobiError as problem:
         if problem.errno != gp.GRB.Error.SIZE_LIMIT_EXCEEDED:
             raise
-        return Outcome("too large", None, 0.0, None, None)
+        return Outcome("too large", None, 0.0, 0.0, None, None)
 
 
 def _gurobi_solve(gp: Any, instance: Instance, mip: MixedInteger, time_limit: float) -> Outcome:
-    start = time.perf_counter()
+    start = _now()
     with gp.Env(params={"OutputFlag": 0}) as env, gp.Model(env=env) as model:
         model.Params.Threads, model.Params.TimeLimit = 1, time_limit
         model.Params.MIPGap, model.Params.MIPGapAbs = MIP_GAP, 1e-9 / COST_UNIT
@@ -189,13 +230,13 @@ def _gurobi_solve(gp: Any, instance: Instance, mip: MixedInteger, time_limit: fl
         cost += gp.LinExpr([(c, x[k]) for k, c in mip.linear.items()]) + mip.offset
         model.setObjective(cost / COST_UNIT)
         model.optimize()
-        seconds = time.perf_counter() - start
+        seconds = _since(start)
         nodes = int(model.NodeCount)
         if model.Status == gp.GRB.INFEASIBLE:
-            return Outcome("infeasible", None, seconds, nodes, None)
+            return Outcome("infeasible", None, *seconds, nodes, None)
         status = "optimal" if model.Status == gp.GRB.OPTIMAL else "limit"
         if model.SolCount == 0:
-            return Outcome(status, None, seconds, nodes, None)
+            return Outcome(status, None, *seconds, nodes, None)
         return _found(instance, mip, status, np.array([v.X for v in x]), seconds, nodes)
 
 
@@ -204,8 +245,8 @@ def _scip(instance: Instance, time_limit: float) -> Outcome:
 
     mip = whole_program(instance)
     if mip is None:
-        return Outcome("infeasible", None, 0.0, 0, None)
-    start = time.perf_counter()
+        return Outcome("infeasible", None, 0.0, 0.0, 0, None)
+    start = _now()
     model = Model()
     model.hideOutput()
     model.setParam("limits/time", time_limit)
@@ -229,19 +270,19 @@ def _scip(instance: Instance, time_limit: float) -> Outcome:
     cost += quicksum(c * x[k] for k, c in mip.linear.items()) + mip.offset
     model.addCons(cost / COST_UNIT <= theta)
     model.optimize()
-    seconds, nodes, said = time.perf_counter() - start, int(model.getNNodes()), model.getStatus()
+    seconds, nodes, said = _since(start), int(model.getNNodes()), model.getStatus()
     if said == "infeasible":
-        return Outcome("infeasible", None, seconds, nodes, None)
+        return Outcome("infeasible", None, *seconds, nodes, None)
     status = "optimal" if said in ("optimal", "gaplimit") else "limit"
     if model.getNSols() == 0:
-        return Outcome(status, None, seconds, nodes, None)
+        return Outcome(status, None, *seconds, nodes, None)
     return _found(instance, mip, status, np.array([model.getVal(v) for v in x]), seconds, nodes)
 
 
 def _found(
-    instance: Instance, mip: MixedInteger, status: str, values: np.ndarray, seconds: float, nodes: int
+    instance: Instance, mip: MixedInteger, status: str, values: np.ndarray, seconds: Times, nodes: int
 ) -> Outcome:
     """The raw answer, judged as it is: no repair."""
     action = mip.decode(values)
     verdict = judge(instance, {n: round(v) if instance.feature(n).integral else v for n, v in action.items()})
-    return Outcome(status, mip.objective(values), seconds, nodes, verdict.feasible)
+    return Outcome(status, mip.objective(values), *seconds, nodes, verdict.feasible)

@@ -2,27 +2,35 @@
 
 from __future__ import annotations
 
-import csv
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from milp_recourse.benchmarks.peers import RUNNERS, Outcome
+from milp_recourse.benchmarks import resume
+from milp_recourse.benchmarks.peers import RUNNERS, TOGETHER, Outcome
+from milp_recourse.benchmarks.resume import grown
 from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.formats import read_instance
 from milp_recourse.instance import Instance
 from milp_recourse.result import ABSOLUTE_GAP, RELATIVE_GAP
 
-FIELDS = ["instance", "solver", "status", "cost", "seconds", "nodes", "exactly_feasible"]
+FIELDS = ["instance", "solver", "status", "cost", "seconds", "cpu_seconds", "nodes", "exactly_feasible"]
+OURS = ("bab", "bab-single", "highs")
+"""Solvers with exactly judged answers and proven bounds: the truth, where they agree."""
 PEER_TOLERANCE = 1e-4
 """A peer's optimum further than this (relative) from the certified one is a wrong answer: its default
 feasibility tolerances alone move the cost by less."""
 UNSOLVED = ("limit", "too large")
-LABELS = {"gurobi-our-bounds": "gurobi, our bounds (not timed)"}
+LABELS = {
+    "bab": "bab, all in one batch",
+    "bab-single": "bab, one at a time",
+    "gurobi-our-bounds": "gurobi, our bounds (not timed)",
+}
 
 
 def hard_loan(paths: Sequence[Path]) -> list[Path]:
@@ -50,39 +58,42 @@ def run(
     folder: Path,
     progress: Callable[[str], None],
 ) -> list[dict[str, Any]]:
-    """Run what ``folder/speed.csv`` does not hold yet, writing each row as it comes; all rows."""
-    folder.mkdir(parents=True, exist_ok=True)
+    """Run what ``folder/speed.csv`` does not hold yet, writing each row as it comes; all rows.
+
+    Those of :data:`~milp_recourse.benchmarks.peers.TOGETHER` come first, all instances in one batch.
+    """
     table = folder / "speed.csv"
-    rows = read_rows(table)
-    done = {(r["instance"], r["solver"]) for r in rows}
-    with table.open("a", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, FIELDS)
-        if not rows:
-            writer.writeheader()
+    with grown(table, FIELDS, {}) as (rows, row):
+        done = {(r["instance"], r["solver"]) for r in rows}
+
+        def write(name: str, solver: str, outcome: Outcome) -> None:
+            row({"instance": name, "solver": solver, **asdict(outcome)})
+
+        for solver in (s for s in solvers if s in TOGETHER):
+            if not all((path.stem, solver) in done for path in paths):
+                outcomes = TOGETHER[solver]([read_instance(path) for path in paths], time_limit)
+                for path, outcome in zip(paths, outcomes, strict=True):
+                    if (path.stem, solver) not in done:
+                        write(path.stem, solver, outcome)
+            for path in paths:
+                progress(f"{path.stem} {solver}")
         for path in paths:
             instance: Instance | None = None
-            for solver in solvers:
+            for solver in (s for s in solvers if s not in TOGETHER):
                 progress(f"{path.stem} {solver}")
                 if (path.stem, solver) in done:
                     continue
                 instance = instance or read_instance(path)
-                outcome: Outcome = RUNNERS[solver][0](instance, time_limit)
-                row = {"instance": path.stem, "solver": solver, **asdict(outcome)}
-                writer.writerow(row)
-                file.flush()
-                rows.append(row)
+                write(path.stem, solver, RUNNERS[solver][0](instance, time_limit))
     return read_rows(table)
 
 
 def read_rows(table: Path) -> list[dict[str, Any]]:
     """Rows of an earlier run, numbers as numbers; [] where there is none."""
-    if not table.exists():
-        return []
-    with table.open(newline="", encoding="utf-8") as file:
-        rows: list[dict[str, Any]] = list(csv.DictReader(file))
+    rows = resume.read_rows(table)
     for row in rows:
         row["cost"] = float(row["cost"]) if row["cost"] else None
-        row["seconds"] = float(row["seconds"])
+        row["seconds"], row["cpu_seconds"] = float(row["seconds"]), float(row["cpu_seconds"])
         row["nodes"] = int(row["nodes"]) if row["nodes"] else None
         row["exactly_feasible"] = {"True": True, "False": False}.get(row["exactly_feasible"])
     return rows
@@ -91,18 +102,23 @@ def read_rows(table: Path) -> list[dict[str, Any]]:
 def summarise(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """Per solver: times, nodes, what stayed unsolved, wrong answers, raw points not exactly feasible.
 
-    The truth is ``highs``' certified answer. An unsolved instance counts at the time it was given.
+    The truth is what :data:`OURS` say, as proven; where they contradict each other all of them are
+    wrong, and the others are not judged. An unsolved instance counts at the time it was given.
     ``wrong`` is off by more than :data:`PEER_TOLERANCE` or of another status; ``off_by_the_gap``
     counts what is off by more than the gap an optimum may have (1e-6 relative), wrong ones included.
-    ``median_ratio`` is the median of each instance's time over that of ``highs``.
+    ``median_cpu_s`` is processor time. ``median_ratio`` is the median of each instance's processor time
+    over that of the first solver in the table.
     """
-    truth = {r["instance"]: r for r in rows if r["solver"] == "highs"}
+    first = {r["instance"]: r for r in rows if r["solver"] == rows[0]["solver"]}
     summary = []
     for solver in dict.fromkeys(r["solver"] for r in rows):
         mine = [r for r in rows if r["solver"] == solver]
         seconds = np.array([r["seconds"] for r in mine])
-        pairs = [(r, truth.get(r["instance"])) for r in mine]
-        ratios = [r["seconds"] / t["seconds"] for r, t in pairs if t is not None and t["seconds"] > 0]
+        ratios = [
+            r["cpu_seconds"] / first[r["instance"]]["cpu_seconds"]
+            for r in mine
+            if r["instance"] in first and first[r["instance"]]["cpu_seconds"] > 0
+        ]
         summary.append(
             {
                 "solver": solver,
@@ -110,10 +126,11 @@ def summarise(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
                 "median_s": float(np.median(seconds)),
                 "p90_s": float(np.quantile(seconds, 0.9)),
                 "max_s": float(seconds.max()),
+                "median_cpu_s": float(np.median([r["cpu_seconds"] for r in mine])),
                 "median_nodes": float(np.median([r["nodes"] or 0 for r in mine])),
                 "unsolved": sum(r["status"] in UNSOLVED for r in mine),
-                "wrong": sum(_wrong(r, t, PEER_TOLERANCE) for r, t in pairs),
-                "off_by_the_gap": sum(_wrong(r, t, RELATIVE_GAP) for r, t in pairs),
+                "wrong": sum(_wrong(r, rows, PEER_TOLERANCE) for r in mine),
+                "off_by_the_gap": sum(_wrong(r, rows, RELATIVE_GAP) for r in mine),
                 "not_exactly_feasible": sum(r["exactly_feasible"] is False for r in mine),
                 "median_ratio": float(np.median(ratios)) if ratios else None,
             }
@@ -121,10 +138,23 @@ def summarise(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     return summary
 
 
-def _wrong(row: dict[str, Any], truth: dict[str, Any] | None, tolerance: float) -> bool:
-    """Whether a finished answer is further than a relative tolerance from the certified one."""
-    if truth is None or row is truth or row["status"] in UNSOLVED or truth["status"] in UNSOLVED:
+def _wrong(row: dict[str, Any], rows: Sequence[dict[str, Any]], tolerance: float) -> bool:
+    """Whether a finished answer contradicts the proven one; ours, whether any two of them do."""
+    if row["status"] in UNSOLVED:
         return False
+    proven = [
+        r
+        for r in rows
+        if r["instance"] == row["instance"] and r["solver"] in OURS and r["status"] not in UNSOLVED
+    ]
+    quarrel = any(_differ(a, b, tolerance) for a, b in combinations(proven, 2))
+    if row["solver"] in OURS or not proven:
+        return quarrel
+    return not quarrel and _differ(row, proven[0], tolerance)
+
+
+def _differ(row: dict[str, Any], truth: dict[str, Any], tolerance: float) -> bool:
+    """Whether two finished answers are further apart than a relative tolerance."""
     if row["status"] != truth["status"]:
         return True
     if row["cost"] is None:

@@ -105,7 +105,6 @@ class Enclosure:
         return self.log() - (one - self).log()
 
 
-
 def _point(value: Fraction) -> Enclosure:
     """An exactly known number: both ends are the same object, which is how arithmetic sees it cheaply."""
     return Enclosure(value, value)

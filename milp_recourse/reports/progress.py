@@ -12,11 +12,15 @@ from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
     Progress,
+    ProgressColumn,
     SpinnerColumn,
+    Task,
     TaskID,
     TextColumn,
     TimeElapsedColumn,
+    TimeRemainingColumn,
 )
+from rich.text import Text
 
 SECONDS_BEFORE_SHOWN = 1.0
 
@@ -37,9 +41,18 @@ class Steps:
         self.bar.update(self.task, total=total)
 
 
+class RateColumn(ProgressColumn):
+    """Steps per second since the start."""
+
+    def render(self, task: Task) -> Text:
+        """As ``123/s``."""
+        speed = task.finished_speed or task.speed
+        return Text("" if speed is None else f"{speed:.3g}/s")
+
+
 @contextmanager
-def progress_bar(label: str, total: int, done: int = 0) -> Iterator[Steps]:
-    """Yields what to call after each finished step."""
+def progress_bar(label: str, total: int, done: int = 0, rate: bool = False) -> Iterator[Steps]:
+    """Yields what to call after each finished step; ``rate`` shows steps per second and the time left."""
     console = Console(stderr=True)
     bar = Progress(
         SpinnerColumn(),
@@ -47,7 +60,9 @@ def progress_bar(label: str, total: int, done: int = 0) -> Iterator[Steps]:
         BarColumn(),
         MofNCompleteColumn(),
         TimeElapsedColumn(),
+        *((RateColumn(), TimeRemainingColumn()) if rate else ()),
         console=console,
+        speed_estimate_period=600,
         transient=True,
         disable=not console.is_terminal,
     )

@@ -29,7 +29,7 @@ def test_a_rerun_adds_nothing_and_plots(tmp_path: Path) -> None:
 
 def test_a_wrong_answer_is_counted() -> None:
     """A finished peer whose optimum or status contradicts ours is wrong; a limit is not."""
-    base = {"instance": "i", "seconds": 1.0, "nodes": 1, "exactly_feasible": True}
+    base = {"instance": "i", "seconds": 1.0, "cpu_seconds": 1.0, "nodes": 1, "exactly_feasible": True}
     rows = [
         {**base, "solver": "highs", "status": "optimal", "cost": 1.0},
         {**base, "solver": "dear", "status": "optimal", "cost": 1.1},
@@ -45,6 +45,48 @@ def test_a_wrong_answer_is_counted() -> None:
     assert summary["right"]["off_by_the_gap"] == 1, "1e-5 off is more than the gap allows"
     assert summary["small"]["unsolved"] == summary["slow"]["unsolved"] == 1
     assert summary["dear"]["median_ratio"] == 1.0
+
+
+def test_where_ours_contradict_each_other_all_of_ours_are_wrong() -> None:
+    """The truth is what ours agree on; a limit claims nothing; without a truth no peer is judged."""
+    base = {"seconds": 1.0, "cpu_seconds": 2.0, "nodes": 1, "exactly_feasible": True, "status": "optimal"}
+
+    def row(instance: str, solver: str, cost: float, **other: object) -> dict[str, object]:
+        return {**base, "instance": instance, "solver": solver, "cost": cost, **other}
+
+    rows = [
+        row("i", "bab", 1.0),
+        row("i", "highs", 2.0, cpu_seconds=6.0),
+        row("i", "peer", 3.0),
+        row("j", "bab", 5.0, status="limit"),
+        row("j", "highs", 2.0),
+        row("j", "peer", 3.0),
+    ]
+    summary = {s["solver"]: s for s in speed.summarise(rows)}
+    assert {name: s["wrong"] for name, s in summary.items()} == {"bab": 1, "highs": 1, "peer": 1}
+    assert summary["highs"]["median_ratio"] == 2.0
+
+
+def test_a_batch_is_solved_together_and_resumes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """``bab`` gets all instances at once; only rows that are missing are written."""
+    paths = [INSTANCES / "loan" / f"loan_{k}.json" for k in (130, 131)]
+    sizes = []
+    real = peers.run_bab
+    monkeypatch.setitem(
+        peers.TOGETHER, "bab", lambda all_, limit: sizes.append(len(all_)) or real(all_, limit)
+    )
+    progress: list[str] = []
+    solvers = ["bab-single", "bab"]
+    speed.run(paths[:1], solvers, 20.0, tmp_path, progress.append)
+    rows = speed.run(paths, solvers, 20.0, tmp_path, progress.append)
+    assert sizes == [1, 2]
+    assert [(r["instance"], r["solver"]) for r in rows] == [
+        (f"loan_{k}", solver) for k in (130, 131) for solver in ("bab", "bab-single")
+    ]
+    assert speed.run(paths, solvers, 20.0, tmp_path, progress.append) == rows
+    assert sizes == [1, 2]
+    assert len(progress) == 2 + 4 + 4
+    assert {s["solver"]: s["wrong"] for s in speed.summarise(rows)} == {"bab": 0, "bab-single": 0}
 
 
 def test_what_is_no_milp_is_left_out() -> None:
