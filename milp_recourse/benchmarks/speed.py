@@ -106,14 +106,15 @@ def summarise(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     wrong, and the others are not judged. An unsolved instance counts at the time it was given.
     ``wrong`` is off by more than :data:`PEER_TOLERANCE` or of another status; ``off_by_the_gap``
     counts what is off by more than the gap an optimum may have (1e-6 relative), wrong ones included.
-    ``median_cpu_s`` is processor time. ``median_ratio`` is the median of each instance's processor time
-    over that of the first solver in the table.
+    Seconds are processor time, but for ``median_wall_s``. ``median_ratio`` is the median of each
+    instance's time over that of the first solver in the table.
     """
-    first = {r["instance"]: r for r in rows if r["solver"] == rows[0]["solver"]}
+    order = _solvers(rows)
+    first = {r["instance"]: r for r in rows if r["solver"] == order[0]}
     summary = []
-    for solver in dict.fromkeys(r["solver"] for r in rows):
+    for solver in order:
         mine = [r for r in rows if r["solver"] == solver]
-        seconds = np.array([r["seconds"] for r in mine])
+        seconds = np.array([r["cpu_seconds"] for r in mine])
         ratios = [
             r["cpu_seconds"] / first[r["instance"]]["cpu_seconds"]
             for r in mine
@@ -126,7 +127,7 @@ def summarise(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
                 "median_s": float(np.median(seconds)),
                 "p90_s": float(np.quantile(seconds, 0.9)),
                 "max_s": float(seconds.max()),
-                "median_cpu_s": float(np.median([r["cpu_seconds"] for r in mine])),
+                "median_wall_s": float(np.median([r["seconds"] for r in mine])),
                 "median_nodes": float(np.median([r["nodes"] or 0 for r in mine])),
                 "unsolved": sum(r["status"] in UNSOLVED for r in mine),
                 "wrong": sum(_wrong(r, rows, PEER_TOLERANCE) for r in mine),
@@ -136,6 +137,13 @@ def summarise(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
             }
         )
     return summary
+
+
+def _solvers(rows: Sequence[dict[str, Any]]) -> list[str]:
+    """Solvers with rows, in the order they are listed in, whenever they ran."""
+    known = [*TOGETHER, *RUNNERS]
+    found = dict.fromkeys(r["solver"] for r in rows)
+    return sorted(found, key=lambda name: known.index(name) if name in known else len(known))
 
 
 def _wrong(row: dict[str, Any], rows: Sequence[dict[str, Any]], tolerance: float) -> bool:
@@ -175,17 +183,17 @@ def plot(rows: Sequence[dict[str, Any]], folder: Path, time_limit: float) -> Pat
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    figure, axes = plt.subplots(figsize=(7, 4.2), layout="constrained")
-    for solver in dict.fromkeys(r["solver"] for r in rows):
+    figure, axes = plt.subplots(figsize=(7.4, 4.8), layout="constrained")
+    for solver in _solvers(rows):
         mine = [r for r in rows if r["solver"] == solver]
-        times = np.sort([r["seconds"] for r in mine if r["status"] not in UNSOLVED])
+        times = np.sort([r["cpu_seconds"] for r in mine if r["status"] not in UNSOLVED])
         share = np.arange(1, len(times) + 1) / len(mine)
         label = LABELS.get(solver, solver)
         axes.step([*times, time_limit], [*share, share[-1] if len(share) else 0.0], where="post", label=label)
-    axes.set(xscale="log", xlabel="seconds, one thread", ylabel="share solved", ylim=(0, 1.02))
+    axes.set(xscale="log", xlabel="processor seconds, one thread", ylabel="share solved", ylim=(0, 1.02))
     axes.set_title(f"Solved within a time: {len({r['instance'] for r in rows})} instances")
     axes.grid(alpha=0.3)
-    axes.legend(loc="upper left")
+    figure.legend(loc="outside lower center", ncols=3)
     target = folder / "speed.png"
     figure.savefig(target, dpi=130)
     plt.close(figure)
