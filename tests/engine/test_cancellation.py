@@ -45,6 +45,6 @@ def test_a_domain_whose_terms_cancel_hides_no_action(slope):
 
 def test_mixed_integer_back_ends_refuse_what_their_rows_cannot_say():
     """One line that names the constraint and who can; the same domain with small terms is solved."""
-    with pytest.raises(Unsupported, match="domain_B: its terms nearly cancel.*use bab"):
+    with pytest.raises(Unsupported, match=r"domain_B: its terms nearly cancel.*use bab"):
         solve(instance_from_dict(cancelling(1429365116109.8)), "highs")
     assert solve(instance_from_dict(cancelling(5.0)), "highs").cost == pytest.approx(16.0, rel=1e-6)
