@@ -227,7 +227,26 @@ def _held_exactly(instance: Instance, action: Action, judgement: Judgement) -> t
 
 def already_good(instance: Instance) -> bool:
     """Whether the factual is accepted, inside its domains, and so needs no action."""
-    return judge(instance, {}).feasible
+    return not _surely_refused(instance) and judge(instance, {}).feasible
+
+
+def _surely_refused(instance: Instance) -> bool:
+    """Whether float64 shows, rounding included, that the network refuses the factual."""
+    network = instance.classifier
+    if not isinstance(network, ReluNetwork):
+        return False
+    z = np.array(
+        instance.model_rows(np.array([instance.factual[f.name] for f in instance.features])), dtype=float
+    )
+    size, operations = np.abs(z).ravel(), 0
+    z = z.ravel()
+    for k, (weight, bias) in enumerate(zip(network.weights, network.biases, strict=True)):
+        if k:
+            z = np.maximum(z, 0.0)
+        z, size = weight @ z + bias, np.abs(weight) @ size + np.abs(bias)
+        operations += weight.shape[1] + 2
+    slack = 2.0**-51 * operations * float(size[0])
+    return bool(z[0] + slack < float(instance.accept.threshold))
 
 
 def _weigh(

@@ -155,11 +155,14 @@ def choose_backend(problem: Instance, name: str | None = None) -> Backend:
         raise Unsupported(
             "classifier: no exact back end for tree ensembles yet; name one: backend grid (no proof)"
         )
+    reasons = []
     for default in DEFAULTS:
         made = find_backend(default)
-        if made.why_not(problem) is None:
+        reason = made.why_not(problem)
+        if reason is None:
             return made
-    return made
+        reasons.append(f"{default}: {reason}")
+    raise Unsupported("no default back end for this problem: " + "; ".join(reasons))
 
 
 def check_options(time_limit: float | None, jobs: int = 1) -> Options:

@@ -23,7 +23,7 @@ class Workers:
     Parameters
     ----------
     jobs
-        Processes on this machine; on a cluster, how many parts are out at once per worker it has.
+        Processes on this machine; a cluster uses all its workers instead.
     scheduler
         Address of a Dask scheduler, as ``tcp://host:8786``; None for processes here.
     """

@@ -57,8 +57,9 @@ file.write_text(json.dumps(problem, indent=1))
 # 3. The answer, with its lower bound.
 result = milp_recourse.solve(file)
 print(f"{result.status.value} (proof: {result.proof})")
-if result.action is None:
-    sys.exit(result.message)
+if result.action is None:  # infeasible, or stopped before anything was found
+    print(result.message)
+    sys.exit()
 print(f"cost {result.cost:.4f}, lower bound {result.lower_bound:.4f}")
 for name, value in result.action.items():
     print(f"{name} from {problem['factual'][name]:.1f} to {value:.1f}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from importlib import import_module
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 
 from milp_recourse.backends.protocol import Backend, BatchBackend, Options, Proposal
 from milp_recourse.errors import BackendUnavailable
@@ -26,10 +26,9 @@ PLUGINS = "milp_recourse.backends"
 """Entry-point group: installed packages that name a back end there are found by its name."""
 
 
-def _plugin(name: str) -> Callable[[], Backend] | None:
-    """What an installed package registers under ``name``."""
-    found = list(entry_points(group=PLUGINS, name=name))
-    return found[0].load() if found else None
+def _plugin(name: str) -> EntryPoint | None:
+    """What an installed package registers under ``name``; not loaded yet."""
+    return next(iter(entry_points(group=PLUGINS, name=name)), None)
 
 
 def register(name: str, make: Callable[[], Backend]) -> None:
@@ -63,7 +62,14 @@ def listed() -> dict[str, str | None]:
     """Every listed back end and why it is not usable here (None: it is)."""
     names = [n for n in _MODULES if n != "pyomo"] + [f"pyomo:{s}" for s in PYOMO_SOLVERS]
     plugins = [entry.name for entry in entry_points(group=PLUGINS)]
-    return {name: _make(name).unavailable() for name in (*names, *_registered, *plugins)}
+    return {name: _why_unusable(name) for name in (*names, *_registered, *plugins)}
+
+
+def _why_unusable(name: str) -> str | None:
+    try:
+        return _make(name).unavailable()
+    except BackendUnavailable as problem:
+        return str(problem)
 
 
 def _make(name: str) -> Backend:
@@ -71,10 +77,15 @@ def _make(name: str) -> Backend:
         return _registered[name]()
     family, _, solver = name.partition(":")
     plugin = None if family in _MODULES else _plugin(name)
+    made: Backend
     if plugin is not None:
-        return plugin()
+        try:
+            made = plugin.load()()
+        except Exception as problem:  # somebody else's code
+            raise BackendUnavailable(f"backend {name!r} cannot be loaded: {problem!r}") from problem
+        return made
     module, _, cls = _MODULES[family].partition(":")
-    made: Backend = getattr(import_module(module), cls)(*([solver] if solver else []))
+    made = getattr(import_module(module), cls)(*([solver] if solver else []))
     return made
 
 

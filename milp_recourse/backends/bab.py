@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -107,6 +106,8 @@ class _People:
         if best is not None:
             action = self.members[best.stack][best.column][1].program.decode(best.action)
         message = None
-        if outcome.open:
-            message = "the time limit was reached" if math.isfinite(outcome.bound) else None
+        if outcome.late:
+            message = "the time limit was reached"
+        elif outcome.stuck:
+            message = "a box became too small to split"
         return Proposal(action, outcome.bound, "rigorous", outcome.nodes, message, outcome.seconds + each)

@@ -16,11 +16,12 @@ from numpy.typing import NDArray
 
 from milp_recourse.backends.incumbent import Incumbent
 from milp_recourse.backends.protocol import Options, Proposal
-from milp_recourse.bounds.contract import least_cost
+from milp_recourse.bounds.contract import atom_ranges, least_cost
 from milp_recourse.bounds.lagrangian import ball_bound
 from milp_recourse.bounds.shave import shave
 from milp_recourse.bounds.split import Box, at_kink, widest
 from milp_recourse.bounds.tape import Bounds, Tape
+from milp_recourse.errors import Unsupported
 from milp_recourse.instance import Instance
 from milp_recourse.judge import judge
 from milp_recourse.program import equilibrate, lower
@@ -29,6 +30,9 @@ from milp_recourse.search.local import descend
 from milp_recourse.search.sample import first_incumbent
 
 Array = NDArray[np.float64]
+
+CANCELLING = 1e9
+"""Terms of a constraint may be this much larger than its own size before MILP back ends refuse it."""
 
 
 @dataclass(order=True)
@@ -82,6 +86,8 @@ class BoxSearch(ABC):
         """Search until every box is closed, or the deadline."""
         program = equilibrate(lower(self.instance))
         tapes = [Tape(program.fix(acted)) for acted in program.configurations()]
+        for tape in tapes:
+            refuse_cancelling(tape)
         start = first_incumbent(tapes)
         if start is not None:
             self.incumbent.offer(*start)
@@ -171,3 +177,33 @@ class BoxSearch(ABC):
             self.halve(tight)
         else:
             self.decide(tight, bounds)
+
+
+def refuse_cancelling(tape: Tape) -> None:
+    """Refuse domains and balls whose terms are :data:`CANCELLING` times what they are compared with.
+
+    A MILP row holds such terms side by side in floats; the solver's relative tolerance on them is larger
+    than the row itself. (The engine's bounds pay for cancellation and need no such rule.)
+
+    Raises
+    ------
+    Unsupported
+        The message names the constraint and a back end that can.
+    """
+    low, high = atom_ranges(tape, tape.lower[None], tape.upper[None])
+    reach = np.maximum(np.abs(low), np.abs(high))[0]
+    span = tape.row_high - tape.row_low
+    rows = np.abs(tape.row_forms) @ reach + np.abs(tape.row_offset)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        radius = np.sqrt(np.maximum(-tape.ball_offset, 0.0) / tape.ball_weights)
+        ball = np.abs(tape.residuals) @ reach + np.abs(tape.residual_offset)
+        lost = [
+            (r.name, bool(bad))
+            for r, bad in zip(tape.program.rows, (span > 0) & (rows > CANCELLING * span), strict=True)
+        ]
+        lost += [("plausibility", bool(bad)) for bad in (ball > CANCELLING * radius) & (radius > 0)]
+    for name, bad in lost:
+        if bad:
+            raise Unsupported(
+                f"{name}: its terms nearly cancel, which mixed-integer rows cannot say; use bab"
+            )

@@ -12,6 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -85,8 +86,12 @@ class Constant(Expression):
     def evaluate(self, values: Values) -> NDArray:
         return np.asarray(self.value)
 
-    def enclose(self, values: Enclosures) -> Enclosure:
+    @cached_property
+    def _exact(self) -> Enclosure:
         return Enclosure.of(self.value)
+
+    def enclose(self, values: Enclosures) -> Enclosure:
+        return self._exact
 
     def children(self) -> tuple[Expression, ...]:
         return ()
@@ -124,7 +129,10 @@ class Sum(Expression):
         return total
 
     def enclose(self, values: Enclosures) -> Enclosure:
-        return sum((term.enclose(values) for term in self.terms), Enclosure.of(0))
+        total = self.terms[0].enclose(values)
+        for term in self.terms[1:]:
+            total = total + term.enclose(values)
+        return total
 
     def children(self) -> tuple[Expression, ...]:
         return self.terms
@@ -143,8 +151,8 @@ class Product(Expression):
         return total
 
     def enclose(self, values: Enclosures) -> Enclosure:
-        total = Enclosure.of(1)
-        for factor in self.factors:
+        total = self.factors[0].enclose(values)
+        for factor in self.factors[1:]:
             total = total * factor.enclose(values)
         return total
 

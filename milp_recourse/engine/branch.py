@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from array_api_compat import array_namespace
 
+from milp_recourse.engine.dual import Costs
 from milp_recourse.engine.nodes import Nodes
 from milp_recourse.engine.relaxation import Relaxed, value_at
 
@@ -15,6 +16,8 @@ Array = Any
 
 FEW_OPEN = 6
 """With so few ReLUs of open sign left, their signs are split on; before, the box is."""
+
+_NARROWEST = 2.0**-50  # relative width below which an interval holds too few doubles to be cut
 
 _EVEN = 1e-6  # a share of every open ReLU's intercept: breaks ties where nothing is lost at the point
 
@@ -36,7 +39,9 @@ class Choices:
     cut: Array
 
 
-def choose(relaxed: Relaxed, multipliers: list[Array], point: Array, signs_free: Array) -> Choices:
+def choose(
+    relaxed: Relaxed, costs: Costs, multipliers: list[Array], point: Array, signs_free: Array
+) -> Choices:
     """How to split each node.
 
     Parameters
@@ -52,15 +57,23 @@ def choose(relaxed: Relaxed, multipliers: list[Array], point: Array, signs_free:
     lost = _losses(relaxed, multipliers, point)
     scores = _action_scores(relaxed, lost) + _unit_scores(relaxed, point)
     width = relaxed.high - relaxed.low
-    scores = xp.where(width > 0, scores + 1e-12 * width / (xp.max(width, axis=0) + 1e-300), -1.0)
+    splits = width > _NARROWEST * (xp.abs(relaxed.low) + xp.abs(relaxed.high))
+    # where |delta| bends inside the box, half of the cost's slope is unknown: cut there
+    bends = (costs.beta + costs.omega > 0) & (relaxed.low < costs.x) & (costs.x < relaxed.high)
+    bend = xp.where(bends, (costs.beta + costs.omega) * width, 0.0)
+    scores = scores + 1e-9 * bend / (xp.max(bend, axis=0) + 1e-300)
+    scores = xp.where(splits, scores + 1e-12 * width / (xp.max(width, axis=0) + 1e-300), -1.0)
     action = xp.argmax(scores, axis=0)
     picked = xp.arange(width.shape[0], dtype=action.dtype)[:, None] == action[None]
-    low, high, at = (xp.sum(xp.where(picked, v, 0.0), axis=0) for v in (relaxed.low, relaxed.high, point))
+    low, high, at, x = (
+        xp.sum(xp.where(picked, v, 0.0), axis=0) for v in (relaxed.low, relaxed.high, point, costs.x)
+    )
     span = high - low
     cut = (low + high) / 4 + at / 2  # between the middle and the point, away from the ends
     cut = xp.where(cut < low + 0.2 * span, low + 0.2 * span, cut)
     cut = xp.where(cut > high - 0.2 * span, high - 0.2 * span, cut)
-    candidates = [xp.where(relaxed.units.open, xp.inf, 0.0), *(x for x in lost if x.shape[0])]
+    cut = xp.where(xp.any(picked & bends, axis=0), x, cut)
+    candidates = [xp.where(relaxed.units.open, xp.inf, 0.0), *lost]
     flat = (
         xp.concat([c for c in candidates if c.shape[0]], axis=0)
         if any(c.shape[0] for c in candidates)
@@ -97,14 +110,11 @@ def _losses(relaxed: Relaxed, multipliers: list[Array], point: Array) -> list[Ar
     """How much each ReLU's relaxation adds to the logit's line at a point, one (h, B) array per layer.
 
     A ReLU with multiplier m > 0 is bounded by its chord, one with m < 0 by alpha y; the loss is |m| times
-    the distance of that line from the function. Layers without linear bounds are not split on: (0, B).
+    the distance of that line from the function.
     """
     xp = array_namespace(point)
     result = []
     for layer, m in zip(relaxed.layers, multipliers, strict=True):
-        if layer.upper is None:
-            result.append(m[:0])
-            continue
         spans = (layer.low < 0) & (layer.high > 0)
         y = value_at(layer, point)
         on = xp.where(y > 0, y, 0.0)
@@ -122,8 +132,6 @@ def _action_scores(relaxed: Relaxed, lost: list[Array]) -> Array:
     radius = (relaxed.high - relaxed.low) / 2
     total = xp.zeros_like(radius)
     for layer, loss in zip(relaxed.layers, lost, strict=True):
-        if layer.upper is None:
-            continue
         width = xp.abs(layer.upper[:-1]) * radius[:, None]  # (d, h, B)
         total = total + xp.sum(width * (loss / (xp.sum(width, axis=0) + 1e-300))[None], axis=1)
     return total

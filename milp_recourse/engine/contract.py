@@ -84,7 +84,7 @@ def _by_ball(stack: Stack, units: UnitForms, low: Array, high: Array, who: Array
     lower, upper = residual_forms(stack, units, offset)
     middle, radius = (low + high) / 2, xp.clip((high - low) / 2, 0.0, None)
     rl, rh = extreme(lower, middle, radius, -1.0), extreme(upper, middle, radius, 1.0)
-    size = _sizes(lower, upper, low, high)
+    size = magnitudes(stack.residuals, units, low, high, offset)
     rl, rh = rl - HAIR * size, rh + HAIR * size
     weights = stack.ball_weights
     least = xp.where((rl <= 0) & (rh >= 0), 0.0, xp.minimum(rl * rl, rh * rh)) * weights
@@ -104,9 +104,10 @@ def _by_ball(stack: Stack, units: UnitForms, low: Array, high: Array, who: Array
 
 def _by_rows(stack: Stack, units: UnitForms, low: Array, high: Array, who: Array) -> tuple[Array, Array]:
     xp = array_namespace(low)
-    lower, upper = forms(stack.rows, stack.actions, units, xp.take(stack.row_offset, who, axis=1))
+    offset = xp.take(stack.row_offset, who, axis=1)
+    lower, upper = forms(stack.rows, stack.actions, units, offset)
     middle, radius = (low + high) / 2, xp.clip((high - low) / 2, 0.0, None)
-    size = _sizes(lower, upper, low, high)
+    size = magnitudes(stack.rows, units, low, high, offset)
     rl = extreme(lower, middle, radius, -1.0) - HAIR * size
     rh = extreme(upper, middle, radius, 1.0) + HAIR * size
     least, most = xp.take(stack.row_low, who, axis=1), xp.take(stack.row_high, who, axis=1)
@@ -178,16 +179,19 @@ def linear_least(stack: Stack, units: UnitForms, low: Array, high: Array, who: A
     """Least value of the ball's affine part on each box, and the size of what was summed."""
     form = linear_form(stack, units, who)[:, None]
     middle, radius = (low + high) / 2, abs(high - low) / 2
-    return extreme(form, middle, radius, -1.0)[0], _sizes(form, form, low, high)[0]
-
-
-def _sizes(lower: Array, upper: Array, low: Array, high: Array) -> Array:
     xp = array_namespace(low)
-    reach = xp.maximum(xp.abs(low), xp.abs(high))
-    total = xp.maximum(xp.abs(lower[-1]), xp.abs(upper[-1]))
-    for i in range(reach.shape[0]):
-        total = total + xp.maximum(xp.abs(lower[i]), xp.abs(upper[i])) * reach[i]
-    return total
+    shift = xp.take(stack.ball_offset, who, axis=0)[None]
+    return extreme(form, middle, radius, -1.0)[0], magnitudes(
+        stack.ball_linear[None], units, low, high, shift
+    )[0]
+
+
+def magnitudes(matrix: Array, units: UnitForms, low: Array, high: Array, offset: Array) -> Array:
+    """Largest absolute values of what is summed for rows, before anything cancels, (rows, B)."""
+    xp = array_namespace(low)
+    below, above = xp.abs(low), xp.abs(high)
+    reach = xp.concat([xp.where(below > above, below, above), units.size], axis=0)
+    return xp.abs(matrix) @ reach + xp.abs(offset)
 
 
 def _nearest(costs: Costs, low: Array, high: Array) -> Array:

@@ -85,7 +85,7 @@ def value(
     reach = xp.maximum(xp.abs(l), xp.abs(u))
     hair = size + xp.sum(square + bent + pull_size * reach, axis=0)
     total = xp.sum(pieces, axis=0) + constant - SLACK * hair
-    return total + costs.fixed * (1 - 2.0**-50), z
+    return total + costs.fixed * (1 - SLACK), z
 
 
 def halfspace(

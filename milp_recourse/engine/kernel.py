@@ -19,7 +19,15 @@ from array_api_compat import array_namespace
 
 from milp_recourse.engine import evaluate
 from milp_recourse.engine.branch import Choices, choose
-from milp_recourse.engine.contract import HAIR, contract, forms, least_cost, linear_form, residual_forms
+from milp_recourse.engine.contract import (
+    HAIR,
+    contract,
+    forms,
+    least_cost,
+    linear_form,
+    magnitudes,
+    residual_forms,
+)
 from milp_recourse.engine.dual import Costs, halfspace
 from milp_recourse.engine.local import rounded
 from milp_recourse.engine.node_problem import Ball, solve
@@ -217,12 +225,7 @@ class Batch:
         rows = [line[:, None] for line in self.lines] + self._cuts(relaxed) + self._domains(relaxed)
         ball = None
         if stack.plausible:
-            offset = xp.take(stack.residual_offset, self.who, axis=1)
-            ball = Ball(
-                *residual_forms(stack, relaxed.units, offset),
-                stack.ball_weights,
-                linear_form(stack, relaxed.units, self.who),
-            )
+            ball = ball_of(stack, relaxed)
         every = xp.concat(rows, axis=1)
         hair = 3 * self.errors[-1][None]
         rest = xp.zeros((every.shape[1] - len(self.lines), hair.shape[1]), dtype=hair.dtype)
@@ -248,7 +251,7 @@ class Batch:
         if self.index.shape[0] and self.relaxed is not None:
             self.relaxed.low, self.relaxed.high = self.low, self.high
             free = xp.any(self.signs == 0, axis=0)
-            choices = choose(self.relaxed, self.multipliers, self.point, free)
+            choices = choose(self.relaxed, self.costs, self.multipliers, self.point, free)
         return Examined(self.index, self.low, self.high, self.bound, self.point, choices, met, points)
 
     def _cuts(self, relaxed: Relaxed) -> list[Array]:
@@ -267,8 +270,6 @@ class Batch:
             form = [xp.zeros_like(self.bound) for _ in range(self.low.shape[0])] + [xp.ones_like(self.bound)]
             first = 0
             for lower, upper, error in sides:
-                if upper is None:
-                    break
                 count = upper.shape[1]
                 mine = (number >= first) & (number < first + count)
                 if count and bool(xp.any(mine)):
@@ -289,8 +290,7 @@ class Batch:
             return []
         offset = xp.take(stack.row_offset, self.who, axis=1)
         lower, upper = forms(stack.rows, stack.actions, relaxed.units, offset)
-        reach = xp.where(xp.abs(self.low) > xp.abs(self.high), xp.abs(self.low), xp.abs(self.high))
-        hair = HAIR * (xp.abs(upper[-1]) + xp.sum(xp.abs(upper[:-1]) * reach[:, None], axis=0))
+        hair = HAIR * magnitudes(stack.rows, relaxed.units, self.low, self.high, offset)
         most = xp.take(stack.row_high, self.who, axis=1) - lower[-1] + hair
         least = upper[-1] - xp.take(stack.row_low, self.who, axis=1) + hair
         return [
@@ -323,6 +323,22 @@ def examine(
     if not batch.close(batch.reached() | batch.empty(), "convex problem"):
         return batch.outcome(met, points)
     return batch.outcome(met, points)
+
+
+def ball_of(stack: Stack, relaxed: Relaxed) -> Ball:
+    """The plausibility ball on a batch of boxes."""
+    xp = array_namespace(relaxed.low)
+    offset = xp.take(stack.residual_offset, relaxed.who, axis=1)
+    lower, upper = residual_forms(stack, relaxed.units, offset)
+    shift = xp.take(stack.ball_offset, relaxed.who, axis=0)[None]
+    return Ball(
+        lower,
+        upper,
+        stack.ball_weights,
+        linear_form(stack, relaxed.units, relaxed.who),
+        magnitudes(stack.residuals, relaxed.units, relaxed.low, relaxed.high, offset),
+        magnitudes(stack.ball_linear[None], relaxed.units, relaxed.low, relaxed.high, shift)[0],
+    )
 
 
 def costs_of(stack: Stack, who: Array) -> Costs:

@@ -45,7 +45,10 @@ def polish(
         rows = piece if rows is None else xp.concat([piece, rows], axis=1)[:, :memory]
         ball = None
         if stack.plausible:
-            ball = Ball(local.residuals, local.residuals, stack.ball_weights, local.linear[:, 0])
+            nothing = xp.zeros_like(local.residuals[-1])  # its bound is not used
+            ball = Ball(
+                local.residuals, local.residuals, stack.ball_weights, local.linear[:, 0], nothing, error * 0.0
+            )
         limits = [xp.concat([rows[:-1], rows[-1:] - margin], axis=0)]
         if stack.rows.shape[0]:
             least, most = xp.take(stack.row_low, who, axis=1), xp.take(stack.row_high, who, axis=1)

@@ -32,19 +32,16 @@ class Ball:
         (q, 1).
     linear
         The affine part from below, (d + 1, B).
+    sizes, linear_size
+        Absolute values of what was summed for each, (q, B) and (B,): rounding is proportional to them.
     """
 
     lower: Array
     upper: Array
     weights: Array
     linear: Array
-
-    def take(self, index: Array) -> Ball:
-        """The nodes at ``index``."""
-        xp = array_namespace(self.lower)
-        lower = xp.take(self.lower, index, axis=2)
-        upper = lower if self.upper is self.lower else xp.take(self.upper, index, axis=2)
-        return Ball(lower, upper, self.weights, xp.take(self.linear, index, axis=1))
+    sizes: Array
+    linear_size: Array
 
 
 @dataclass
@@ -104,9 +101,14 @@ def solve(
         beta = beta + costs.omega * shares / xp.where(total > 0, total, 1.0) * (1 - 2.0**-40)
     priced = Costs(costs.kappa, beta, costs.omega, costs.x, costs.fixed)
     multipliers = _usable(found.rows[:m] / row_scale / unit)
-    bound, z = proven(
-        priced, low, high, rows, multipliers, ball, _usable(found.ball / ball_scale / unit), point
-    )
+    mu = _usable(found.ball / ball_scale / unit)
+    bound, z = proven(priced, low, high, rows, multipliers, ball, mu, point)
+    if (
+        ball is not None
+    ):  # the tangent where the Lagrangian is least: better where the point is not the optimum
+        again, z_again = proven(priced, low, high, rows, multipliers, ball, mu, z + costs.x)
+        better = again > bound
+        bound, z = xp.where(better, again, bound), xp.where(better, z_again, z)
     return Solved(bound, point, z + costs.x)
 
 
@@ -148,8 +150,8 @@ def proven(
         pull_size = pull_size + ball_multiplier * xp.abs(ball.linear[:-1])
         constant = constant + xp.sum(weight * _at(sides, x), axis=0) - squares
         constant = constant + ball_multiplier * _at(linear, x)[0]
-        size = size + xp.sum(xp.abs(weight) * _size(sides, x), axis=0) + squares
-        size = size + ball_multiplier * _size(linear, x)[0]
+        size = size + xp.sum(xp.abs(weight) * (_size(sides, x) + ball.sizes), axis=0) + squares
+        size = size + ball_multiplier * (_size(linear, x)[0] + ball.linear_size)
     return value(costs, pull, pull_size, constant, size, low, high)
 
 

@@ -38,25 +38,23 @@ class Layer:
     low, high
         Its arguments, (h, B).
     lower, upper
-        Linear functions of the actions below and above them, (d + 1, h, B); None from the third
-        layer on, where only the numbers are kept.
+        Linear functions of the actions below and above them, (d + 1, h, B).
     chord, intercept
         relu(y) <= chord y + intercept, (h, B).
     """
 
     low: Array
     high: Array
-    lower: Array | None
-    upper: Array | None
+    lower: Array
+    upper: Array
     chord: Array
     intercept: Array
 
     def take(self, index: Array) -> Layer:
         """The nodes at ``index``."""
         xp = array_namespace(self.low)
-        lower = None if self.lower is None else xp.take(self.lower, index, axis=2)
-        same = self.upper is self.lower
-        upper = lower if same or self.upper is None else xp.take(self.upper, index, axis=2)
+        lower = xp.take(self.lower, index, axis=2)
+        upper = lower if self.upper is self.lower else xp.take(self.upper, index, axis=2)
         rest = (xp.take(v, index, axis=1) for v in (self.chord, self.intercept))
         return Layer(xp.take(self.low, index, axis=1), xp.take(self.high, index, axis=1), lower, upper, *rest)
 
@@ -140,7 +138,7 @@ def within_budget(form: Array, sign: float, low: Array, high: Array, costs: Cost
     """
     xp = array_namespace(low)
     l, u = low - costs.x, high - costs.x
-    budget = target - costs.fixed
+    budget = (target - costs.fixed) + 2.0**-50 * (xp.abs(target) + costs.fixed)
     budget = xp.where(budget > 0, budget, 0.0)
     k = costs.kappa
     inverse = xp.where(k > 0, 1.0 / xp.where(k > 0, k, 1.0), 0.0)
@@ -201,20 +199,16 @@ def relax(
         previous = layers[-1]
         weight, bias = stack.weights[k - 1], stack.biases[k - 1]
         number += previous.low.shape[0]
-        if previous.lower is not None and k == 1:
-            lower, upper = _forward(weight, bias, previous)
-            l, h = _extremes(lower, upper, middle, radius)
-            l, h = _within(l, h, lower, upper, low, high, costs, target)
-            layers.append(_layer(l - errors[k], h + errors[k], lower, upper, signs, number))
-        else:
-            l, h = _backward_layer(relaxed, k, middle, radius)
-            layers.append(_layer(l - errors[k], h + errors[k], None, None, signs, number))
+        # the second layer's forward forms are the back-substituted ones, and cheaper
+        lower, upper = _forward(weight, bias, previous) if k == 1 else _backward(relaxed, k)
+        l, h = _extremes(lower, upper, middle, radius)
+        l, h = _within(l, h, lower, upper, low, high, costs, target)
+        layers.append(_layer(l - errors[k], h + errors[k], lower, upper, signs, number))
     return relaxed
 
 
 def value_at(layer: Layer, point: Array) -> Array:
     """Middle of a layer's linear bounds at points (d, B), (h, B)."""
-    assert layer.lower is not None and layer.upper is not None
     value = (layer.upper[-1] + layer.lower[-1]) / 2
     for i in range(point.shape[0]):
         value = value + (layer.upper[i] + layer.lower[i]) / 2 * point[i]
@@ -229,9 +223,6 @@ def slopes_at(relaxed: Relaxed, point: Array) -> list[Array]:
     """
     result = []
     for layer in relaxed.layers:
-        if layer.upper is None:
-            result.append(adaptive(layer))
-            continue
         xp = array_namespace(point)
         positive = (layer.low >= 0) | (value_at(layer, point) > 0)
         result.append(xp.where((layer.high > 0) & positive, 1.0, 0.0))
@@ -317,9 +308,7 @@ def _within(
     return xp.where(below > l, below, l), xp.where(above < h, above, h)
 
 
-def _layer(
-    low: Array, high: Array, lower: Array | None, upper: Array | None, signs: Signs | None, number: int
-) -> Layer:
+def _layer(low: Array, high: Array, lower: Array, upper: Array, signs: Signs | None, number: int) -> Layer:
     """The ReLU's chord; its intercept is rounded outward."""
     xp = array_namespace(low)
     if signs is not None:
@@ -335,7 +324,6 @@ def _layer(
 def _forward(weight: Array, bias: Array, layer: Layer) -> tuple[Array, Array]:
     """Forms of the next layer's arguments, from below and above."""
     xp = array_namespace(weight)
-    assert layer.lower is not None and layer.upper is not None
     top = layer.chord[None] * layer.upper
     top = xp.concat([top[:-1], (top[-1] + layer.intercept)[None]], axis=0)
     bottom = adaptive(layer)[None] * layer.lower
@@ -347,12 +335,12 @@ def _forward(weight: Array, bias: Array, layer: Layer) -> tuple[Array, Array]:
     return lower + shift, upper + shift
 
 
-def _backward_layer(relaxed: Relaxed, k: int, middle: Array, radius: Array) -> tuple[Array, Array]:
-    """Arguments of hidden layer k (0 the first) substituted back to the actions, (h, B) each side."""
-    xp = array_namespace(middle)
+def _backward(relaxed: Relaxed, k: int) -> tuple[Array, Array]:
+    """Forms of hidden layer k's arguments (0 the first), substituted back, from below and above."""
+    xp = array_namespace(relaxed.low)
     stack, d = relaxed.stack, relaxed.stack.actions
-    batch = middle.shape[1]
-    ends = []
+    batch = relaxed.low.shape[1]
+    found = []
     for sign in (-1.0, 1.0):
         weight, bias = stack.weights[k - 1], stack.biases[k - 1]
         coefficient = xp.broadcast_to(sign * weight[:, :, None], (*weight.shape, batch))
@@ -375,5 +363,5 @@ def _backward_layer(relaxed: Relaxed, k: int, middle: Array, radius: Array) -> t
                 up[:, None] * relaxed.units.upper[None] + down[:, None] * relaxed.units.lower[None], axis=2
             )
             slope, constant = slope + total[:, :-1], constant + total[:, -1]
-        ends.append(constant + xp.sum(slope * middle + xp.abs(slope) * radius, axis=1))
-    return -ends[0], ends[1]
+        found.append(xp.concat([xp.permute_dims(slope, (1, 0, 2)), constant[None]], axis=0))
+    return -found[0], found[1]

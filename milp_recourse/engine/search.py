@@ -63,8 +63,10 @@ class Finished:
         Proven lower bound of the cost; inf: no action exists.
     nodes, seconds
         Nodes examined and this applicant's share of the time.
-    open
-        Whether nodes were left.
+    late
+        Whether nodes were left when the time limit came.
+    stuck
+        Whether boxes too small to split were left.
     """
 
     person: int
@@ -72,7 +74,8 @@ class Finished:
     bound: float
     nodes: int
     seconds: float
-    open: bool
+    late: bool
+    stuck: bool
 
 
 class Search:
@@ -149,6 +152,8 @@ class Search:
         put, get = self.device.put, self.device.get
         for k, pool in enumerate(self.pools):
             start = time.perf_counter()
+            if self.time_limit is not None and (self.seconds[pool.people] > self.time_limit).all():
+                continue
             stack, nodes = pool.on_device, pool.nodes
             draws = np.random.default_rng(seed).random((_SAMPLES, pool.stack.actions + 1, len(nodes)))
             target = put(self.incumbents.target(pool.people))
@@ -303,8 +308,8 @@ class Search:
     def _finished(self, person: int, least: float) -> Finished:
         best = self.incumbents.best[person]
         target = float(self.incumbents.target(np.array([person]))[0])
+        late, stuck = least < target, float(self.stuck[person]) < target
         bound = min(least, float(self.stuck[person]))
-        left = bool(np.isfinite(bound)) and bound < target
         if best is not None:
             bound = min(bound, target)
         return Finished(
@@ -313,5 +318,6 @@ class Search:
             max(0.0, bound),
             int(self.work[person]),
             float(self.seconds[person]),
-            left,
+            late,
+            stuck,
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import lru_cache
 
 from milp_recourse.domain.enclosure import Enclosure
 
@@ -21,7 +22,7 @@ class Affine:
     @staticmethod
     def of(value: Number) -> Affine:
         """A constant form; a double means its exact binary value."""
-        return Affine(Fraction(value))
+        return _of_double(value) if type(value) is float else Affine(Fraction(value))
 
     @staticmethod
     def atom(index: int) -> Affine:
@@ -74,3 +75,9 @@ class Affine:
         for k, c in self.terms.items():
             total = total + Enclosure.of(c) * values[k]
         return total
+
+
+@lru_cache(maxsize=4096)
+def _of_double(value: float) -> Affine:
+    """Constants of equations come up for every applicant."""
+    return Affine(Fraction(value))

@@ -1,41 +1,52 @@
 """A back end that an installed package brings is found by its name."""
 
-import milp_recourse.backends as registry
-from milp_recourse.backends import Proposal, backend, listed
+import sys
+from pathlib import Path
+
+import pytest
+
+from milp_recourse.backends import backend, listed
+from milp_recourse.cli import main
+from milp_recourse.errors import BackendUnavailable
+from milp_recourse.instances_path import instances_path
+
+TOY = Path(__file__).parents[2] / "docs" / "examples" / "toy_backend.py"
 
 
-class Guess:
-    """Proposes nothing and proves nothing."""
+@pytest.fixture
+def installed(tmp_path, monkeypatch):
+    """Install a package whose entry point is as told, the way pip lays it out."""
 
-    name = "guess"
-    proves = False
+    def install(target: str) -> None:
+        (tmp_path / "brought_along.py").write_text(TOY.read_text())
+        meta = tmp_path / "brought_along-1.dist-info"
+        meta.mkdir()
+        (meta / "METADATA").write_text("Metadata-Version: 2.1\nName: brought-along\nVersion: 1\n")
+        (meta / "entry_points.txt").write_text(f"[milp_recourse.backends]\ndivision = {target}\n")
+        monkeypatch.syspath_prepend(str(tmp_path))
+        monkeypatch.delitem(sys.modules, "brought_along", raising=False)
 
-    def unavailable(self):
-        return None
-
-    def why_not(self, instance):
-        return None
-
-    def solve(self, instance, options):
-        return Proposal(None, None)
-
-
-class Entry:
-    """What importlib.metadata hands out."""
-
-    name = "guess"
-
-    def load(self):
-        return Guess
+    return install
 
 
-def test_an_entry_point_is_a_back_end(monkeypatch):
-    """As ``certify --backend guess`` would find it."""
-    found = {"group": registry.PLUGINS}
-    monkeypatch.setattr(
-        registry,
-        "entry_points",
-        lambda group, name="guess": [Entry()] if (group, name) == (found["group"], "guess") else [],
-    )
-    assert backend("guess").name == "guess"
-    assert listed()["guess"] is None
+def test_an_entry_point_is_a_back_end(installed, monkeypatch, capsys):
+    """In Python and on the command line."""
+    installed("brought_along:DivisionBackend")
+    assert backend("division").name == "division"
+    assert listed()["division"] is None
+    file = instances_path() / "smoke" / "threshold.json"
+    monkeypatch.setattr(sys, "argv", ["milp-recourse", "solve", str(file), "--backend", "division"])
+    main()
+    assert "optimal (proof: rigorous)" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("target", ["no_such_module:Backend", "brought_along:NoSuchClass"])
+def test_one_that_cannot_be_loaded_says_so_and_harms_no_other(target, installed):
+    """One line where it is asked for; the list says why; other names work, unknown ones are refused."""
+    installed(target)
+    with pytest.raises(BackendUnavailable, match="'division' cannot be loaded"):
+        backend("division")
+    assert "cannot be loaded" in listed()["division"]
+    assert backend("grid").name == "grid"
+    with pytest.raises(BackendUnavailable, match=r"allowed: .*division"):
+        backend("no such back end")

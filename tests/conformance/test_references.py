@@ -28,18 +28,23 @@ RECORD = os.environ.get("MILP_RECOURSE_RECORD")  # a file the tally is written t
 TIME_LIMIT = 60
 
 # Back ends that prove an optimum; a new one that stays out of this list fails the test below.
-EXACT = ("highs", "pyomo:highs", "pyomo:scip_direct")
+EXACT = ("bab", "highs", "pyomo:highs", "pyomo:scip_direct")
 OTHERS = {
     "grid": "claims nothing",
     "pyomo:gurobi_direct_minlp": "needs a commercial licence for larger models",
 }
 
 # In every test run: all of smoke, and a slice of Loan that each back end finishes in seconds.
-LOAN_SLICE = {"highs": LOAN[::8], "pyomo:highs": LOAN[120::40], "pyomo:scip_direct": LOAN[120::30]}
+LOAN_SLICE = {
+    "bab": LOAN[4::8],
+    "highs": LOAN[::8],
+    "pyomo:highs": LOAN[120::40],
+    "pyomo:scip_direct": LOAN[120::30],
+}
 
 
 # Share of the supported instances that a back end decides (optimal or infeasible) within the limit.
-LEAST_DECIDED = {"highs": 1.0, "pyomo:highs": 0.95, "pyomo:scip_direct": 0.95}
+LEAST_DECIDED = {"bab": 1.0, "highs": 1.0, "pyomo:highs": 0.95, "pyomo:scip_direct": 0.95}
 
 Tally = dict[str, dict[str, list[str]]]
 """Back end -> outcome -> names of instances."""

@@ -40,6 +40,16 @@ STYLES = (
 )
 """Case k is drawn in style k modulo their number."""
 
+DEEP = (
+    Style(levers=6, depth=4, width=8),
+    Style(levers=5, depth=4, curves=False, discrete=False),
+    Style(levers=6, depth=1, plausible=1.0, curves=False),
+    Style(levers=4, depth=4, plausible=0.7),
+)
+"""Deeper and with more levers: what cases from :data:`FIRST_DEEP` on are drawn in."""
+
+FIRST_DEEP = 10_000
+
 CONFIRMED = 1e-4
 """Brute force confirms an optimum when it finds one as cheap to this, relatively."""
 
@@ -70,7 +80,8 @@ def case(seed: int) -> Instance:
     """The problem of a case number."""
     if seed % 50 == 49:
         return bernoulli_instance(seed)
-    return random_instance(seed, STYLES[seed % len(STYLES)])
+    styles = STYLES if seed < FIRST_DEEP else DEEP
+    return random_instance(seed, styles[seed % len(styles)])
 
 
 def examined(seed: int, backend: str, other: str | None, time_limit: float | None) -> Tally:
