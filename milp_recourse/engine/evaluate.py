@@ -91,7 +91,9 @@ def row_excess(stack: Stack, a: Array, units: Array, who: Array) -> tuple[Array,
     error = 2.0**-45 * (xp.abs(stack.rows) @ xp.abs(v) + xp.abs(offset))
     over = xp.maximum(f - xp.take(stack.row_high, who, axis=1), xp.take(stack.row_low, who, axis=1) - f)
     # a row that is one action's value carries no rounding at all
-    single = xp.sum(xp.astype(stack.rows != 0, stack.rows.dtype), axis=1)[:, None] == 1
+    plain = xp.abs(stack.rows[:, : stack.actions]) == 1
+    used = xp.sum(xp.astype(stack.rows != 0, stack.rows.dtype), axis=1)
+    single = ((used == 1) & xp.any(plain, axis=1))[:, None]
     error = xp.where(single & (offset == 0), 0.0, error)
     return xp.max(over, axis=0), xp.max(error, axis=0)
 

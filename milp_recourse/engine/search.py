@@ -140,8 +140,7 @@ class Search:
         far = np.maximum(np.abs(stack.lower - stack.factual), np.abs(stack.upper - stack.factual))
         dearest = (stack.kappa * far * far + stack.beta * far + stack.jump).sum(axis=0) + stack.fixed
         dearest = dearest + (stack.omega * far + stack.jump_largest).max(axis=0)
-        known = self.incumbents.dearest
-        known[people] = np.maximum(known[people], 1.01 * dearest + 1e-9)
+        np.maximum.at(self.incumbents.dearest, people, 1.01 * dearest + 1e-9)
         put = self.device.put
         placed = stack.on(put)
         errors = rounding(placed, put(stack.lower), put(stack.upper), put(roots.who))
