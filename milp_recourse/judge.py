@@ -240,13 +240,14 @@ def _surely_refused(instance: Instance) -> bool:
     )
     size, operations = np.abs(z).ravel(), 0
     z = z.ravel()
-    for k, (weight, bias) in enumerate(zip(network.weights, network.biases, strict=True)):
-        if k:
-            z = np.maximum(z, 0.0)
-        z, size = weight @ z + bias, np.abs(weight) @ size + np.abs(bias)
-        operations += weight.shape[1] + 2
-    slack = 2.0**-51 * operations * float(size[0])
-    return bool(z[0] + slack < float(instance.accept.threshold))
+    with np.errstate(over="ignore", invalid="ignore"):  # an overflow leaves nothing shown: inf and nan are not <
+        for k, (weight, bias) in enumerate(zip(network.weights, network.biases, strict=True)):
+            if k:
+                z = np.maximum(z, 0.0)
+            z, size = weight @ z + bias, np.abs(weight) @ size + np.abs(bias)
+            operations += weight.shape[1] + 2
+        slack = 2.0**-51 * operations * size[0]
+        return bool(z[0] + slack < float(instance.accept.threshold))
 
 
 def _weigh(
