@@ -240,7 +240,7 @@ def _surely_refused(instance: Instance) -> bool:
     )
     size, operations = np.abs(z).ravel(), 0
     z = z.ravel()
-    with np.errstate(over="ignore", invalid="ignore"):  # an overflow leaves nothing shown: inf and nan are not <
+    with np.errstate(over="ignore", invalid="ignore"):  # inf and nan show nothing
         for k, (weight, bias) in enumerate(zip(network.weights, network.biases, strict=True)):
             if k:
                 z = np.maximum(z, 0.0)
