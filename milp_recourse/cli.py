@@ -10,6 +10,7 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from enum import StrEnum
 from importlib import import_module
 from importlib.util import find_spec
@@ -21,7 +22,7 @@ from rich.console import Console
 from rich.table import Table
 
 from milp_recourse.errors import BackendUnavailable, BadInput, RecourseError, Unsupported
-from milp_recourse.instance import Population
+from milp_recourse.instance import Instance, Population
 from milp_recourse.result import Result, Status
 from milp_recourse.workers import Workers
 
@@ -69,6 +70,7 @@ def certify(
     limit: Annotated[
         int | None, typer.Option(help="at most so many applicants, or shipped Loan instances (default 12)")
     ] = None,
+    certificates: Annotated[bool, typer.Option(help="write a proof that verify checks for each")] = True,
 ) -> None:
     """Solve an instance, a population or the shipped instances; results in DIR.
 
@@ -86,13 +88,14 @@ def certify(
         from milp_recourse.instances_path import instance_files
 
         files = instance_files("smoke") + instance_files("loan", limit or LOAN_INSTANCES)
-        code = _certify_files(files, out, backend, time_limit, jobs)
+        code = _certify_files(files, out, backend, time_limit, jobs, certificates)
     else:
         problem = read_any(file)
         if isinstance(problem, Population):
-            code = _certify_population(problem, out, backend, time_limit, Workers(jobs, scheduler), limit)
+            workers = Workers(jobs, scheduler)
+            code = _certify_population(problem, out, backend, time_limit, workers, limit, certificates)
         else:
-            code = _certify_files([file], out, backend, time_limit, jobs)
+            code = _certify_files([file], out, backend, time_limit, jobs, certificates)
     raise typer.Exit(code)
 
 
@@ -103,7 +106,7 @@ def solve(
     json: Annotated[Path | None, typer.Option(metavar="RESULT.json", help="write the result")] = None,
     certificate: Annotated[
         Path | None,
-        typer.Option(metavar="CERT.json", help="not available yet: no back end writes certificates"),
+        typer.Option(metavar="CERT.json", help="write the proof, which the command verify checks"),
     ] = None,
     time_limit: TimeLimit = None,
 ) -> None:
@@ -113,13 +116,14 @@ def solve(
     from milp_recourse.reports.words import describe
     from milp_recourse.solve import solve as run
 
-    if certificate is not None:
-        raise Unsupported("--certificate: not available yet, since no back end writes certificates")
-    if json is not None and json.is_dir():
-        raise BadInput("--json", f"{json}, a directory", "the name of a file")
+    for option, target in (("--json", json), ("--certificate", certificate)):
+        if target is not None and target.is_dir():
+            raise BadInput(option, f"{target}, a directory", "the name of a file")
     problem = read_instance(instance)
     with progress_bar(problem.name or instance.name, 1):
-        result = run(problem, backend, time_limit)
+        result = run(problem, backend, time_limit, certificate is not None)
+    if certificate is not None:
+        result = _write_certificate(problem, result, certificate)
     if json is not None:
         write_result(result, json)
     typer.echo(describe(problem, result))
@@ -185,7 +189,12 @@ class _Interrupted(Exception):
 
 
 def _certify_files(
-    files: Sequence[Path], out: Path, backend: str | None, time_limit: float | None, jobs: int
+    files: Sequence[Path],
+    out: Path,
+    backend: str | None,
+    time_limit: float | None,
+    jobs: int,
+    certificates: bool,
 ) -> int:
     from milp_recourse.reports.instances import solve_files, write_rows
     from milp_recourse.reports.population_folder import make_folder, refuse_foreign
@@ -201,7 +210,7 @@ def _certify_files(
     rows: list[Row] = []
     try:
         with progress_bar("instances", len(files)) as bar:
-            for row in solve_files(files, backend, time_limit, jobs):
+            for row in solve_files(files, backend, time_limit, jobs, certificates):
                 rows.append(row)
                 bar.advance()
         interrupted = False
@@ -233,6 +242,7 @@ def _certify_population(
     time_limit: float | None,
     workers: Workers,
     limit: int | None,
+    certificates: bool,
 ) -> int:
     from milp_recourse.reports.population_folder import PopulationFolder
     from milp_recourse.reports.progress import progress_bar
@@ -240,7 +250,9 @@ def _certify_population(
     from milp_recourse.solve import choose_backend, solve_population
 
     name = choose_backend(population.template, backend).name
-    folder = PopulationFolder(out, population, {"backend": name, "time_limit": time_limit})
+    folder = PopulationFolder(
+        out, population, {"backend": name, "time_limit": time_limit, "certificates": certificates}
+    )
     total = min(limit or len(population), len(population))
     console = _console()
     if folder.done:
@@ -251,6 +263,7 @@ def _certify_population(
                 population,
                 name,
                 time_limit,
+                certificates=certificates,
                 jobs=workers.jobs,
                 scheduler=workers.scheduler,
                 first=folder.done,
@@ -266,6 +279,25 @@ def _certify_population(
     console.print(in_words(summary), markup=False)
     console.print(f"results in {out}", markup=False, soft_wrap=True)
     return LIMIT if "limit" in summary["counts"] else DONE
+
+
+def _write_certificate(problem: Instance, result: Result, path: Path) -> Result:
+    """The result with the path, its certificate written; with the reason in its note where there is none."""
+    from gzip import decompress
+
+    from milp_recourse.certificates import why_not
+    from milp_recourse.formats.strict_json import write_whole
+
+    if result.evidence is None:
+        reason = why_not(problem) or (
+            "this causal model has curves that certificates do not cover yet, or the time limit was reached"
+            if result.proof
+            else f"{result.status.value} claims nothing that could be proven"
+        )
+        typer.echo(f"no certificate: {reason}", err=True)
+        return result
+    write_whole(result.evidence if path.suffix == ".gz" else decompress(result.evidence), path)
+    return replace(result, certificate=str(path))
 
 
 def _code(results: Iterable[Result | None]) -> int:

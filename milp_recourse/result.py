@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Literal
 
@@ -71,6 +71,9 @@ class Result:
         What the back end counted; comparable within one back end only, see docs/formats.md.
     message
         Why it is a limit, or what to relax.
+    evidence
+        The certificate itself, gzipped JSON, where one was asked for and can be had; ``certificate``
+        is the path it was written to.
     """
 
     status: Status
@@ -88,6 +91,7 @@ class Result:
     nodes: int | None = None
     certificate: str | None = None
     message: str | None = None
+    evidence: bytes | None = field(default=None, repr=False, compare=False)
 
     @property
     def gap(self) -> float | None:

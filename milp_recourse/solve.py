@@ -26,7 +26,10 @@ DEFAULTS = ("bab", "highs")
 
 
 def solve(
-    problem: Instance | str | Path, backend: str | None = None, time_limit: float | None = None
+    problem: Instance | str | Path,
+    backend: str | None = None,
+    time_limit: float | None = None,
+    certificates: bool = False,
 ) -> Result:
     """The cheapest action for one applicant, with a proven lower bound where the back end has one.
 
@@ -38,6 +41,8 @@ def solve(
         Name of a back end; None takes the default for the problem.
     time_limit
         Wall seconds; None for no limit.
+    certificates
+        Whether the result is to carry a certificate (in :attr:`Result.evidence`).
 
     Returns
     -------
@@ -55,7 +60,7 @@ def solve(
     BackendUnavailable
         Unknown, or its solver is not installed.
     """
-    options = check_options(time_limit)
+    options = check_options(time_limit, certificates=certificates)
     instance = problem if isinstance(problem, Instance) else read_instance(problem)
     return _run(instance, choose_backend(instance, backend), options)
 
@@ -65,6 +70,7 @@ def solve_population(
     backend: str | None = None,
     time_limit: float | None = None,
     *,
+    certificates: bool = False,
     jobs: int = 1,
     scheduler: str | None = None,
     first: int = 0,
@@ -76,7 +82,7 @@ def solve_population(
     ----------
     population
         A population, or the path of its file.
-    backend, time_limit
+    backend, time_limit, certificates
         As for :func:`solve`; the limit holds per applicant.
     jobs
         Processes.
@@ -90,7 +96,7 @@ def solve_population(
     BadInput, Unsupported, BackendUnavailable
         As for :func:`solve`; the file and the back end are checked before the first applicant.
     """
-    options = check_options(time_limit, jobs)
+    options = check_options(time_limit, jobs, certificates)
     people = population if isinstance(population, Population) else read_population(population)
     name = choose_backend(people.template, backend).name
     end = len(people) if last is None else min(last, len(people))
@@ -165,7 +171,7 @@ def choose_backend(problem: Instance, name: str | None = None) -> Backend:
     raise Unsupported("no default back end for this problem: " + "; ".join(reasons))
 
 
-def check_options(time_limit: float | None, jobs: int = 1) -> Options:
+def check_options(time_limit: float | None, jobs: int = 1, certificates: bool = False) -> Options:
     """The options, if they make sense.
 
     Raises
@@ -177,7 +183,7 @@ def check_options(time_limit: float | None, jobs: int = 1) -> Options:
         raise BadInput("time_limit", time_limit, "a number of seconds above 0")
     if jobs < 1:
         raise BadInput("jobs", jobs, "a whole number, 1 or more")
-    return Options(time_limit)
+    return Options(time_limit, certificates)
 
 
 def _results(
@@ -194,10 +200,10 @@ def _results(
     chunks = [range(k, min(k + size, indices.stop)) for k in range(start, indices.stop, size)]
     if workers.alone or (workers.scheduler is None and len(chunks) <= 1):
         solved: Iterator[Iterable[Result]] = (
-            _run_many([population[i] for i in chunk], back_end, options) for chunk in chunks
+            _run_many([population[i] for i in chunk], back_end, options, chunk.start) for chunk in chunks
         )
     else:
-        tasks = ([population[i] for i in chunk] for chunk in chunks)
+        tasks = ((chunk.start, [population[i] for i in chunk]) for chunk in chunks)
         solved = iter(workers.map(partial(_run_by_name, name=name, options=options), tasks))
     for chunk, results in zip(chunks, solved, strict=True):
         for index, result in zip(chunk, results, strict=True):
@@ -205,15 +211,42 @@ def _results(
                 yield result
 
 
-def _run_by_name(instances: list[Instance], name: str, options: Options) -> list[Result]:
-    return list(_run_many(instances, find_backend(name), options))
+def _run_by_name(chunk: tuple[int, list[Instance]], name: str, options: Options) -> list[Result]:
+    first, instances = chunk
+    return list(_run_many(instances, find_backend(name), options, first))
 
 
 def _run(instance: Instance, backend: Backend, options: Options) -> Result:
     return next(_run_many([instance], backend, options))
 
 
-def _run_many(instances: Sequence[Instance], backend: Backend, options: Options) -> Iterator[Result]:
+CERTIFIED_TOGETHER = 128
+"""Results certified in one batch: large enough for the kernel, small enough not to keep anyone waiting."""
+
+
+def _run_many(
+    instances: Sequence[Instance], backend: Backend, options: Options, first: int | None = None
+) -> Iterator[Result]:
+    """Solve, and certify where it is asked for; in order. ``first`` is the first applicant's index."""
+    from milp_recourse.certificates import certificates_for, encode
+
+    solved = _solve_many(instances, backend, options)
+    if not options.certificates:
+        yield from solved
+        return
+    for start in range(0, len(instances), CERTIFIED_TOGETHER):
+        some = instances[start : start + CERTIFIED_TOGETHER]
+        results = [result for _, result in zip(some, solved, strict=False)]
+        clock = time.perf_counter()
+        index = None if first is None else first + start
+        certificates = certificates_for(some, results, options.time_limit, index)
+        share = (time.perf_counter() - clock) / len(some)
+        for result, certificate in zip(results, certificates, strict=True):
+            evidence = None if certificate is None else encode(certificate)
+            yield replace(result, evidence=evidence, seconds=result.seconds + share)
+
+
+def _solve_many(instances: Sequence[Instance], backend: Backend, options: Options) -> Iterator[Result]:
     """Decide what needs no search, search the rest (together, if the back end can); in order."""
     results: dict[int, Result] = {}
     hard: list[int] = []

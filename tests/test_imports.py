@@ -28,7 +28,7 @@ ARROW = (
     "backends",
     "readers",
     "formats",
-    ("certify", "export", "workers"),
+    ("certificates", "export", "workers"),
     "solve",
     "instances_path",
     "reports",

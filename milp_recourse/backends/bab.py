@@ -64,7 +64,7 @@ class BabBackend:
     def solve_many(self, instances: Sequence[Instance], options: Options) -> Iterator[tuple[int, Proposal]]:
         """Many instances in one batch: (position, proposal), in the order they are finished."""
         start = time.perf_counter()
-        people = _People(instances)
+        people = People(instances)
         each = (time.perf_counter() - start) / max(1, len(instances))
         with np.errstate(all="ignore"):  # infinities and what comes of them never close a node
             search = Search(
@@ -74,8 +74,18 @@ class BabBackend:
                 yield outcome.person, people.proposal(outcome, each)
 
 
-class _People:
-    """The applicants of a batch: their programs, grouped into stacks."""
+class People:
+    """The applicants of a batch: their programs, grouped into stacks.
+
+    Attributes
+    ----------
+    instances
+        In the order given; their numbers are the people of the stacks.
+    members
+        Per stack, the person and the fixed program behind every column.
+    stacks
+        The stacks, with the person of every column.
+    """
 
     def __init__(self, instances: Sequence[Instance]) -> None:
         self.instances = instances

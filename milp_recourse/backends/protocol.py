@@ -18,9 +18,12 @@ class Options:
     ----------
     time_limit
         Wall seconds per applicant; None for no limit.
+    certificates
+        Whether results are to carry certificates; the limit then holds for that search by itself.
     """
 
     time_limit: float | None = None
+    certificates: bool = False
 
 
 @dataclass(frozen=True)

@@ -40,7 +40,12 @@ class Choices:
 
 
 def choose(
-    relaxed: Relaxed, costs: Costs, multipliers: list[Array], point: Array, signs_free: Array
+    relaxed: Relaxed,
+    costs: Costs,
+    multipliers: list[Array],
+    point: Array,
+    signs_free: Array,
+    split_units: bool = True,
 ) -> Choices:
     """How to split each node.
 
@@ -52,6 +57,8 @@ def choose(
         Where the bound is attained, (d, B).
     signs_free
         Which nodes can take another sign, (B,).
+    split_units
+        Whether structural ReLUs can be split on too.
     """
     xp = array_namespace(point)
     lost = _losses(relaxed, multipliers, point)
@@ -73,7 +80,8 @@ def choose(
     cut = xp.where(cut < low + 0.2 * span, low + 0.2 * span, cut)
     cut = xp.where(cut > high - 0.2 * span, high - 0.2 * span, cut)
     cut = xp.where(xp.any(picked & bends, axis=0), x, cut)
-    candidates = [xp.where(relaxed.units.open, xp.inf, 0.0), *lost]
+    units = relaxed.units.open & split_units
+    candidates = [xp.where(units, xp.inf, 0.0), *lost]
     flat = (
         xp.concat([c for c in candidates if c.shape[0]], axis=0)
         if any(c.shape[0] for c in candidates)
@@ -82,7 +90,7 @@ def choose(
     number = xp.zeros_like(action)
     if flat is not None:
         best = xp.argmax(flat, axis=0)
-        few = (relaxed.open() <= FEW_OPEN) | xp.any(relaxed.units.open, axis=0)
+        few = (relaxed.open() <= FEW_OPEN) | xp.any(units, axis=0)
         number = xp.where(signs_free & few & (xp.max(flat, axis=0) > 0), best + 1, number)
     return Choices(number, action, cut)
 

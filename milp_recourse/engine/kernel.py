@@ -174,36 +174,16 @@ class Batch:
         self.shrink(low, high)
         if not self.close(self.empty(), "empty box"):
             return False
-        self._pay_for_categories()
+        self.costs, _ = paid(self.stack, self.costs, self.low, self.high, self.who)
         self.raise_bound(least_cost(self.costs, self.low, self.high))
         return self.close(self.reached(), "cost of the box")
-
-    def _pay_for_categories(self) -> None:
-        """Boxes without the factual category pay for the change.
-
-        Its share in the maximum counts where it is the largest whatever the other actions do in the box.
-        """
-        xp, stack, costs = self.xp, self.stack, self.costs
-        away = (self.low > costs.x) | (self.high < costs.x)
-        paid = xp.sum(xp.where(away, xp.take(stack.jump, self.who, axis=1), 0.0), axis=0)
-        largest = xp.max(xp.where(away, xp.take(stack.jump_largest, self.who, axis=1), 0.0), axis=0)
-        below, above = xp.abs(self.low - costs.x), xp.abs(self.high - costs.x)
-        rival = xp.max(costs.omega * xp.where(below > above, below, above), axis=0)
-        wins = largest >= rival
-        self.costs = Costs(
-            costs.kappa,
-            costs.beta,
-            xp.where(wins, 0.0, costs.omega),
-            costs.x,
-            costs.fixed + paid + xp.where(wins, largest, 0.0),
-        )
 
     def lined(self) -> bool:
         """Stages 2 and 3."""
         used = int(self.xp.sum(self.xp.astype(self.xp.any(self.signs != 0, axis=1), self.xp.int64)))
         signs = Signs(self.signs[:used]) if used else None
         self.relaxed = relax(
-            self.stack, self.low, self.high, self.who, self.errors, signs, self.costs, self.target
+            self.stack, self.low, self.high, self.who, self.errors, signs, (self.costs, self.target)
         )
         if not self._line([adaptive(layer) for layer in self.relaxed.layers], "line"):
             return False
@@ -222,7 +202,8 @@ class Batch:
         """Stages 4 and 5; leaves the relaxed optimum in ``point`` and says what it is worth as an action."""
         xp, relaxed, stack = self.xp, self.relaxed, self.stack
         assert relaxed is not None
-        rows = [line[:, None] for line in self.lines] + self._cuts(relaxed) + self._domains(relaxed)
+        rows = [line[:, None] for line in self.lines]
+        rows += sign_rows(relaxed, self.errors, self.signs) + domain_rows(relaxed)
         ball = None
         if stack.plausible:
             ball = ball_of(stack, relaxed)
@@ -253,50 +234,6 @@ class Batch:
             free = xp.any(self.signs == 0, axis=0)
             choices = choose(self.relaxed, self.costs, self.multipliers, self.point, free)
         return Examined(self.index, self.low, self.high, self.bound, self.point, choices, met, points)
-
-    def _cuts(self, relaxed: Relaxed) -> list[Array]:
-        """Arguments of the ReLUs split on, on their side of zero, (d + 1, 1, B) each."""
-        xp = self.xp
-        used = int(xp.sum(xp.astype(xp.any(self.signs != 0, axis=1), xp.int64)))
-        here = xp.arange(self.who.shape[0], dtype=self.who.dtype)
-        sides = [(relaxed.units.arguments[0], relaxed.units.arguments[1], None)]
-        sides += [
-            (layer.lower, layer.upper, e) for layer, e in zip(relaxed.layers, self.errors, strict=False)
-        ]
-        cuts = []
-        for p in range(used):
-            signed = xp.astype(self.signs[p], self.who.dtype)
-            number, positive = xp.abs(signed) - 1, signed > 0
-            form = [xp.zeros_like(self.bound) for _ in range(self.low.shape[0])] + [xp.ones_like(self.bound)]
-            first = 0
-            for lower, upper, error in sides:
-                count = upper.shape[1]
-                mine = (number >= first) & (number < first + count)
-                if count and bool(xp.any(mine)):
-                    at = xp.where(mine, number - first, 0)
-                    for i in range(len(form)):
-                        side = xp.where(positive, upper[i][at, here], -lower[i][at, here])
-                        if i == len(form) - 1 and error is not None:
-                            side = side + error
-                        form[i] = xp.where(mine, side, form[i])
-                first += count
-            cuts.append(xp.stack(form)[:, None])
-        return cuts
-
-    def _domains(self, relaxed: Relaxed) -> list[Array]:
-        """Domain rows that must not be negative."""
-        xp, stack = self.xp, self.stack
-        if not stack.rows.shape[0]:
-            return []
-        offset = xp.take(stack.row_offset, self.who, axis=1)
-        lower, upper = forms(stack.rows, stack.actions, relaxed.units, offset)
-        hair = HAIR * magnitudes(stack.rows, relaxed.units, self.low, self.high, offset)
-        most = xp.take(stack.row_high, self.who, axis=1) - lower[-1] + hair
-        least = upper[-1] - xp.take(stack.row_low, self.who, axis=1) + hair
-        return [
-            xp.concat([upper[:-1], least[None]], axis=0),
-            xp.concat([-lower[:-1], most[None]], axis=0),
-        ]
 
 
 def examine(
@@ -339,6 +276,76 @@ def ball_of(stack: Stack, relaxed: Relaxed) -> Ball:
         magnitudes(stack.residuals, relaxed.units, relaxed.low, relaxed.high, offset),
         magnitudes(stack.ball_linear[None], relaxed.units, relaxed.low, relaxed.high, shift)[0],
     )
+
+
+def paid(stack: Stack, costs: Costs, low: Array, high: Array, who: Array) -> tuple[Costs, Array]:
+    """Costs where boxes without the factual category pay for the change; its shares of the maximum, (d, B).
+
+    The share in the maximum counts where it is the largest whatever the other actions do in the box.
+    """
+    xp = array_namespace(low)
+    away = (low > costs.x) | (high < costs.x)
+    jumps = xp.sum(xp.where(away, xp.take(stack.jump, who, axis=1), 0.0), axis=0)
+    each = xp.where(away, xp.take(stack.jump_largest, who, axis=1), 0.0)
+    largest = xp.max(each, axis=0)
+    below, above = xp.abs(low - costs.x), xp.abs(high - costs.x)
+    rival = xp.max(costs.omega * xp.where(below > above, below, above), axis=0)
+    wins = largest >= rival
+    changed = Costs(
+        costs.kappa,
+        costs.beta,
+        xp.where(wins, 0.0, costs.omega),
+        costs.x,
+        costs.fixed + jumps + xp.where(wins, largest, 0.0),
+    )
+    first = xp.arange(low.shape[0], dtype=who.dtype)[:, None] == xp.argmax(each, axis=0)[None]
+    return changed, xp.astype(first & (wins & (largest > 0))[None], low.dtype)
+
+
+def sign_rows(relaxed: Relaxed, errors: list[Array], signs: Array) -> list[Array]:
+    """Arguments of the ReLUs split on, on their side of zero, (d + 1, 1, B) each."""
+    xp = array_namespace(relaxed.low)
+    used = int(xp.sum(xp.astype(xp.any(signs != 0, axis=1), xp.int64)))
+    who = relaxed.who
+    here = xp.arange(who.shape[0], dtype=who.dtype)
+    nothing = xp.zeros_like(relaxed.low[0])
+    sides = [(relaxed.units.arguments[0], relaxed.units.arguments[1], None)]
+    sides += [(layer.lower, layer.upper, e) for layer, e in zip(relaxed.layers, errors, strict=False)]
+    rows = []
+    for p in range(used):
+        signed = xp.astype(signs[p], who.dtype)
+        number, positive = xp.abs(signed) - 1, signed > 0
+        form = [nothing for _ in range(relaxed.low.shape[0])] + [nothing + 1.0]
+        first = 0
+        for lower, upper, error in sides:
+            count = upper.shape[1]
+            mine = (number >= first) & (number < first + count)
+            if count and bool(xp.any(mine)):
+                at = xp.where(mine, number - first, 0)
+                for i in range(len(form)):
+                    side = xp.where(positive, upper[i][at, here], -lower[i][at, here])
+                    if i == len(form) - 1 and error is not None:
+                        side = side + error
+                    form[i] = xp.where(mine, side, form[i])
+            first += count
+        rows.append(xp.stack(form)[:, None])
+    return rows
+
+
+def domain_rows(relaxed: Relaxed) -> list[Array]:
+    """Domain rows that must not be negative: all the lower ends, (d + 1, m, B), then all the upper ends."""
+    xp, stack, who = array_namespace(relaxed.low), relaxed.stack, relaxed.who
+    if not stack.rows.shape[0]:
+        return []
+    offset = xp.take(stack.row_offset, who, axis=1)
+    lower, upper = forms(stack.rows, stack.actions, relaxed.units, offset)
+    hair = HAIR * magnitudes(stack.rows, relaxed.units, relaxed.low, relaxed.high, offset)
+    most = xp.take(stack.row_high, who, axis=1) - lower[-1] + hair
+    least = upper[-1] - xp.take(stack.row_low, who, axis=1) + hair
+    return [
+        xp.concat([upper[:-1], least[None]], axis=0),
+        xp.concat([-lower[:-1], most[None]], axis=0),
+    ]
 
 
 def costs_of(stack: Stack, who: Array) -> Costs:

@@ -57,11 +57,39 @@ class Solved:
     centre
         The dual's minimiser: no action of the node that costs at most C is farther from it than
         sqrt((C - bound)/kappa) in any coordinate.
+    multipliers
+        What the bound was proven with.
     """
 
     bound: Array
     point: Array
     centre: Array
+    multipliers: Multipliers
+
+
+@dataclass
+class Multipliers:
+    """Evidence: with these numbers :func:`proven_with` gives the bound again.
+
+    Attributes
+    ----------
+    rows, ball
+        Not negative, (m, B) and (B,).
+    touching
+        Values of the ball's residuals at which its tangent is taken, (q, B).
+    shares
+        How the largest omega |delta| is spread over the actions; not negative, sums at most 1, (d, B).
+    """
+
+    rows: Array
+    ball: Array
+    touching: Array
+    shares: Array
+
+    def take(self, index: Array) -> Multipliers:
+        """The nodes at ``index``."""
+        xp = array_namespace(self.rows)
+        return Multipliers(*(xp.take(v, index, axis=v.ndim - 1) for v in vars(self).values()))
 
 
 def solve(
@@ -94,51 +122,40 @@ def solve(
         convex = _with_largest(convex, costs, radius, middle - costs.x, unit)
     found = minimise(convex, steps)
     point = xp.clip(middle + radius * xp.clip(found.y[:d], -1.0, 1.0), low, high)
-    beta = costs.beta
+    shares = xp.zeros_like(low)
     if largest:
         shares = xp.clip(found.rows[m : m + d] + found.rows[m + d :], 0.0, None)
         total = xp.sum(shares, axis=0)
-        beta = beta + costs.omega * shares / xp.where(total > 0, total, 1.0) * (1 - 2.0**-40)
-    priced = Costs(costs.kappa, beta, costs.omega, costs.x, costs.fixed)
-    multipliers = _usable(found.rows[:m] / row_scale / unit)
-    mu = _usable(found.ball / ball_scale / unit)
-    bound, z = proven(priced, low, high, rows, multipliers, ball, mu, point)
+        shares = shares / xp.where(total > 0, total, 1.0) * (1 - 2.0**-40)
+    residuals = low[:0] if ball is None else _at(_middle(ball), point)
+    used = Multipliers(
+        _usable(found.rows[:m] / row_scale / unit), _usable(found.ball / ball_scale / unit), residuals, shares
+    )
+    bound, z = proven_with(costs, low, high, rows, ball, used)
     if (
         ball is not None
     ):  # the tangent where the Lagrangian is least: better where the point is not the optimum
-        again, z_again = proven(priced, low, high, rows, multipliers, ball, mu, z + costs.x)
+        other = Multipliers(used.rows, used.ball, _at(_middle(ball), z + costs.x), shares)
+        again, z_again = proven_with(costs, low, high, rows, ball, other)
         better = again > bound
         bound, z = xp.where(better, again, bound), xp.where(better, z_again, z)
-    return Solved(bound, point, z + costs.x)
+        used.touching = xp.where(better, other.touching, used.touching)
+    return Solved(bound, point, z + costs.x, used)
 
 
-def proven(
-    costs: Costs,
-    low: Array,
-    high: Array,
-    rows: Array,
-    multipliers: Array,
-    ball: Ball | None,
-    ball_multiplier: Array,
-    touching: Array,
+def proven_with(
+    costs: Costs, low: Array, high: Array, rows: Array, ball: Ball | None, given: Multipliers
 ) -> tuple[Array, Array]:
-    """The dual bound D of given multipliers, and its minimiser's delta; see :mod:`milp_recourse.engine.dual`.
-
-    Parameters
-    ----------
-    multipliers, ball_multiplier
-        Not negative, (m, B) and (B,).
-    touching
-        Where the ball's tangent is taken, (d, B).
-    """
+    """The bound D of given multipliers, and its minimiser's delta; see :mod:`milp_recourse.engine.dual`."""
     xp = array_namespace(low)
-    x = costs.x
+    costs = Costs(costs.kappa, costs.beta + costs.omega * given.shares, costs.omega, costs.x, costs.fixed)
+    multipliers, ball_multiplier, x = given.rows, given.ball, costs.x
     pull = xp.sum(multipliers[None] * rows[:-1], axis=1)
     pull_size = xp.sum(multipliers[None] * xp.abs(rows[:-1]), axis=1)
     constant = -xp.sum(multipliers * _at(rows, x), axis=0)
     size = xp.sum(multipliers * _size(rows, x), axis=0)
     if ball is not None:
-        r = _at(_middle(ball), touching)
+        r = given.touching
         weight = 2 * ball_multiplier * ball.weights * r
         # the residual is at least its lower form where the tangent rises, at most its upper one elsewhere
         same = ball.lower is ball.upper

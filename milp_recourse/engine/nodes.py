@@ -31,8 +31,8 @@ class Nodes:
         n = low.shape[1]
         return Nodes(low, high, np.arange(n), np.zeros(n), np.zeros((SIGNS, n), dtype=np.int32))
 
-    def take(self, index: Array) -> Nodes:
-        """The nodes at ``index`` (numbers or a mask)."""
+    def take(self, index: Array | slice) -> Nodes:
+        """The nodes at ``index`` (numbers, a mask or a slice)."""
         return Nodes(*(getattr(self, f.name)[..., index] for f in fields(self)))
 
     def joined(self, others: list[Nodes]) -> Nodes:

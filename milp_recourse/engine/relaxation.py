@@ -165,12 +165,11 @@ def relax(
     who: Array,
     errors: list[Array],
     signs: Signs | None,
-    costs: Costs,
-    target: Array,
+    budget: tuple[Costs, Array] | None = None,
 ) -> Relaxed:
     """Bounds of every hidden layer on boxes (d, B) of applicants ``who``, on the side of ``signs``.
 
-    They hold for actions of the boxes that cost at most ``target``.
+    With a budget (costs, target) they hold only for actions of the boxes that cost at most the target.
     """
     xp = array_namespace(low)
     d = stack.actions
@@ -192,7 +191,7 @@ def relax(
         centre, reach = plain @ middle + offset, xp.abs(plain) @ radius
         l, h = centre - reach, centre + reach
     number = units.count
-    l, h = _within(l, h, lower, upper, low, high, costs, target)
+    l, h = _within(l, h, lower, upper, low, high, budget)
     layers = [_layer(l - errors[0], h + errors[0], lower, upper, signs, number)] if stack.weights else []
     relaxed = Relaxed(stack, low, high, who, units, layers)
     for k in range(1, len(stack.weights)):
@@ -202,7 +201,7 @@ def relax(
         # the second layer's forward forms are the back-substituted ones, and cheaper
         lower, upper = _forward(weight, bias, previous) if k == 1 else _backward(relaxed, k)
         l, h = _extremes(lower, upper, middle, radius)
-        l, h = _within(l, h, lower, upper, low, high, costs, target)
+        l, h = _within(l, h, lower, upper, low, high, budget)
         layers.append(_layer(l - errors[k], h + errors[k], lower, upper, signs, number))
     return relaxed
 
@@ -299,12 +298,20 @@ def _extremes(lower: Array, upper: Array, middle: Array, radius: Array) -> tuple
 
 
 def _within(
-    l: Array, h: Array, lower: Array, upper: Array, low: Array, high: Array, costs: Costs, target: Array
+    l: Array,
+    h: Array,
+    lower: Array,
+    upper: Array,
+    low: Array,
+    high: Array,
+    budget: tuple[Costs, Array] | None,
 ) -> tuple[Array, Array]:
     """A layer's interval, intersected with what the target cost allows."""
+    if budget is None:
+        return l, h
     xp = array_namespace(l)
-    below = within_budget(lower, -1.0, low, high, costs, target)
-    above = within_budget(upper, 1.0, low, high, costs, target)
+    below = within_budget(lower, -1.0, low, high, *budget)
+    above = within_budget(upper, 1.0, low, high, *budget)
     return xp.where(below > l, below, l), xp.where(above < h, above, h)
 
 

@@ -11,13 +11,18 @@ from milp_recourse.formats.read import read_instance
 from milp_recourse.formats.strict_json import write_json, write_whole
 from milp_recourse.formats.write import result_to_dict
 from milp_recourse.reports.compare import compare
+from milp_recourse.reports.population_folder import store_certificate
 from milp_recourse.reports.summary import summarise
 from milp_recourse.reports.table import Row, cells, csv_line, header
 from milp_recourse.solve import check_options, solve
 
 
 def solve_files(
-    files: Sequence[Path], backend: str | None, time_limit: float | None, jobs: int
+    files: Sequence[Path],
+    backend: str | None,
+    time_limit: float | None,
+    jobs: int,
+    certificates: bool = False,
 ) -> Iterator[Row]:
     """One row per file, in order; what the back end cannot solve becomes a remark.
 
@@ -28,16 +33,20 @@ def solve_files(
     """
     check_options(time_limit, jobs)
     if jobs == 1 or len(files) <= 1:
-        return (_row(file, backend, time_limit) for file in files)
+        return (_row(file, backend, time_limit, certificates) for file in files)
     from joblib import Parallel, delayed
 
-    tasks = (delayed(_row)(file, backend, time_limit) for file in files)
+    tasks = (delayed(_row)(file, backend, time_limit, certificates) for file in files)
     rows: Iterator[Row] = Parallel(n_jobs=jobs, return_as="generator", batch_size=1)(tasks)
     return rows
 
 
 def write_rows(rows: Sequence[Row], folder: Path) -> dict[str, Any]:
-    """results.csv with a last column ``name``, and results.json with every result; the summary."""
+    """results.csv with a last column ``name``, results.json with every result, certificates; the summary."""
+    rows = [
+        (name, instance, result and store_certificate(result, k, folder), remark)
+        for k, (name, instance, result, remark) in enumerate(rows)
+    ]
     features = list(dict.fromkeys(f.name for _, instance, _, _ in rows for f in instance.features))
     lines = [csv_line([*header(features), "name"])]
     solved = [(k, name, result) for k, (name, _, result, _) in enumerate(rows) if result is not None]
@@ -58,11 +67,11 @@ def write_rows(rows: Sequence[Row], folder: Path) -> dict[str, Any]:
     return summary
 
 
-def _row(file: Path, backend: str | None, time_limit: float | None) -> Row:
+def _row(file: Path, backend: str | None, time_limit: float | None, certificates: bool) -> Row:
     instance = read_instance(file)
     name = instance.name or file.name.split(".")[0]
     try:
-        result = solve(instance, backend, time_limit)
+        result = solve(instance, backend, time_limit, certificates)
     except Unsupported as error:
         return name, instance, None, str(error)
     remark = "" if instance.reference is None else compare(instance.reference, result)

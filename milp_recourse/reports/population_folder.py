@@ -1,19 +1,21 @@
 """A population's results on disk: one row per applicant as it is solved, and a way to go on.
 
-``results.csv`` grows row by row; ``run.json`` says what input and options it belongs to;
-``results.json`` is the summary. Running the same command again goes on after the last complete
-row; another input or other options are refused.
+``results.csv`` grows row by row, and an applicant's ``certificates/<index>.json.gz`` is there before
+its row; ``run.json`` says what input and options they belong to; ``results.json`` is the summary.
+Running the same command again goes on after the last complete row; another input or other options
+are refused.
 """
 
 from __future__ import annotations
 
 import csv
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from milp_recourse.errors import BadInput
-from milp_recourse.formats.strict_json import read_json, write_json
+from milp_recourse.formats.strict_json import read_json, write_json, write_whole
 from milp_recourse.formats.write import population_digest
 from milp_recourse.instance import Population
 from milp_recourse.reports.summary import Tally
@@ -62,7 +64,7 @@ class PopulationFolder:
 
     def add(self, result: Result) -> None:
         """Append the next applicant's row; the system has it when this returns, so that a kill loses none."""
-        row = cells(self.done, result, self.features)
+        row = cells(self.done, store_certificate(result, self.done, self.folder), self.features)
         with self.table.open("a", encoding="utf-8", newline="") as stream:
             stream.write(csv_line(row))
         self._count(row)
@@ -117,6 +119,16 @@ class PopulationFolder:
                     self._count(row)
                 end = read
         return end
+
+
+def store_certificate(result: Result, index: int, folder: Path) -> Result:
+    """Write the certificate, if there is one, as certificates/<index>.json.gz; the result with its path."""
+    if result.evidence is None:
+        return result
+    path = Path("certificates") / f"{index}.json.gz"
+    (folder / "certificates").mkdir(exist_ok=True)
+    write_whole(result.evidence, folder / path)
+    return replace(result, certificate=path.as_posix(), evidence=None)
 
 
 def refuse_foreign(folder: Path) -> None:

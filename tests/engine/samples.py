@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from generators import Style, supported_instance
 
-from milp_recourse.backends.bab import _People
+from milp_recourse.backends.bab import People
 from milp_recourse.engine import evaluate, local
 from milp_recourse.engine.dual import Costs
 from milp_recourse.engine.kernel import costs_of
@@ -36,7 +36,7 @@ BOXES, POINTS = 12, 60
 class Sample:
     """B boxes (d, B) of one stack's only applicant and P points (d, P) in them."""
 
-    people: _People
+    people: People
     k: int
     stack: Stack
     low: Array
@@ -125,14 +125,14 @@ def samples(count: int = 40, first: int = 0) -> tuple[Sample, ...]:
 
 def samples_of(instance: Instance, rng: np.random.Generator, most: int = 2) -> list[Sample]:
     """One sample for each of (at most so many) sets of features acted on, the largest first."""
-    people = _People([instance])
+    people = People([instance])
     order = sorted(range(len(people.stacks)), key=lambda k: -people.stacks[k][0].actions)
     with np.errstate(all="ignore"):
         drawn = [_sample(people, k, people.stacks[k][0], rng) for k in order[:most]]
     return [sample for sample in drawn if len(sample.node)]
 
 
-def _sample(people: _People, k: int, stack: Stack, rng: np.random.Generator) -> Sample:
+def _sample(people: People, k: int, stack: Stack, rng: np.random.Generator) -> Sample:
     good = _cheap_points(stack, rng)
     whole = np.asarray(stack.integral)
     width = (stack.upper - stack.lower)[:, 0]

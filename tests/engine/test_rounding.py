@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from generators import Style, supported_instance
 
-from milp_recourse.backends.bab import _People
+from milp_recourse.backends.bab import People
 from milp_recourse.domain.cost import Cost
 from milp_recourse.domain.enclosure import Enclosure
 from milp_recourse.domain.expression import Relu, Variable, as_expression
@@ -75,7 +75,7 @@ def broken(instance: Instance, seed: int, slack_share: float = 1.0) -> tuple[int
 
     With ``slack_share`` below 1 only so much of the rounding error is paid for.
     """
-    people = _People([instance])
+    people = People([instance])
     k = max(range(len(people.stacks)), key=lambda k: people.stacks[k][0].actions)
     stack = people.stacks[k][0]
     tape = people.members[k][0][1]
@@ -88,7 +88,7 @@ def broken(instance: Instance, seed: int, slack_share: float = 1.0) -> tuple[int
     who = np.zeros(batch, dtype=np.int64)
     errors = [slack_share * e[who] for e in rounding(stack, stack.lower, stack.upper, who[:1])]
     target = np.full(batch, 1e9)
-    relaxed = relax(stack, low, high, who, errors, None, costs_of(stack, who), target)
+    relaxed = relax(stack, low, high, who, errors, None, (costs_of(stack, who), target))
     slope, offset, _ = logit_line(relaxed, [adaptive(layer) for layer in relaxed.layers], errors[-1])
     network = instance.classifier
     assert isinstance(network, ReluNetwork)

@@ -18,7 +18,7 @@ from samples import Sample, costs_far, samples, targets
 from milp_recourse.engine import evaluate
 from milp_recourse.engine.contract import contract, forms, least_cost, linear_form
 from milp_recourse.engine.dual import halfspace
-from milp_recourse.engine.kernel import Batch, ball_of, costs_of, examine
+from milp_recourse.engine.kernel import ball_of, costs_of, examine, paid
 from milp_recourse.engine.node_problem import Ball, solve
 from milp_recourse.engine.relaxation import (
     Relaxed,
@@ -72,8 +72,7 @@ def relaxed_of(sample: Sample, target: Array, signs: Array | None = None) -> Rel
         sample.who,
         sample.node_errors,
         given,
-        sample.costs,
-        target,
+        (sample.costs, target),
     )
 
 
@@ -466,18 +465,14 @@ def test_no_stage_of_the_kernel_loses_a_feasible_point_cheaper_than_the_target(s
 
 def test_paying_for_categories_never_costs_too_much() -> None:
     """Boxes without the factual category: the least cost with the change paid is still below the points'."""
-    paid = 0
+    dearer = 0
     for s in SAMPLES:
         if not (s.stack.jump > 0).any() and not (s.stack.jump_largest > 0).any():
             continue
-        zero = np.zeros(s.low.shape[1])
-        signs = np.zeros((1, s.low.shape[1]), dtype=np.int32)
-        batch = Batch(s.stack, s.errors, s.low, s.high, s.who, zero, signs, everything(s), Counter())
-        batch._pay_for_categories()
-        least = least_cost(batch.costs, s.low, s.high)
-        assert worst(least[s.node] - s.price) <= 0
-        paid += (batch.costs.fixed > s.costs.fixed).any()
-    assert paid >= 2
+        costs, _ = paid(s.stack, s.costs, s.low, s.high, s.who)
+        assert worst(least_cost(costs, s.low, s.high)[s.node] - s.price) <= 0
+        dearer += (costs.fixed > s.costs.fixed).any()
+    assert dearer >= 2
 
 
 def test_several_applicants_of_a_stack_keep_to_themselves() -> None:

@@ -1,0 +1,101 @@
+"""The canonical content of an instance and its digest: section 2 of the certificate document."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import struct
+from collections.abc import Mapping
+from typing import Any
+
+from milp_recourse.formats.classifier_json import classifier_to_dict
+from milp_recourse.formats.scm_json import scm_to_dict
+from milp_recourse.instance import Classifier, Instance
+
+_texts: dict[int, tuple[Classifier, str]] = {}
+
+
+def instance_digest(instance: Instance) -> str:
+    """SHA-256 of the canonical text; equal for instances that say the same."""
+    content = canonical_content(instance)
+    del content["classifier"]
+    text = _text(content)
+    # "accept" and "actionable" precede, "cost" follows: the classifier's text is long, and shared
+    head, tail = text.split(',"cost":', 1)
+    return hashlib.sha256(
+        f'{head},"classifier":{_classifier_text(instance.classifier)},"cost":{tail}'.encode()
+    ).hexdigest()
+
+
+def canonical_content(instance: Instance) -> dict[str, Any]:
+    """What an instance says, every default filled in, as plain JSON values."""
+    names = [f.name for f in instance.features if f.name in instance.preferences.actionable]
+    accept, cost = instance.accept, instance.cost
+    return {
+        "features": [
+            {
+                "name": f.name,
+                "kind": f.kind,
+                "actionable": f.actionable,
+                "bounds": _pair(f.bounds),
+                "categories": None if f.categories is None else list(f.categories),
+                "domain": _pair(f.domain),
+                "monotone": f.monotone,
+                "encoding": f.encoding,
+            }
+            for f in instance.features
+        ],
+        "scm": _scm(instance),
+        "classifier": classifier_to_dict(instance.classifier),
+        "accept": {"above": accept.threshold}
+        if accept.strict
+        else {"at_least": accept.threshold, "margin": accept.margin},
+        "factual": {f.name: f.show(instance.factual[f.name]) for f in instance.features},
+        "actionable": names,
+        "weights": {name: instance.weight(name) for name in names},
+        "ranges": {name: _pair(instance.preferences.ranges.get(name)) for name in names},
+        "cost": {
+            "l0": cost.l0,
+            "l1": cost.l1,
+            "l2-squared": cost.l2_squared,
+            "linf": cost.linf,
+            "scale": {name: cost.scale.get(name, 1.0) for name in names},
+        },
+        "plausibility": instance.plausible,
+    }
+
+
+def _pair(interval: tuple[float, float] | None) -> list[float] | None:
+    return None if interval is None else list(interval)
+
+
+def _scm(instance: Instance) -> dict[str, Any]:
+    written = scm_to_dict(instance.scm)
+    for mechanism in written.get("mechanisms", {}).values():
+        mechanism.setdefault("link", None)
+        mechanism.setdefault("noise", None)
+    return written
+
+
+def _classifier_text(classifier: Classifier) -> str:
+    """The classifier's canonical text; kept for the last one asked for, which a population shares."""
+    known = _texts.get(id(classifier))
+    if known is None or known[0] is not classifier:
+        _texts.clear()
+        _texts[id(classifier)] = known = (classifier, _text(classifier_to_dict(classifier)))
+    return known[1]
+
+
+def _text(content: Any) -> str:
+    return json.dumps(_spelled(content), sort_keys=True, separators=(",", ":"))
+
+
+def _spelled(value: Any) -> Any:
+    """Numbers as the hex digits of their doubles."""
+    if isinstance(value, bool | str) or value is None:
+        return value
+    if isinstance(value, Mapping):
+        return {key: _spelled(v) for key, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [_spelled(v) for v in value]
+    return struct.pack(">d", float(value) + 0.0).hex()

@@ -1,0 +1,154 @@
+"""Producing certificates: a second search with the target frozen, for many applicants at once."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from milp_recourse.backends.bab import People
+from milp_recourse.certificates.canonical import instance_digest
+from milp_recourse.certificates.document import (
+    CERTIFICATE_FORMAT,
+    Configuration,
+    order_of,
+    tree_to_list,
+)
+from milp_recourse.domain.network import ReluNetwork
+from milp_recourse.engine.proof import Proofs
+from milp_recourse.instance import Instance
+from milp_recourse.program.model import Program
+from milp_recourse.result import Result, Status, gap_tolerance
+
+CERTIFIABLE = frozenset({"relu", "square", "indicator"})
+"""Functions that version 1 of the document has lines for."""
+
+_SPARE = 1e-3  # of the allowed gap: every leaf reaches so much more than is claimed
+
+
+def why_not(instance: Instance) -> str | None:
+    """Why no certificate can be had for an instance, or None."""
+    if not isinstance(instance.classifier, ReluNetwork):
+        return "certificates are written for networks"
+    if instance.cost.quantiles:
+        return "version 1 of the certificate has no costs in percentiles"
+    return None
+
+
+def certificates_for(
+    instances: Sequence[Instance],
+    results: Sequence[Result],
+    time_limit: float | None = None,
+    first: int | None = None,
+) -> list[dict[str, Any] | None]:
+    """One certificate per result, as JSON values; None where nothing can be proven or it was not managed.
+
+    Parameters
+    ----------
+    results
+        From any back end: a floating-point solver's bound is proven here or not certified.
+    time_limit
+        Seconds per applicant.
+    first
+        Where the instances are applicants of a population, one after the other: the first one's index.
+    """
+    certificates: list[dict[str, Any] | None] = [None] * len(instances)
+    chosen = [k for k, r in enumerate(results) if _provable(r) and why_not(instances[k]) is None]
+    bounds = [_bound(results[k]) for k in chosen]
+    targets = [_target(bound, results[k]) for k, bound in zip(chosen, bounds, strict=True)]
+    trees = _trees([instances[k] for k in chosen], np.array(targets), time_limit)
+    for k, bound, tree in zip(chosen, bounds, trees, strict=True):
+        if tree is not None:
+            index = None if first is None else first + k
+            certificates[k] = _certificate(instances[k], results[k], bound, tree, index)
+    return certificates
+
+
+def encode(certificate: dict[str, Any]) -> bytes:
+    """The certificate as a gzipped file; the same bytes for the same certificate."""
+    text = json.dumps(certificate, separators=(",", ":"), allow_nan=False)
+    return gzip.compress(text.encode(), 6, mtime=0)
+
+
+def _trees(
+    instances: Sequence[Instance], targets: np.ndarray, time_limit: float | None
+) -> list[list[dict[str, Any]] | None]:
+    """The configurations of every instance with their trees; None where the proof failed."""
+    with np.errstate(all="ignore"):  # infinities and what comes of them never close a leaf
+        people = People(instances)
+        proofs = Proofs(people.stacks, targets, time_limit)
+        for k, (stack, owners) in enumerate(people.stacks):
+            if any(function not in CERTIFIABLE for function, _ in stack.units):
+                proofs.give_up(k, owners)
+        proofs.run()
+    trees: list[list[dict[str, Any]] | None] = [None if lost else [] for lost in proofs.failed]
+    for k, members in enumerate(people.members):
+        for column, (person, tape) in enumerate(members):
+            own = trees[person]
+            if own is not None:
+                configuration = configuration_of(instances[person], tape.program)
+                nodes = tree_to_list(proofs.tree(k, column), configuration)
+                own.append({"acted": list(configuration.acted), "tree": nodes})
+    return trees
+
+
+def configuration_of(instance: Instance, program: Program) -> Configuration:
+    """How a fixed program's order of things translates to the document's."""
+    names = [f.name for f in instance.features]
+    order = [a.feature for a in program.actions]
+    acted = tuple(sorted(order, key=names.index))
+    return Configuration(
+        acted,
+        order_of(order, acted),
+        tuple(row.name.removeprefix("domain_") for row in program.rows),
+        order_of(acted, [f for f in instance.scm.order if f in acted]),
+    )
+
+
+def _provable(result: Result) -> bool:
+    return result.status is Status.INFEASIBLE or (
+        result.status in (Status.OPTIMAL, Status.LIMIT) and result.cost is not None
+    )
+
+
+def _bound(result: Result) -> float | None:
+    """What to certify: the result's bound, less where a solver's leaves no room; None: infeasible."""
+    if result.cost is None or result.lower_bound is None:
+        return None
+    room = 0.5 * gap_tolerance(result.cost)
+    return max(0.0, min(result.lower_bound, result.cost - room))
+
+
+def _target(bound: float | None, result: Result) -> float:
+    """What every leaf must reach: inf where nothing is to be left."""
+    if bound is None:
+        return math.inf
+    return bound + _SPARE * gap_tolerance(result.cost or 0.0) if bound > 0 else 0.0
+
+
+def _certificate(
+    instance: Instance,
+    result: Result,
+    bound: float | None,
+    configurations: list[dict[str, Any]],
+    index: int | None,
+) -> dict[str, Any]:
+    claim = "bounds"
+    if bound is None or result.cost is None:
+        claim = "infeasible"
+    elif result.cost - bound <= gap_tolerance(result.cost):
+        claim = "optimal"
+    return {
+        "format": CERTIFICATE_FORMAT,
+        "claim": claim,
+        "instance_sha256": instance_digest(instance),
+        **({} if index is None else {"index": index}),
+        "action": None if result.action is None else dict(result.action),
+        "cost": result.cost,
+        "lower_bound": bound,
+        "configurations": configurations,
+    }
