@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from milp_recourse.engine import evaluate
 from milp_recourse.engine.branch import choose
 from milp_recourse.engine.contract import (
     HAIR,
@@ -26,6 +27,7 @@ from milp_recourse.engine.contract import (
 )
 from milp_recourse.engine.dual import Costs, halfspace
 from milp_recourse.engine.kernel import ball_of, costs_of, domain_rows, paid, sign_rows
+from milp_recourse.engine.local import rounded
 from milp_recourse.engine.node_problem import Multipliers, proven_with, solve
 from milp_recourse.engine.nodes import Nodes
 from milp_recourse.engine.relaxation import (
@@ -44,6 +46,9 @@ Array = np.ndarray
 
 BATCH = 2048
 """Nodes examined at once."""
+
+MOST_NODES = 300_000
+"""An applicant whose proof needs more is given up: a checker need not read such a file."""
 
 DIGITS = 9
 """Decimal digits of a multiplier as written."""
@@ -151,6 +156,7 @@ class Proofs:
                 _Examination(self, pool, nodes, records).run()
                 np.add.at(self.nodes, people, 1)
                 np.add.at(self.seconds, people, (time.perf_counter() - start) / count)
+                self.failed |= self.nodes > MOST_NODES
                 if self.time_limit is not None:
                     self.failed |= self.seconds > self.time_limit
                 lost = self.failed[pool.people[pool.nodes.who]]
@@ -398,9 +404,19 @@ class _Examination:
                 (float(given.ball[k]), *given.touching[:, k].tolist()) if given.ball[k] > 0 else (),
                 tuple(shares.tolist()) if shares.any() else (),
             )
+        self._refute(relaxed, errors[-1], found.point, ~done)
         left = np.flatnonzero(~done)
         self._leave(done, leaves)
         return found.point, left
+
+    def _refute(self, relaxed: Relaxed, error: Array, point: Array, index: Array) -> None:
+        """Give up applicants of whom a feasible action below the target is met: there is nothing to prove."""
+        stack, who = self.stack, relaxed.who
+        a = rounded(stack, point)
+        sure, _ = evaluate.feasibility(stack, a, who, error)
+        jump, largest = stack.jump[:, who], stack.jump_largest[:, who]
+        price = evaluate.costs_at(costs_of(stack, who), jump, largest, a)
+        self.proofs.failed[self.pool.people[who[sure & (price < self.target) & index]]] = True
 
     # -- the tree ------------------------------------------------------------------------
 

@@ -58,4 +58,5 @@ class ResultsModel(Strict):
     seconds: NonNegative = Field(description="sum over applicants")
     backend: str | None = None
     time_limit: Number | None = None
+    certificates: bool | None = Field(default=None, description="whether they were asked for")
     results: list[NamedResultModel] | None = Field(default=None, description="not for populations")
