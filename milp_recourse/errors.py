@@ -38,7 +38,8 @@ class BadInput(RecourseError):
         if len(shown) > 80:
             shown = shown[:77] + "..."
         where = f"{self.file}: " if self.file else ""
-        return f"{where}{self.field}: got {shown}; allowed: {self.allowed}"
+        line = f"{where}{self.field}: got {shown}; allowed: {self.allowed}"
+        return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in line)
 
 
 class Unsupported(RecourseError):
