@@ -1,0 +1,127 @@
+"""``python -m verify CERT INSTANCE`` and ``python -m verify DIR POPULATION_OR_INSTANCES``.
+
+Exit codes: 0 verified; 4 rejected (for a folder: at least one, or nothing to check); 2 wrong usage.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+from verify.certificate import Certificate, check
+from verify.instance import Source
+from verify.reading import Rejected
+
+
+class Outcome(NamedTuple):
+    """What became of one certificate."""
+
+    name: str
+    claim: str | None
+    line: str
+    seconds: float
+    applicant: float | None
+
+
+@cache
+def source(path: Path) -> Source:
+    """An instance's or population's file, read once per process."""
+    return Source(path)
+
+
+@cache
+def by_digest(folder: Path) -> dict[str, Path]:
+    """The instances of a folder."""
+    found = {}
+    for path in sorted(p for suffix in ("*.json", "*.json.gz") for p in folder.rglob(suffix)):
+        try:
+            found[Source(path).instance(None).digest] = path
+        except Rejected:
+            continue  # another kind of file
+    return found
+
+
+def examine(path: Path, instances: Path, seconds: float) -> Outcome:
+    """Check one certificate; whatever goes wrong rejects it."""
+    start, index = time.monotonic(), None
+    try:
+        certificate = Certificate(path)
+        index = certificate.index
+        if instances.is_dir():
+            if certificate.digest not in (known := by_digest(instances)):
+                raise Rejected(f"instance_sha256: no instance in {instances} has it")
+            instances = known[certificate.digest]
+        check(certificate, source(instances), seconds)
+        claim, line = certificate.claim, f"VERIFIED {certificate.says()}"
+    except Rejected as reason:
+        claim, line = None, f"REJECTED: {reason}"
+    except Exception as error:  # a check that fails to run proves nothing
+        claim, line = None, f"REJECTED: the check failed: {type(error).__name__}: {error}"
+    return Outcome(path.name, claim, " ".join(line.split()), time.monotonic() - start, index)
+
+
+def outcomes(paths: list[Path], instances: Path, seconds: float, jobs: int) -> Iterator[Outcome]:
+    """Check many certificates, in parallel, as they get done."""
+    if jobs == 1:
+        yield from (examine(path, instances, seconds) for path in paths)
+        return
+    with ProcessPoolExecutor(jobs) as pool:
+        for done in as_completed([pool.submit(examine, path, instances, seconds) for path in paths]):
+            yield done.result()
+
+
+def check_folder(folder: Path, instances: Path, seconds: float, jobs: int) -> int:
+    """Check a folder's certificates and sum up; the exit code."""
+    start = time.monotonic()
+    inner = folder / "certificates" if (folder / "certificates").is_dir() else folder
+    paths = sorted(p for p in inner.iterdir() if p.name.endswith((".json", ".json.gz")))
+    claims: Counter[str | None] = Counter()
+    slowest, indices = Outcome("none", None, "", 0.0, None), set()
+    for k, outcome in enumerate(outcomes(paths, instances, seconds, jobs), start=1):
+        claims[outcome.claim] += 1
+        slowest = max(slowest, outcome, key=lambda one: one.seconds)
+        if outcome.claim is None:
+            print(f"{outcome.name}: {outcome.line}", flush=True)
+        elif outcome.applicant is not None:
+            indices.add(outcome.applicant)
+        end = "\r" if sys.stderr.isatty() and k < len(paths) else "\n"
+        if sys.stderr.isatty() or k % 100 == 0 or k == len(paths):
+            sys.stderr.write(f"{k} of {len(paths)} checked, {claims[None]} rejected{end}")
+            sys.stderr.flush()
+    kinds = ", ".join(f"{count} {claim}" for claim, count in sorted(claims.items(), key=str) if claim)
+    applicants = f"{len(indices)} of {len(source(instances).factuals)} applicants; " if indices else ""
+    passed = bool(paths) and not claims[None]
+    print(
+        f"{'VERIFIED' if passed else 'REJECTED'} {len(paths) - claims[None]} of {len(paths)} certificates "
+        f"({kinds or 'none'}); {applicants}{time.monotonic() - start:.1f} s, "
+        f"slowest {slowest.name} {slowest.seconds:.1f} s"
+    )
+    return 0 if passed else 4
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """The command line."""
+    parser = argparse.ArgumentParser(prog="python -m verify", description=__doc__.splitlines()[0])
+    parser.add_argument("certificate", type=Path, help="a certificate, or a folder of them")
+    parser.add_argument("instance", type=Path, help="the instance, population, or folder of instances")
+    parser.add_argument("--seconds", type=float, default=3600.0, help="most time for one certificate")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes, for a folder")
+    given = parser.parse_args(arguments)
+    sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+    if given.certificate.is_dir():
+        return check_folder(given.certificate, given.instance, given.seconds, max(1, given.jobs))
+    outcome = examine(given.certificate, given.instance, given.seconds)
+    print(outcome.line)
+    return 0 if outcome.claim else 4
+
+
+if __name__ == "__main__":
+    sys.exit(main())

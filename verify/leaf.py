@@ -1,0 +1,137 @@
+"""When a leaf is accepted (section 6): every function here only ever errs towards rejecting."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from math import floor
+from typing import Any
+
+from verify.bounds import Box, Interval, Row
+from verify.network import Neurons, Signs
+from verify.problem import Problem, Term
+from verify.reading import Clock, Rejected, a_list, a_number, a_word, an_object
+
+
+def closed(problem: Problem, ends: Sequence[Interval], target: Fraction) -> bool:
+    """Whether a leaf ``["e"]`` is accepted on a box (section 6.1)."""
+    if problem.least_cost(ends) >= target:
+        return True
+    box = Box(ends, problem.units)
+    for value, low, high in problem.domains.values():
+        least, most = box.interval(value)
+        if most < low or least > high:
+            return True
+    energy = problem.rest
+    for weight, residual in problem.squares:
+        least, most = box.interval(residual)
+        energy += weight * max(least, -most, Fraction(0)) ** 2
+    if energy > 0:
+        return True
+    trees = problem.trees
+    return trees is not None and not trees.can_accept(box.interval(c) for c in problem.columns)
+
+
+def proven(
+    problem: Problem,
+    ends: Sequence[Interval],
+    signs: Signs,
+    leaf: list[Any],
+    target: Fraction,
+    where: str,
+    clock: Clock,
+) -> None:
+    """Reject unless a leaf ``["d", slopes, terms, shares?]`` is accepted on a box (section 6.2)."""
+    if len(leaf) not in (3, 4):
+        raise Rejected(f"{where}: a leaf has slopes, terms and perhaps shares")
+    slopes = _slopes(problem, leaf[1], where)
+    shares = _numbers(leaf[3], f"{where}: shares", len(ends)) if len(leaf) == 4 else [Fraction(0)] * len(ends)
+    if sum(shares) > 1:
+        raise Rejected(f"{where}: shares that sum to more than 1")
+    terms = [_term(problem, signs, slopes, data, where) for data in a_list(leaf[2], where)]
+    box, neurons = Box(ends, problem.units), None
+    if any(g or any(n) for _, g, n, _ in terms):
+        neurons = Neurons(problem.network, box, slopes, signs)  # type: ignore[arg-type]
+        if neurons.empty:
+            return
+    total = [Fraction(0)] * len(box.low)
+    for own, g, n, form in terms:
+        clock()
+        row: Sequence[Fraction] = box.row(form)
+        if neurons is not None and (g or any(n)):
+            sides = [(neuron, side * m) for (neuron, side), m in zip(signs.items(), n, strict=True) if m]
+            row = [a + b for a, b in zip(row, neurons.from_above(own, g, sides), strict=True)]
+        total = [t + c / box.factor for t, c in zip(total, box.above(row), strict=True)]
+    bound = problem.fixed - total[0] / box.grid
+    for term, pair, share, p in zip(problem.terms, ends, shares, total[1:], strict=True):
+        bound += least(term, *pair, p, share)
+    if bound >= target or (neurons is None and problem.neurons and _empty(problem, box, slopes, signs)):
+        return
+    raise Rejected(f"{where}: proves a cost of {float(bound)!r} only, of {float(target)!r}")
+
+
+def least(term: Term, low: Fraction, high: Fraction, p: Fraction, share: Fraction) -> Fraction:
+    """The minimum over [low, high] of an action's cost, its share of the maximum counted, less p a."""
+    x, beta, jump = term.factual, term.beta + share * term.omega, term.jump + share * term.omega
+    if term.label:
+        points = {low, high, x - 1, x, x + 1}
+        return min((jump if a != x else 0) - p * a for a in points if low <= a <= high)
+    steep = p - beta if p > beta else p + beta if p < -beta else Fraction(0)
+    if term.kappa:
+        a = min(max(x + steep / (2 * term.kappa), low), high)
+    else:
+        a = high if steep > 0 else low if steep < 0 else min(max(x, low), high)
+    return term.kappa * (a - x) ** 2 + beta * abs(a - x) - p * a
+
+
+def split(problem: Problem, ends: Sequence[Interval], i: int, t: Fraction) -> Iterator[tuple[Interval, ...]]:
+    """The two boxes of a split on an action (section 5)."""
+    low, high = ends[i]
+    cut = (Fraction(floor(t)), Fraction(floor(t) + 1)) if problem.whole[i] else (t, t)
+    for part in ((low, cut[0]), (cut[1], high)):
+        yield (*ends[:i], part, *ends[i + 1 :])
+
+
+def _empty(problem: Problem, box: Box, slopes: str, signs: Signs) -> bool:
+    return Neurons(problem.network, box, slopes, signs).empty  # type: ignore[arg-type]
+
+
+def _slopes(problem: Problem, value: Any, where: str) -> str:
+    slopes = a_word(value, f"{where}: slopes")
+    if len(slopes) != problem.neurons or not set(slopes) <= {"0", "1"}:
+        raise Rejected(f"{where}: slopes: allowed: {problem.neurons} characters 0 or 1")
+    return slopes
+
+
+def _numbers(value: Any, where: str, count: int) -> list[Fraction]:
+    return [Fraction(a_number(v, where, 0.0)) for v in a_list(value, where, count)]
+
+
+def _term(
+    problem: Problem, signs: Signs, slopes: str, data: Any, where: str
+) -> tuple[str, Fraction, list[Fraction], Row]:
+    """A term's slopes, its multipliers of logit and signs, and the rest of its form (section 6.2)."""
+    an_object(data, where, (), ("s", "g", "n", "r", "b"))
+    own = _slopes(problem, data["s"], where) if "s" in data else slopes
+    g = Fraction(a_number(data.get("g", 0.0), f"{where}: g", 0.0))
+    n = _numbers(data.get("n", [0.0] * len(signs)), f"{where}: n", len(signs))
+    if g and problem.network is None:
+        raise Rejected(f"{where}: g: there is no logit")
+    form = [Fraction(0)] * len(problem.row({}))
+    for f, pair in an_object(data.get("r", {}), f"{where}: r", (), problem.domains).items():
+        if f in data["r"]:
+            value, low, high = problem.domains[f]
+            least_times, most_times = _numbers(pair, f"{where}: r.{f}", 2)
+            form = [c + (least_times - most_times) * v for c, v in zip(form, value, strict=True)]
+            form[0] += most_times * high - least_times * low
+    if "b" in data:
+        if not problem.plausible:
+            raise Rejected(f"{where}: b: there is no ball")
+        mu, *points = a_list(data["b"], f"{where}: b", 1 + len(problem.squares))
+        mu = Fraction(a_number(mu, f"{where}: b", 0.0))
+        form[0] -= mu * problem.rest
+        for (weight, residual), point in zip(problem.squares, points, strict=True):
+            rho = Fraction(a_number(point, f"{where}: b"))
+            form = [c - 2 * mu * weight * rho * r for c, r in zip(form, residual, strict=True)]
+            form[0] += mu * weight * rho**2
+    return own, g, n, form

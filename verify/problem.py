@@ -1,0 +1,116 @@
+"""The problem on one configuration of acted features: rows, ball and cost (section 4)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from fractions import Fraction
+from typing import NamedTuple
+
+from verify.bounds import Interval, Row, Unit
+from verify.equations import ONE, Counterfactual, Form
+from verify.instance import Instance
+from verify.network import Composed
+from verify.reading import Rejected
+
+
+class Term(NamedTuple):
+    """One action's kappa delta^2 + beta |delta| + jump [delta != 0], and omega |delta| in the maximum."""
+
+    factual: Fraction
+    kappa: Fraction
+    beta: Fraction
+    omega: Fraction
+    jump: Fraction
+    label: bool
+
+    def parts(self, value: Fraction) -> tuple[Fraction, Fraction]:
+        """The cost at a value, and what enters the maximum."""
+        delta = abs(value - self.factual)
+        size = Fraction(bool(delta)) if self.label else delta
+        return self.kappa * size * size + self.beta * size + self.jump * bool(delta), self.omega * size
+
+
+def term(instance: Instance, name: str) -> Term:
+    """The cost term of a feature that is acted on (section 4)."""
+    w, s, part = instance.weight[name], instance.scale[name], instance.part
+    kappa, beta, omega = part["l2-squared"] * w / s**2, part["l1"] * w / s, part["linf"] * w / s
+    label = next(f.kind == "categorical" for f in instance.features if f.name == name)
+    jump, zero = kappa + beta, Fraction(0)
+    x = instance.factual[name]
+    return Term(x, zero, zero, omega, jump, True) if label else Term(x, kappa, beta, omega, zero, False)
+
+
+def total(parts: Iterable[tuple[Fraction, Fraction]]) -> Fraction:
+    """Costs added up, and the largest of what enters the maximum."""
+    listed = list(parts)
+    return sum((cost for cost, _ in listed), Fraction(0)) + max((most for _, most in listed), default=0)
+
+
+def fixed(instance: Instance, acted: Sequence[str]) -> Fraction:
+    """The part of the cost that only depends on which features are acted on."""
+    return instance.part["l0"] * sum((instance.weight[f] for f in acted), Fraction(0))
+
+
+class Problem:
+    """One configuration: every form a row over 1, the actions and the units that are needed."""
+
+    def __init__(self, instance: Instance, acted: list[str]) -> None:
+        self.acted = acted
+        self.box: list[Interval] = [instance.levers[f] for f in acted]
+        kinds = {f.name: f for f in instance.features}
+        self.whole = [kinds[f].whole for f in acted]
+        self.terms = [term(instance, f) for f in acted]
+        self.fixed = fixed(instance, acted)
+        low = Counterfactual(instance, {f: {k: Fraction(1)} for k, f in enumerate(acted)})
+        self.idle = {
+            f for f, (least, most) in zip(acted, self.box, strict=True)
+            if not instance.part["l0"] and least <= instance.factual[f] <= most
+            and low.natural[f] == ({ONE: instance.factual[f]} if instance.factual[f] else {})
+        }  # fmt: skip
+        columns = low.columns()
+        self.plausible = instance.content["plausibility"]
+        squares, self.rest = low.ball()
+        domains = {f.name: (low.values[f.name], f.domain) for f in instance.features if f.domain is not None}
+        self._order(low, [*columns, *(r for _, r in squares), *(value for value, _ in domains.values())])
+        self.squares = [(w, self.row(r)) for w, r in squares]
+        self.domains: dict[str, tuple[Row, Fraction, Fraction]] = {
+            f: (self.row(form), Fraction(low_), Fraction(high)) for f, (form, (low_, high)) in domains.items()
+        }
+        self.columns = [self.row(c) for c in columns]
+        self.network = Composed(instance.model.network, self.columns) if instance.model.network else None
+        self.trees = None if instance.model.network else instance.model.trees
+        self.neurons = sum(self.network.widths) if self.network else 0
+
+    def _order(self, low: Counterfactual, forms: list[Form]) -> None:
+        """Number the units that the forms need, each after those in its argument."""
+        needed: set[int] = set().union(*forms)
+        for key in sorted(low.units, reverse=True):
+            if key in needed:
+                needed |= low.units[key][2].keys()
+        self.place = {ONE: 0} | {k: k + 1 for k in range(len(self.acted))}
+        self.units: list[Unit] = []
+        for key in sorted(low.units.keys() & needed):
+            function, level, argument = low.units[key]
+            if function == "sigmoid":
+                raise Rejected(f"{' '.join(self.acted)}: acts through a sigmoid (section 9)")
+            self.units.append(Unit(function, level, self.row(argument)))
+            self.place[key] = len(self.place)
+
+    def row(self, form: Form) -> Row:
+        """A form as coefficients of 1, the actions and the units so far."""
+        row = [Fraction(0)] * len(self.place)
+        for key, c in form.items():
+            row[self.place[key]] = c
+        return row
+
+    def largest_cost(self) -> Fraction:
+        """The most that an action in the whole box can cost, each term at its farther end (section 4)."""
+        ends = zip(self.terms, self.box, strict=True)
+        return self.fixed + total(max(term.parts(low), term.parts(high)) for term, (low, high) in ends)
+
+    def least_cost(self, box: Sequence[Interval]) -> Fraction:
+        """The least that each part of the cost can be on a box, added up (section 6.1, rule 1)."""
+        ends = zip(self.terms, box, strict=True)
+        return self.fixed + total(
+            term.parts(min(max(term.factual, low), high)) for term, (low, high) in ends
+        )
