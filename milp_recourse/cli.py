@@ -131,6 +131,64 @@ def solve(
 
 
 @app.command()
+def prove(
+    instance: Annotated[Path, typer.Argument(help="an instance, .json or .json.gz")],
+    action: Annotated[
+        Path, typer.Option(metavar="FILE", help="the action: {feature: value}, or a result with one")
+    ],
+    certificate: Annotated[
+        Path | None, typer.Option(metavar="CERT.json", help="write the proof, which verify checks")
+    ] = None,
+    json: Annotated[Path | None, typer.Option(metavar="RESULT.json", help="write the result")] = None,
+    time_limit: TimeLimit = None,
+) -> None:
+    """Check anybody's action and prove how far it is from the optimum."""
+    from milp_recourse.formats import read_action, read_instance, write_result
+    from milp_recourse.prove import prove as run
+    from milp_recourse.reports.progress import progress_bar
+    from milp_recourse.reports.words import describe, distance
+
+    for option, target in (("--json", json), ("--certificate", certificate)):
+        if target is not None and target.is_dir():
+            raise BadInput(option, f"{target}, a directory", "the name of a file")
+    problem = read_instance(instance)
+    given = read_action(action, problem)
+    with progress_bar(problem.name or instance.name, 1):
+        proof = run(problem, given, time_limit)
+    if proof.result is None:
+        for fault in proof.faults:
+            typer.echo(f"not feasible: {fault}")
+        raise typer.Exit(FAILED)
+    result = proof.result
+    if certificate is not None:
+        result = _write_certificate(problem, result, certificate)
+    if json is not None:
+        write_result(result, json)
+    typer.echo(describe(problem, result))
+    typer.echo(distance(result))
+    raise typer.Exit(DONE)
+
+
+@app.command()
+def verify(
+    certificate: Annotated[Path, typer.Argument(help="a certificate, or a folder of them")],
+    instance: Annotated[Path, typer.Argument(help="the instance, population, or folder of instances")],
+    seconds: Annotated[float, typer.Option(help="most time for one certificate")] = 3600.0,
+    jobs: Annotated[int, typer.Option(help="processes, for a folder")] = 1,
+) -> None:
+    """Check certificates; the same as python -m verify, which needs nothing of this package."""
+    try:
+        checker = import_module("verify.__main__")
+    except ModuleNotFoundError:
+        raise Unsupported(
+            "verify: the checker is not installed; run python -m verify in the repository"
+        ) from None
+    raise typer.Exit(
+        checker.main([str(certificate), str(instance), f"--seconds={seconds}", f"--jobs={jobs}"])
+    )
+
+
+@app.command()
 def backends() -> None:
     """Which back ends are usable here, and why not."""
     from milp_recourse.backends import listed

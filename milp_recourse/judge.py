@@ -126,6 +126,7 @@ def conclude(
     backend: str,
     seconds: float,
     repair: Repair | None = None,
+    as_given: bool = False,
 ) -> Result:
     """The one door to a result: re-judge the proposed action, repair a hair, weigh the bound.
 
@@ -135,6 +136,8 @@ def conclude(
         What the back end says; neither its action nor its status is taken on trust.
     repair
         Moves an action that fails by a solver's tolerance a hair inward, or returns None.
+    as_given
+        Leave the action as it is, to the last hair: it is somebody else's.
 
     Returns
     -------
@@ -143,7 +146,7 @@ def conclude(
         for a bound of infinity and no feasible action in hand; ``found`` or ``not-found`` for a
         proposal without bound; otherwise ``limit``.
     """
-    action, judgement, message = _admitted(instance, proposal, repair)
+    action, judgement, message = _admitted(instance, proposal, repair, as_given)
     bound, proof = proposal.lower_bound, proposal.proof
     cost = _round_up(judgement.cost) if judgement is not None else None
     if bound is None:
@@ -167,7 +170,7 @@ def conclude(
 
 
 def _admitted(
-    instance: Instance, proposal: Proposal, repair: Repair | None
+    instance: Instance, proposal: Proposal, repair: Repair | None, as_given: bool
 ) -> tuple[Action | None, Judgement | None, str | None]:
     """The proposed action if it passes, repaired if need be, with its judgement; else the reason."""
     action, message = proposal.action, proposal.message
@@ -177,8 +180,10 @@ def _admitted(
         return None, None, message or "the proposed action changes what is not individually actionable"
     if not all(math.isfinite(v) for v in action.values()):
         return None, None, message or "the proposed action holds a number that is not finite"
-    action = without_idle_holds(instance, action)
+    action = dict(action) if as_given else without_idle_holds(instance, action)
     judgement = judge(instance, action)
+    if as_given and judgement.feasible:
+        return action, judgement, message
     if not judgement.feasible and repair is not None:
         repaired = repair(instance, action)
         if repaired is not None:

@@ -30,6 +30,7 @@ ARROW = (
     "formats",
     ("certificates", "export", "workers"),
     "solve",
+    "prove",
     "instances_path",
     "reports",
     "",  # milp_recourse itself: its public names

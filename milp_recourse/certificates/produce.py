@@ -19,7 +19,9 @@ from milp_recourse.certificates.document import (
     tree_to_list,
 )
 from milp_recourse.domain.network import ReluNetwork
+from milp_recourse.domain.noise import Normal
 from milp_recourse.engine.proof import Proofs
+from milp_recourse.engine.stack import Stack
 from milp_recourse.instance import Instance
 from milp_recourse.program.model import Program
 from milp_recourse.result import Result, Status, gap_tolerance
@@ -82,7 +84,7 @@ def _trees(
         people = People(instances)
         proofs = Proofs(people.stacks, targets, time_limit)
         for k, (stack, owners) in enumerate(people.stacks):
-            if any(function not in CERTIFIABLE for function, _ in stack.units):
+            if not all(_covered(instances[person], stack) for person in owners):
                 proofs.give_up(k, owners)
         proofs.run()
     trees: list[list[dict[str, Any]] | None] = [None if lost else [] for lost in proofs.failed]
@@ -105,8 +107,21 @@ def configuration_of(instance: Instance, program: Program) -> Configuration:
         acted,
         order_of(order, acted),
         tuple(row.name.removeprefix("domain_") for row in program.rows),
-        order_of(acted, [f for f in instance.scm.order if f in acted]),
+        order_of(acted, _squares(instance)) if instance.plausible else (),
     )
+
+
+def _squares(instance: Instance) -> list[str]:
+    """The levers that have a square in the program's ball, in its order."""
+    mechanisms = instance.scm.mechanisms
+    return [f for f in instance.scm.order if f in instance.levers and isinstance(mechanisms[f].noise, Normal)]
+
+
+def _covered(instance: Instance, stack: Stack) -> bool:
+    """Whether version 1 of the document has lines for the units and squares for the noise."""
+    if any(function not in CERTIFIABLE for function, _ in stack.units):
+        return False
+    return not instance.plausible or set(instance.levers) <= set(_squares(instance))
 
 
 def _provable(result: Result) -> bool:

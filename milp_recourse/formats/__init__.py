@@ -8,6 +8,7 @@ from the models lie in ``schemas/``.
 from milp_recourse.formats.read import (
     instance_from_dict,
     population_from_dict,
+    read_action,
     read_any,
     read_instance,
     read_population,
@@ -27,6 +28,7 @@ __all__ = [
     "instance_to_dict",
     "population_from_dict",
     "population_to_dict",
+    "read_action",
     "read_any",
     "read_instance",
     "read_population",

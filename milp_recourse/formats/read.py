@@ -17,7 +17,7 @@ from milp_recourse.domain.scm import StructuralCausalModel
 from milp_recourse.errors import BadInput
 from milp_recourse.formats.applicant_json import build_cost, build_preferences, check_scale
 from milp_recourse.formats.classifier_json import build_accept, build_classifier
-from milp_recourse.formats.feature_json import build_factual, build_features
+from milp_recourse.formats.feature_json import as_number, build_factual, build_features
 from milp_recourse.formats.schema import (
     INSTANCE_FORMAT,
     POPULATION_FORMAT,
@@ -28,7 +28,7 @@ from milp_recourse.formats.schema import (
 )
 from milp_recourse.formats.scm_json import build_scm
 from milp_recourse.formats.strict_json import read_bytes, read_json
-from milp_recourse.formats.validate import shown, validate
+from milp_recourse.formats.validate import dotted, shown, validate
 from milp_recourse.instance import FactualTable, Instance, Population, Preferences, Reference
 
 _JSON_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
@@ -43,6 +43,35 @@ def read_instance(path: str | Path) -> Instance:
         The file breaks the format; one line with file, field, what was got, what is allowed.
     """
     return _read(path, (INSTANCE_FORMAT,))  # type: ignore[return-value]
+
+
+def read_action(path: str | Path, instance: Instance) -> dict[str, float]:
+    """An action for an instance: an object of values by feature, or a result that has one under ``action``.
+
+    Raises
+    ------
+    BadInput
+        Not such a file, a feature or label that does not exist, or a value that is no number.
+    """
+    data = read_json(path)
+    place = ""
+    if isinstance(data, dict) and isinstance(data.get("action"), dict):
+        data, place = data["action"], "action"
+    try:
+        if not isinstance(data, dict):
+            raise BadInput("top level", shown(data), "an object {feature: value}, or a result with an action")
+        names = [f.name for f in instance.features]
+        action = {}
+        for name, value in data.items():
+            where = dotted(place, name)
+            if name not in names:
+                raise BadInput(where, "an unknown feature", ", ".join(names))
+            if isinstance(value, bool) or not isinstance(value, int | float | str):
+                raise BadInput(where, shown(value), "a number or a label")
+            action[name] = as_number(value, instance.feature(name), where)
+        return action
+    except BadInput as error:
+        raise error.in_file(str(path)) from None
 
 
 def read_population(path: str | Path) -> Population:

@@ -28,6 +28,16 @@ def short(value: float | int | str | None, digits: int = 6) -> str:
     return value if isinstance(value, str) else f"{value:.{digits}g}"
 
 
+def distance(result: Result) -> str:
+    """How far a cost is from the optimum, as far as the bound proves."""
+    if result.cost is None or result.lower_bound is None or result.gap is None:
+        return "distance     nothing is proven"
+    if not result.lower_bound:
+        return f"distance     at most {short(result.gap)} above the optimum"
+    share = 100 * result.gap / result.lower_bound
+    return f"distance     at most {short(result.gap)} above the optimum ({share:.3g}% of it)"
+
+
 def describe(instance: Instance, result: Result) -> str:
     """A few lines about one result."""
     proof = f" (proof: {result.proof})" if result.proof else ""

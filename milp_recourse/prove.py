@@ -1,0 +1,70 @@
+"""Proving anybody's answer: how far a given action is from the optimum, certified."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from milp_recourse.backends.protocol import Proposal
+from milp_recourse.certificates import certificates_for, encode
+from milp_recourse.errors import BadInput
+from milp_recourse.instance import Instance
+from milp_recourse.judge import conclude, judge
+from milp_recourse.result import Result
+from milp_recourse.solve import check_options, solve
+
+
+@dataclass(frozen=True)
+class Proof:
+    """What can be said about a given action.
+
+    Attributes
+    ----------
+    faults
+        One sentence per broken demand; empty when the action is feasible.
+    result
+        The action with its exact cost and a certified lower bound of all costs; None with faults.
+    """
+
+    faults: tuple[str, ...]
+    result: Result | None
+
+
+def prove(instance: Instance, action: Mapping[str, float], time_limit: float | None = None) -> Proof:
+    """Check an action from any source exactly and bound its distance from the optimum.
+
+    The engine finds a lower bound of every feasible action's cost, which becomes part of the
+    certificate (in ``result.evidence``) together with the action as it was given.
+
+    Parameters
+    ----------
+    action
+        Feature name -> number (labels by index); features that are not named are not acted on.
+    time_limit
+        Seconds for each of the two searches; None for no limit.
+
+    Raises
+    ------
+    BadInput
+        The action names a feature that does not exist, or the time limit is no positive number.
+    Unsupported
+        The back end cannot solve the problem.
+    """
+    check_options(time_limit)
+    names = [f.name for f in instance.features]
+    for name in action:
+        if name not in names:
+            raise BadInput(f"action.{name}", "an unknown feature", ", ".join(names))
+    judgement = judge(instance, action)
+    faults = judgement.faults
+    if not faults and not judgement.accepted_deployed:
+        faults = ("the deployed model does not accept the counterfactual",)
+    if faults:
+        return Proof(faults, None)
+    best = solve(instance, time_limit=time_limit)
+    proposal = Proposal(action, best.lower_bound, best.proof, best.nodes, best.message)
+    result = conclude(instance, proposal, best.backend, best.seconds, as_given=True)
+    (certificate,) = certificates_for([instance], [result], time_limit)
+    if certificate is not None:
+        result = replace(result, evidence=encode(certificate))
+    return Proof((), result)
