@@ -119,7 +119,7 @@ def _term(
         raise Rejected(f"{where}: g: there is no logit")
     form = [Fraction(0)] * len(problem.row({}))
     for f, pair in an_object(data.get("r", {}), f"{where}: r", (), problem.domains).items():
-        if f in data["r"]:
+        if pair is not None:
             value, low, high = problem.domains[f]
             least_times, most_times = _numbers(pair, f"{where}: r.{f}", 2)
             form = [c + (least_times - most_times) * v for c, v in zip(form, value, strict=True)]
