@@ -106,6 +106,22 @@ class LeafTable:
         """No score in a box that meets these leaves is larger, as the deployed model adds up; shape (n,)."""
         return self.forest.total(self.best(masks))
 
+    def cells_of_leaves(self, axes: Sequence[Axis]) -> list[dict[int, list[NDArray[np.bool_]]]]:
+        """Per tree, leaf number (bit) and axis: which cells the leaf can be reached from."""
+        singles = [self._cells(i, len(axis)) for i, axis in enumerate(axes)]
+        result = []
+        for t in range(self.trees):
+            words = slice(t * self.words, (t + 1) * self.words)
+            bits = np.flatnonzero(_bits(self.full[words]).ravel())
+            on = [_bits(cells[:, words]).reshape(len(cells), -1) for cells in singles]
+            result.append({int(b): [cells[:, b] for cells in on] for b in bits})
+        return result
+
+    def _cells(self, axis: int, count: int) -> Masks:
+        """Leaves that meet each single cell of an axis, shape (cells, words)."""
+        order = np.arange(count)
+        return self.slab(axis, order, order)
+
     def decided(self, masks: Masks) -> NDArray[np.bool_]:
         """Whether every tree has one leaf left, so that the bound is the score; shape (n,)."""
         single = (masks & (masks - np.uint32(1))) == 0
@@ -138,14 +154,15 @@ class _Met:
     def of(low: NDArray[np.int64], high: NDArray[np.int64], axis: Axis) -> _Met:
         if len(axis.columns) == 1:
             [(column, cells)] = axis.columns
-            first: NDArray[np.int64] = np.searchsorted(cells, low[:, column], side="left")
-            last: NDArray[np.int64] = np.searchsorted(cells, high[:, column], side="right") - 1
-            return _Met(np.asarray(first <= last, dtype=np.bool_), first, last)
+            first = np.searchsorted(cells, low[:, column], side="left")
+            last = np.searchsorted(cells, high[:, column], side="right") - 1
+            return _Met(first <= last, first, last)
         good = np.ones((len(low), len(axis)), dtype=bool)
         for column, cells in axis.columns:
             good &= (low[:, column, None] <= cells) & (cells <= high[:, column, None])
         none = np.zeros(len(low), dtype=np.int64)
-        return _Met(good.any(axis=1), none, none, good)
+        some: NDArray[np.bool_] = np.logical_or.reduce(good, axis=1)
+        return _Met(some, none, none, good)
 
 
 def _pairs(allowed: NDArray[np.bool_], word: NDArray[np.int64], flags: Masks, size: int) -> Masks:
@@ -159,3 +176,8 @@ def _pairs(allowed: NDArray[np.bool_], word: NDArray[np.int64], flags: Masks, si
     for low in range(count):
         pairs[low, low:] = np.bitwise_or.accumulate(single[low:], axis=0)
     return pairs
+
+
+def _bits(words: Masks) -> NDArray[np.bool_]:
+    """Words (..., n) as Booleans (..., n, 32), lowest bit first."""
+    return (words[..., None] >> np.arange(BITS, dtype=np.uint32)) & np.uint32(1) != 0
