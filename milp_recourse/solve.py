@@ -11,7 +11,6 @@ from pathlib import Path
 
 from milp_recourse.backends import Backend, BatchBackend, Options, Proposal
 from milp_recourse.backends import backend as find_backend
-from milp_recourse.domain.forest import TreeEnsemble
 from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.errors import BadInput, Unsupported
 from milp_recourse.formats import read_instance, read_population
@@ -157,10 +156,6 @@ def choose_backend(problem: Instance, name: str | None = None) -> Backend:
     """
     if name is not None:
         return find_backend(name)
-    if isinstance(problem.classifier, TreeEnsemble):
-        raise Unsupported(
-            "classifier: no exact back end for tree ensembles yet; name one: backend grid (no proof)"
-        )
     reasons = []
     for default in DEFAULTS:
         made = find_backend(default)

@@ -20,6 +20,7 @@ ARROW = (
     "program",
     "bounds",
     "engine",
+    "forests",
     "encodings",
     "search",
     "backends.protocol",

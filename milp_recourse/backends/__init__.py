@@ -13,6 +13,7 @@ _MODULES = {
     "bab": "milp_recourse.backends.bab:BabBackend",
     "highs": "milp_recourse.backends.highs:HighsBackend",
     "pyomo": "milp_recourse.backends.pyomo:PyomoBackend",
+    "cpsat": "milp_recourse.backends.cpsat:CpsatBackend",
     "grid": "milp_recourse.backends.grid:GridBackend",
 }
 
@@ -37,7 +38,9 @@ def register(name: str, make: Callable[[], Backend]) -> None:
 
 
 def backend(name: str) -> Backend:
-    """The back end called ``name``: ``bab`` (or ``bab:torch:cuda``), ``highs``, ``pyomo:<solver>``, ``grid``.
+    """The back end called ``name``: ``bab``, ``highs``, ``pyomo:<solver>``, ``cpsat``, ``grid``.
+
+    ``bab:torch:cuda`` is ``bab`` on another device.
 
     Raises
     ------

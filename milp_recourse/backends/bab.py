@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milp_recourse.backends.protocol import Options, Proposal
+from milp_recourse.backends.trees import solve_trees, why_not_trees
 from milp_recourse.bounds.tape import Tape
-from milp_recourse.domain.network import ReluNetwork
+from milp_recourse.domain.forest import TreeEnsemble
 from milp_recourse.engine.devices import Device
 from milp_recourse.engine.search import Finished, Search
 from milp_recourse.engine.stack import Stack, signature, stack
@@ -50,9 +51,9 @@ class BabBackend:
         return None
 
     def why_not(self, instance: Instance) -> str | None:
-        """Networks only, and no cost in percentiles."""
-        if not isinstance(instance.classifier, ReluNetwork):
-            return "networks only"
+        """No cost in percentiles for networks."""
+        if isinstance(instance.classifier, TreeEnsemble):
+            return why_not_trees(instance)
         if instance.cost.quantiles:
             return "costs in percentiles are not its kind of cost; use highs"
         return None
@@ -62,7 +63,18 @@ class BabBackend:
         return next(self.solve_many([instance], options))[1]
 
     def solve_many(self, instances: Sequence[Instance], options: Options) -> Iterator[tuple[int, Proposal]]:
-        """Many instances in one batch: (position, proposal), in the order they are finished."""
+        """Networks in one batch, trees one by one: (position, proposal), in the order they are finished."""
+        trees = [k for k, i in enumerate(instances) if isinstance(i.classifier, TreeEnsemble)]
+        for k in trees:
+            yield k, solve_trees(instances[k], options)
+        rest = sorted(set(range(len(instances))) - set(trees))
+        if rest:
+            networks = self._solve_networks([instances[k] for k in rest], options)
+            yield from ((rest[position], proposal) for position, proposal in networks)
+
+    def _solve_networks(
+        self, instances: Sequence[Instance], options: Options
+    ) -> Iterator[tuple[int, Proposal]]:
         start = time.perf_counter()
         people = People(instances)
         each = (time.perf_counter() - start) / max(1, len(instances))

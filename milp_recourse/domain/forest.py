@@ -1,19 +1,28 @@
-"""Tree ensembles in scikit-learn's node arrays: deployed evaluation by the float32 rule."""
+"""Tree ensembles in scikit-learn's node arrays: deployed evaluation by the model's own comparison and sum."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
+
+Precision = Literal["float32", "float64"]
+Aggregate = Literal["mean", "sum"]
+
+_BLOCK = 2**20
+"""Leaf values held at a time."""
 
 
 @dataclass(frozen=True, eq=False)
 class Tree:
     """One binary tree; arrays of one length, a node is a leaf where ``left == -1``.
 
-    Go left when float32(x[feature]) <= threshold, the threshold being a double.
+    Go left when x[feature] <= threshold, x rounded to the ensemble's ``dtype``, the threshold being
+    a double.
     """
 
     feature: NDArray[np.int64]
@@ -22,22 +31,38 @@ class Tree:
     right: NDArray[np.int64]
     value: NDArray[np.float64]
 
-    def values_at(self, x32: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Value of the leaf that each row (n, inputs) of float32 values held as doubles falls into."""
-        node, every = np.zeros(len(x32), dtype=np.int64), np.arange(len(x32))
-        while (inner := self.left[node] != -1).any():
-            feature = np.where(inner, self.feature[node], 0)
-            goes_left = x32[every, feature] <= self.threshold[node]
-            node = np.where(inner, np.where(goes_left, self.left[node], self.right[node]), node)
-        return self.value[node]
-
 
 @dataclass(frozen=True, eq=False)
 class TreeEnsemble:
-    """score = float64 sum of tree values in order, divided by their number."""
+    r"""score = the trees' values added up in order, for ``mean`` divided by their number.
+
+    .. math:: s = (\dots((b + v_1) + v_2) + \dots + v_T) \; [/ T]
+
+    Every ``+`` and ``/`` rounds to ``sum_dtype``.
+
+    Parameters
+    ----------
+    trees
+        In the order they are added up.
+    inputs
+        Columns.
+    aggregate
+        ``mean``: of probabilities (random forests). ``sum``: of boosted trees' contributions.
+    base
+        b, what a boosted sum starts from.
+    dtype
+        What a value is rounded to before it is compared: float32 (scikit-learn's trees, XGBoost) or float64
+        (HistGradientBoosting, LightGBM).
+    sum_dtype
+        Precision of the sum: float64, or float32 (XGBoost).
+    """
 
     trees: tuple[Tree, ...]
     inputs: int
+    aggregate: Aggregate = "mean"
+    base: float = 0.0
+    dtype: Precision = "float32"
+    sum_dtype: Precision = "float64"
 
     def score(self, x: NDArray | Sequence[float]) -> float:
         """The deployed score of one row of doubles, shape (inputs,)."""
@@ -45,8 +70,148 @@ class TreeEnsemble:
 
     def scores(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
         """The deployed scores of rows of doubles, shape (n, inputs)."""
-        x32 = x.astype(np.float32).astype(np.float64)
-        total = np.zeros(len(x))
+        with np.errstate(over="ignore"):  # beyond float32 is infinity, on the right of every threshold
+            rounded = x.astype(self.dtype).astype(np.float64)
+        block = max(1, _BLOCK // len(self.trees))
+        parts = [self.total(self.values_at(rounded[k : k + block])) for k in range(0, len(rounded), block)]
+        return np.concatenate(parts) if parts else np.empty(0)
+
+    def values_at(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Value per tree, shape (n, trees), of the leaves that already rounded rows (n, inputs) fall into."""
+        flat, start = self._flat
+        node = np.broadcast_to(start, (len(x), len(start))).copy()
+        rows, trees = np.nonzero(flat.left[node] >= 0)
+        while len(rows):
+            at = node[rows, trees]
+            left = x[rows, flat.feature[at]] <= flat.threshold[at]
+            at = np.where(left, flat.left[at], flat.right[at])
+            node[rows, trees] = at
+            inner = flat.left[at] >= 0
+            rows, trees = rows[inner], trees[inner]
+        return flat.value[node]
+
+    def total(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The scores that leaf values (n, trees) add up to, in order.
+
+        Rounded addition never falls when a term grows, so upper bounds of the terms give an upper
+        bound of the score.
+        """
+        first = np.full((len(values), 1), self.base)
+        terms = np.concatenate([first, values], axis=1).astype(self.sum_dtype)
+        total = np.add.accumulate(terms, axis=1)[:, -1]  # one by one; np.sum would add in pairs
+        if self.aggregate == "mean":
+            total = total / total.dtype.type(len(self.trees))
+        return total.astype(np.float64)
+
+    @cached_property
+    def _flat(self) -> tuple[Tree, NDArray[np.int64]]:
+        """All trees in one set of arrays, and where each starts."""
+        sizes = [len(tree.left) for tree in self.trees]
+        starts = np.cumsum([0, *sizes[:-1]])
+        names = ("feature", "threshold", "left", "right", "value")
+        columns = {n: np.concatenate([getattr(t, n) for t in self.trees]) for n in names}
+        shift = np.repeat(starts, sizes)
+        for name in ("left", "right"):
+            columns[name] = np.where(columns[name] == -1, -1, columns[name] + shift)
+        return Tree(**columns), starts
+
+    @cached_property
+    def cuts(self) -> tuple[NDArray[np.float64], ...]:
+        """Per column, the last doubles that go left at its thresholds: distinct, ascending.
+
+        Column values v and w take the same branch everywhere when as many cuts lie below v as below w:
+        a cell is what lies above one cut and not above the next.
+        """
+        found: list[list[NDArray[np.float64]]] = [[] for _ in range(self.inputs)]
         for tree in self.trees:
-            total += tree.values_at(x32)
-        return total / len(self.trees)
+            inner = tree.left != -1
+            features, ends = tree.feature[inner], last_left(tree.threshold[inner], self.dtype)
+            for column in np.unique(features):
+                found[column].append(ends[features == column])
+        return tuple(np.unique(np.concatenate(ends)) if ends else np.empty(0) for ends in found)
+
+    @cached_property
+    def leaves(self) -> tuple[Leaves, ...]:
+        """The leaves of every tree as boxes of cells."""
+        return tuple(_leaves(tree, self) for tree in self.trees)
+
+
+@dataclass(frozen=True, eq=False)
+class Leaves:
+    """Leaves of one tree; leaf k is reached when low[k, c] <= cell of column c <= high[k, c] for all c.
+
+    Attributes
+    ----------
+    node
+        Position in the tree's arrays, shape (leaves,).
+    value
+        Shape (leaves,).
+    low, high
+        Cells per column, shape (leaves, columns); leaves that nothing reaches are left out.
+    """
+
+    node: NDArray[np.int64]
+    value: NDArray[np.float64]
+    low: NDArray[np.int64]
+    high: NDArray[np.int64]
+
+
+def last_left(threshold: NDArray[np.float64], dtype: Precision = "float32") -> NDArray[np.float64]:
+    r"""The largest double that goes left at each threshold; -inf where only -inf would.
+
+    With f the largest float32 not above the threshold, doubles go left up to the midpoint of f and the next
+    float32, and the midpoint itself where the tie rounds to f (to even). Beyond the largest
+    float32 the "next" one is :math:`2^{128}`, as rounding has it.
+
+    Parameters
+    ----------
+    threshold
+        Any doubles, shape (n,).
+    dtype
+        What values are rounded to before the comparison; for float64 the threshold is the answer.
+
+    References
+    ----------
+    IEEE 754-2019, section 4.3.1.
+
+    Examples
+    --------
+    >>> float(last_left(np.array([0.5]))[0]) == 0.5 + 2**-25  # a tie, and 0.5 is even
+    True
+    """
+    threshold = np.asarray(threshold, dtype=np.float64)
+    if dtype == "float64":
+        return threshold
+    with np.errstate(over="ignore"):
+        below = threshold.astype(np.float32)
+        below = np.where(below > threshold, np.nextafter(below, np.float32(-np.inf)), below)
+        above = np.nextafter(below, np.float32(np.inf))
+        ends = [np.clip(end.astype(np.float64), -(2.0**128), 2.0**128) for end in (below, above)]
+        middle = 0.5 * (ends[0] + ends[1])
+        stays = middle.astype(np.float32) <= threshold
+    return np.where(stays, middle, np.nextafter(middle, -np.inf))
+
+
+def _leaves(tree: Tree, ensemble: TreeEnsemble) -> Leaves:
+    columns = ensemble.inputs
+    ends = last_left(tree.threshold, ensemble.dtype)
+    found: list[tuple[int, float, NDArray[np.int64], NDArray[np.int64]]] = []
+    top = np.array([len(cuts) for cuts in ensemble.cuts], dtype=np.int64)
+    stack = [(0, np.zeros(columns, dtype=np.int64), top)]
+    while stack:
+        node, low, high = stack.pop()
+        if tree.left[node] == -1:
+            found.append((node, float(tree.value[node]), low, high))
+            continue
+        column = int(tree.feature[node])
+        cell = int(np.searchsorted(ensemble.cuts[column], ends[node]))  # the last cell on the left
+        if cell < high[column]:
+            right = low.copy()
+            right[column] = max(low[column], cell + 1)
+            stack.append((int(tree.right[node]), right, high))
+        if cell >= low[column]:
+            left = high.copy()
+            left[column] = min(high[column], cell)
+            stack.append((int(tree.left[node]), low, left))
+    nodes, values, lows, highs = zip(*found, strict=True)
+    return Leaves(np.array(nodes), np.array(values), np.array(lows), np.array(highs))

@@ -6,6 +6,7 @@ import math
 from typing import ClassVar
 
 from milp_recourse.backends import Options, Proposal
+from milp_recourse.domain.forest import TreeEnsemble
 from milp_recourse.instance import Instance
 
 
@@ -21,6 +22,8 @@ class FakeBackend:
         return None
 
     def why_not(self, instance: Instance) -> str | None:
+        if isinstance(instance.classifier, TreeEnsemble):
+            return "it climbs no trees"
         return "it is having a day off" if FakeBackend.script == ["refuse"] else None
 
     def solve(self, instance: Instance, options: Options) -> Proposal:

@@ -1,0 +1,186 @@
+r"""The choices of one applicant, feature by feature, where no feature causes another.
+
+What an ensemble sees of a value is the cell it lies in, and every part of a cost grows with the
+distance from the factual. So of each cell only the double nearest to the factual matters, and a lever
+becomes a short list: an :class:`Axis`. Costs of cells are float64; :func:`rounded_down` turns a sum of
+them into a lower bound of the exact cost.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from milp_recourse.domain.features import Feature
+from milp_recourse.domain.forest import TreeEnsemble
+from milp_recourse.instance import Instance
+
+Array = NDArray[np.float64]
+Cells = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Axis:
+    """One lever's cells, in ascending order of value; those no allowed value lies in are left out.
+
+    Attributes
+    ----------
+    feature
+        The lever.
+    values
+        The cheapest value to set in each cell, in the feature's unit; nan where not acting is cheapest.
+    low, high
+        Least and largest double that a value in the cell can have, in the feature's unit.
+    added, widest
+        What the cell costs: a share of the sum, and w |delta| / s for the maximum (the linf part).
+    start
+        The cell of least cost; costs fall towards it from both sides.
+    home
+        The factual's cell.
+    settable
+        Whether an action may set a value in the cell (the factual of someone who may not act on it can lie
+        in one where none may).
+    columns
+        The classifier's columns that the lever fills, and the cell of the ensemble on each of them, shape
+        (columns, cells).
+    """
+
+    feature: str
+    values: Array
+    low: Array
+    high: Array
+    added: Array
+    widest: Array
+    start: int
+    home: int
+    settable: NDArray[np.bool_]
+    columns: tuple[tuple[int, Cells], ...]
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+
+def axes_of(instance: Instance) -> list[Axis] | None:
+    """An axis per lever, in feature order; None where some feature must move and cannot.
+
+    Each keeps not acting as a choice, in the factual's cell, as long as the factual is inside its domain.
+    """
+    forest = instance.classifier
+    assert isinstance(forest, TreeEnsemble)
+    axes, column = [], 0
+    for feature in instance.features:
+        columns = tuple(range(column, column + len(feature.columns)))
+        column += len(columns)
+        if feature.name in instance.levers:
+            axis = _axis(instance, forest, feature, columns)
+            if not len(axis):
+                return None
+            axes.append(axis)
+        elif not _inside_domain(instance, feature):
+            return None
+    return axes
+
+
+def rounded_down(costs: Array, levers: int) -> Array:
+    """A lower bound of exact costs, from sums of cells' costs in float64.
+
+    Every number is made of at most 8 correctly rounded operations on non-negative terms, then added up;
+    2^-1000 covers what underflow takes away.
+    """
+    slack = 2.0**-53 * 2 * (levers + 16)
+    return np.maximum(costs * (1.0 - slack) - 2.0**-1000, 0.0)
+
+
+def _inside_domain(instance: Instance, feature: Feature) -> bool:
+    x = instance.factual[feature.name]
+    return feature.domain is None or feature.domain[0] <= x <= feature.domain[1]
+
+
+def _axis(instance: Instance, forest: TreeEnsemble, feature: Feature, columns: tuple[int, ...]) -> Axis:
+    name, x = feature.name, instance.factual[feature.name]
+    stays = _inside_domain(instance, feature)
+    if len(columns) == 1 and not feature.labelled:
+        low, high, cells = _intervals(instance, forest.cuts[columns[0]], feature)
+        on_columns: tuple[tuple[int, Cells], ...] = ((columns[0], cells),)
+    else:
+        first, last = instance.levers[name]
+        labels = np.arange(first, last + 1)
+        if stays and not first <= x <= last:
+            labels = np.union1d(labels, [x])
+        low = high = labels
+        on_columns = tuple(
+            (c, _cell(forest.cuts[c], labels if len(columns) == 1 else (labels == k).astype(np.float64)))
+            for k, c in enumerate(columns)
+        )
+        cells = np.arange(len(labels))
+    values = np.clip(x, low, high)
+    cost, w = instance.cost, instance.weight(name)
+    delta = np.abs(values - x)
+    if feature.kind == "categorical":
+        delta = (delta != 0).astype(np.float64)
+    elif name in cost.quantiles:
+        here = cost.position(name, x)
+        delta = np.array([float(abs(cost.position(name, v) - here)) for v in values.tolist()])
+    step = delta / cost.scale[name] if cost.uses_scale else np.zeros(len(values))
+    added = w * (cost.l2_squared * step**2 + cost.l1 * step) + cost.l0 * w
+    widest = w * step
+    if stays:
+        here_cells = (low <= x) & (x <= high)
+        values = np.where(here_cells, np.nan, values)
+        added, widest = np.where(here_cells, 0.0, added), np.where(here_cells, 0.0, widest)
+    first, last = instance.levers[name]
+    start = int(np.argmin(added + cost.linf * widest)) if len(values) else 0
+    home = int(np.clip(np.searchsorted(low, x, side="right") - 1, 0, max(0, len(low) - 1)))
+    return Axis(
+        name, values, low, high, added, widest, start, home, (low >= first) & (high <= last), on_columns
+    )
+
+
+def _intervals(instance: Instance, cuts: Array, feature: Feature) -> tuple[Array, Array, Cells]:
+    """Least and largest allowed double of each cell that has one, and the cell's number.
+
+    A factual outside the allowed interval forms a cell's part of its own: not acting.
+    """
+    first, last = instance.levers[feature.name]
+    low = np.concatenate([[-np.inf], np.nextafter(cuts, np.inf)])
+    high = np.concatenate([cuts, [np.inf]])
+    if feature.integral:
+        low, high = np.ceil(low), np.floor(high)
+    low, high = np.maximum(low, first), np.minimum(high, last)
+    cells = np.flatnonzero(low <= high)
+    low, high = low[cells], high[cells]
+    x = instance.factual[feature.name]
+    if not first <= x <= last and _inside_domain(instance, feature):
+        cell = int(_cell(cuts, np.array([x]))[0])
+        at = 0 if x < first else len(low)
+        # A separate entry even if the cell is there already: it holds a value no action may set.
+        low, high, cells = np.insert(low, at, x), np.insert(high, at, x), np.insert(cells, at, cell)
+    return low, high, cells
+
+
+def _cell(cuts: Array, values: Array) -> Cells:
+    """How many cuts lie below each value."""
+    return np.searchsorted(cuts, values, side="left")
+
+
+def factual_cells(instance: Instance, forest: TreeEnsemble) -> Cells:
+    """The factual's cell on every column, shape (columns,)."""
+    row = instance.model_rows(instance.factual_row)
+    return np.array([_cell(cuts, row[k : k + 1])[0] for k, cuts in enumerate(forest.cuts)], dtype=np.int64)
+
+
+def action_of(axes: Sequence[Axis], cells: Cells) -> dict[str, float]:
+    """The action that sets each axis to its cheapest value in a cell."""
+    chosen = ((axis.feature, float(axis.values[k])) for axis, k in zip(axes, cells, strict=True))
+    return {feature: value for feature, value in chosen if not math.isnan(value)}
+
+
+def separable(instance: Instance) -> bool:
+    """Whether levers move nothing but themselves and no plausibility ties them together."""
+    return not instance.plausible and all(
+        instance.scm.descendants({name}) == {name} for name in instance.levers
+    )

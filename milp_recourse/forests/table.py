@@ -1,0 +1,183 @@
+r"""Which leaves a box of cells can reach, and the largest score that leaves.
+
+The leaves of each tree, most valuable first, are bits of a few words. A box is an interval per axis, and the
+leaves it meets are the intersection of one mask per axis: those that reach down to its upper end and
+up to its lower end. The lowest bit that is left is a tree's largest value, and the trees' largest values,
+added in order as the deployed model adds, bound every score in the box: rounded addition is monotone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from milp_recourse.domain.forest import TreeEnsemble
+from milp_recourse.forests.axes import Axis
+
+Array = NDArray[np.float64]
+Masks = NDArray[np.uint32]
+
+BITS = 32
+
+
+class LeafTable:
+    """The leaves of an ensemble over an applicant's axes.
+
+    Parameters
+    ----------
+    forest
+        The ensemble.
+    cells
+        Cell of the factual per column; levers' columns are overruled by their axes.
+    axes
+        One per lever.
+    """
+
+    def __init__(self, forest: TreeEnsemble, cells: NDArray[np.int64], axes: Sequence[Axis]) -> None:
+        self.forest = forest
+        all_leaves = forest.leaves
+        tree = np.repeat(np.arange(len(all_leaves)), [len(leaves.value) for leaves in all_leaves])
+        node, value, low, high = (
+            np.concatenate([getattr(leaves, name) for leaves in all_leaves])
+            for name in ("node", "value", "low", "high")
+        )
+        fixed = np.ones(forest.inputs, dtype=bool)
+        fixed[[c for axis in axes for c, _ in axis.columns]] = False
+        alive = ((low <= cells) & (cells <= high))[:, fixed].all(axis=1)
+        met = [_Met.of(low, high, axis) for axis in axes]
+        for leaves in met:
+            alive &= leaves.some
+        order = np.flatnonzero(alive)
+        order = order[np.lexsort((-value[order], tree[order]))]
+        self.trees = len(all_leaves)
+        counts = np.bincount(tree[order], minlength=self.trees)
+        self.words = max(1, -(-int(counts.max()) // BITS))
+        # Leaf k of tree t is bit k % 32 of word t * words + k // 32.
+        rank = np.arange(len(order)) - np.repeat(np.cumsum(counts) - counts, counts)
+        word, bit = tree[order] * self.words + rank // BITS, rank % BITS
+        flags = np.left_shift(np.uint32(1), bit.astype(np.uint32))
+        size = self.trees * self.words
+        self.value = np.full((size, BITS + 1), -np.inf)
+        self.value[word, bit + 1] = value[order]
+        self.node = np.full((size, BITS), -1, dtype=np.int64)
+        self.node[word, bit] = node[order]
+        self.full: Masks = np.zeros(size, dtype=np.uint32)
+        np.bitwise_or.at(self.full, word, flags)
+        self._down: list[Masks] = []  # leaves that reach a cell or further down
+        self._up: list[Masks] = []
+        self._pairs: dict[int, Masks] = {}
+        for i, (axis, leaves) in enumerate(zip(axes, met, strict=True)):
+            down, up = (np.zeros((len(axis), size), dtype=np.uint32) for _ in range(2))
+            if leaves.allowed is not None:
+                self._pairs[i] = _pairs(leaves.allowed[order], word, flags, size)
+            else:
+                np.bitwise_or.at(down, (leaves.low[order], word), flags)
+                np.bitwise_or.at(up, (leaves.high[order], word), flags)
+            self._down.append(np.bitwise_or.accumulate(down, axis=0))
+            self._up.append(np.bitwise_or.accumulate(up[::-1], axis=0)[::-1])
+        self._offset = np.arange(size) * (BITS + 1)
+
+    def met(self, low: NDArray[np.int64], high: NDArray[np.int64]) -> Masks:
+        """Leaves that boxes low..high of cells meet, both shape (n, axes); masks (n, words of all trees)."""
+        masks = np.broadcast_to(self.full, (len(low), len(self.full)))
+        for i in range(low.shape[1]):
+            masks = masks & self.slab(i, low[:, i], high[:, i])
+        return masks
+
+    def slab(self, axis: int, low: NDArray[np.int64], high: NDArray[np.int64]) -> Masks:
+        """Leaves that meet low..high on one axis, whatever the others."""
+        if axis in self._pairs:
+            return self._pairs[axis][low, high]
+        return self._down[axis][high] & self._up[axis][low]
+
+    def best(self, masks: Masks) -> Array:
+        """Largest reachable value per tree, shape (n, trees); -inf where no leaf is left."""
+        lowest = masks & (~masks + np.uint32(1))
+        slot = np.maximum((lowest.astype(np.float32).view(np.int32) >> 23) - 126, 0)
+        values = self.value.ravel()[slot + self._offset]
+        if self.words > 1:
+            return values.reshape(len(masks), self.trees, self.words).max(axis=2)
+        return values
+
+    def bound(self, masks: Masks) -> Array:
+        """No score in a box that meets these leaves is larger, as the deployed model adds up; shape (n,)."""
+        return self.forest.total(self.best(masks))
+
+    def cells_of_leaves(self, axes: Sequence[Axis]) -> list[dict[int, list[NDArray[np.bool_]]]]:
+        """Per tree, leaf number (bit) and axis: which cells the leaf can be reached from."""
+        singles = [self._cells(i, len(axis)) for i, axis in enumerate(axes)]
+        result = []
+        for t in range(self.trees):
+            words = slice(t * self.words, (t + 1) * self.words)
+            bits = np.flatnonzero(_bits(self.full[words]).ravel())
+            on = [_bits(cells[:, words]).reshape(len(cells), -1) for cells in singles]
+            result.append({int(b): [cells[:, b] for cells in on] for b in bits})
+        return result
+
+    def _cells(self, axis: int, count: int) -> Masks:
+        """Leaves that meet each single cell of an axis, shape (cells, words)."""
+        order = np.arange(count)
+        return self.slab(axis, order, order)
+
+    def decided(self, masks: Masks) -> NDArray[np.bool_]:
+        """Whether every tree has one leaf left, so that the bound is the score; shape (n,)."""
+        single = (masks & (masks - np.uint32(1))) == 0
+        if self.words > 1:
+            used = (masks != 0).reshape(len(masks), self.trees, self.words).sum(axis=2) <= 1
+            return single.all(axis=1) & used.all(axis=1)
+        return single.all(axis=1)
+
+
+@dataclass(frozen=True)
+class _Met:
+    """Which cells of one axis each leaf can be reached from.
+
+    Attributes
+    ----------
+    some
+        Whether there are any, shape (leaves,).
+    low, high
+        First and last of them, where they are consecutive.
+    allowed
+        All of them, shape (leaves, cells), for labels that fill several columns.
+    """
+
+    some: NDArray[np.bool_]
+    low: NDArray[np.int64]
+    high: NDArray[np.int64]
+    allowed: NDArray[np.bool_] | None = None
+
+    @staticmethod
+    def of(low: NDArray[np.int64], high: NDArray[np.int64], axis: Axis) -> _Met:
+        if len(axis.columns) == 1:
+            [(column, cells)] = axis.columns
+            first = np.searchsorted(cells, low[:, column], side="left")
+            last = np.searchsorted(cells, high[:, column], side="right") - 1
+            return _Met(first <= last, first, last)
+        good = np.ones((len(low), len(axis)), dtype=bool)
+        for column, cells in axis.columns:
+            good &= (low[:, column, None] <= cells) & (cells <= high[:, column, None])
+        none = np.zeros(len(low), dtype=np.int64)
+        some: NDArray[np.bool_] = np.logical_or.reduce(good, axis=1)
+        return _Met(some, none, none, good)
+
+
+def _pairs(allowed: NDArray[np.bool_], word: NDArray[np.int64], flags: Masks, size: int) -> Masks:
+    """Masks for every interval of an axis whose leaves allow sets of cells, shape (cells, cells, size)."""
+    count = allowed.shape[1]
+    single = np.zeros((count, size), dtype=np.uint32)
+    for cell in range(count):
+        chosen = allowed[:, cell]
+        np.bitwise_or.at(single[cell], word[chosen], flags[chosen])
+    pairs = np.zeros((count, count, size), dtype=np.uint32)
+    for low in range(count):
+        pairs[low, low:] = np.bitwise_or.accumulate(single[low:], axis=0)
+    return pairs
+
+
+def _bits(words: Masks) -> NDArray[np.bool_]:
+    """Words (..., n) as Booleans (..., n, 32), lowest bit first."""
+    return (words[..., None] >> np.arange(BITS, dtype=np.uint32)) & np.uint32(1) != 0

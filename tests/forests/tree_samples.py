@@ -1,0 +1,246 @@
+"""Random tree ensembles and applicants, and a judge that knows nothing of cells or leaves' boxes.
+
+Thresholds repeat, lie on factuals and bounds, and on float32 rounding boundaries; leaf values repeat, so that
+scores tie with the threshold.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from itertools import product
+
+import numpy as np
+from numpy.typing import NDArray
+
+from milp_recourse.domain.cost import Cost
+from milp_recourse.domain.features import Feature
+from milp_recourse.domain.forest import Tree, TreeEnsemble
+from milp_recourse.domain.quantiles import Quantiles
+from milp_recourse.domain.scm import independent
+from milp_recourse.instance import Acceptance, Instance, Preferences
+from milp_recourse.judge import judge
+
+COSTS = ("l2-squared", "l1", "linf", "l0", "mixture", "percentile", "percentile-max")
+KINDS = ("continuous", "continuous", "continuous", "integer", "binary", "ordinal", "categorical")
+
+
+def random_tree(
+    rng: np.random.Generator, thresholds: list[list[float]], depth: int, values: NDArray[np.float64]
+) -> Tree:
+    """A random binary tree; ``thresholds`` per column, ``values`` to pick leaf values from."""
+    nodes: list[list[float]] = []
+
+    def grow(left: int) -> int:
+        here = len(nodes)
+        nodes.append([-2, -2.0, -1, -1, float(rng.choice(values))])
+        if left > 0 and rng.random() < 0.9:
+            column = int(rng.integers(len(thresholds)))
+            nodes[here][0], nodes[here][1] = column, float(rng.choice(thresholds[column]))
+            nodes[here][2] = grow(left - 1)
+            nodes[here][3] = grow(left - 1)
+        return here
+
+    grow(depth)
+    feature, threshold, low, high, value = zip(*nodes, strict=True)
+    whole = [np.array(c, dtype=np.int64) for c in (feature, low, high)]
+    return Tree(whole[0], np.array(threshold), whole[1], whole[2], np.array(value))
+
+
+def random_features(rng: np.random.Generator, count: int) -> tuple[tuple[Feature, ...], dict[str, float]]:
+    """Features of every kind, with bounds, domains and monotonicity, and a factual."""
+    features, factual = [], {}
+    for k in range(count):
+        kind, name = str(rng.choice(KINDS)), f"f{k}"
+        labels = tuple("abcdef"[: int(rng.integers(2, 6))]) if kind in ("ordinal", "categorical") else None
+        low, high = sorted(np.round(rng.uniform(-3, 3, 2), 1).tolist())
+        if kind == "binary":
+            low, high = 0.0, 1.0
+        if kind == "continuous":
+            x = float(np.round(rng.uniform(-3, 3), 2))
+        elif labels is not None:
+            x = float(rng.integers(len(labels)))
+        else:
+            x = float(rng.integers(0, 2)) if kind == "binary" else float(rng.integers(-3, 4))
+        domain = None
+        if rng.random() < 0.2 and labels is None:
+            ends = sorted(np.round(rng.uniform(-4, 4, 2), 1).tolist())
+            domain = (ends[0], ends[1]) if rng.random() < 0.1 else (min(ends[0], x), max(ends[1], x))
+        monotone = None if kind == "categorical" else rng.choice([None, None, None, "increase", "decrease"])
+        one_hot = kind == "categorical" or (kind == "ordinal" and rng.random() < 0.5)
+        features.append(
+            Feature(
+                name,
+                kind,  # type: ignore[arg-type]
+                True,
+                None if labels else (low, high),
+                labels,
+                domain,
+                monotone,
+                "one-hot" if one_hot and rng.random() < 0.8 else "code",
+            )
+        )
+        factual[name] = x
+    return tuple(features), factual
+
+
+def random_thresholds(
+    rng: np.random.Generator, features: tuple[Feature, ...], factual: dict[str, float], per_column: int
+) -> list[list[float]]:
+    """A few thresholds per column, some exactly on values that matter."""
+    thresholds: list[list[float]] = []
+    for f in features:
+        for _ in f.columns:
+            if len(f.columns) > 1:
+                thresholds.append([0.5])
+                continue
+            special = [factual[f.name], float(np.float32(factual[f.name])), *f.action_bounds]
+            drawn = np.round(rng.uniform(-3, 4, per_column), 2)
+            doubles = rng.uniform(-3, 4, 2)
+            pool = [*special, *drawn, *drawn.astype(np.float32).astype(float), *doubles]
+            thresholds.append(rng.choice(pool, per_column).tolist())
+    return thresholds
+
+
+def random_cost(rng: np.random.Generator, features: tuple[Feature, ...], levers: list[str]) -> Cost:
+    """Any cost."""
+    scale = {n: float(np.round(rng.uniform(0.3, 3), 2)) for n in levers}
+    kind = str(rng.choice(COSTS))
+    if kind == "mixture":
+        parts = np.round(rng.uniform(0, 2, 4) * (rng.random(4) < 0.6), 2).tolist()
+        parts[0] += 0.1
+        return Cost(*parts, scale=scale)
+    if kind.startswith("percentile"):
+        quantiles = {}
+        for f in features:
+            if f.name in levers and f.kind != "categorical":
+                values = np.unique(np.round(rng.uniform(-4, 4, 5), 2))
+                steps = rng.random(len(values)) * (rng.random(len(values)) < 0.7)
+                probabilities = np.cumsum(steps) / max(1.0, steps.sum())
+                quantiles[f.name] = Quantiles(tuple(values.tolist()), tuple(probabilities.tolist()))
+        categorical = [f.name for f in features if f.name in levers and f.kind == "categorical"]
+        return Cost.percentile(kind, quantiles, categorical)
+    return Cost.pure(kind, scale)
+
+
+def random_tree_instance(seed: int, trees: int | None = None, features: int = 4, depth: int = 3) -> Instance:
+    """A problem of a seed."""
+    rng = np.random.default_rng(seed)
+    made, factual = random_features(rng, int(rng.integers(1, features + 1)))
+    columns = sum(len(f.columns) for f in made)
+    thresholds = random_thresholds(rng, made, factual, int(rng.integers(1, 5)))
+    values = np.round(rng.random(6), int(rng.integers(1, 4)))
+    count = trees if trees is not None else int(rng.integers(1, 6))
+    forest = TreeEnsemble(
+        tuple(random_tree(rng, thresholds, depth, values) for _ in range(count)),
+        columns,
+    )
+    names = [f.name for f in made]
+    levers = sorted(rng.choice(names, int(rng.integers(1, len(names) + 1)), replace=False).tolist())
+    weights = {n: float(np.round(rng.uniform(0.3, 5), 2)) for n in levers if rng.random() < 0.6}
+    ranges = {}
+    for f in made:
+        if f.name in levers and rng.random() < 0.2:
+            ends = sorted(np.round(rng.uniform(-3, 4, 2), 1).tolist())
+            ranges[f.name] = (ends[0], ends[1])
+    instance = Instance(
+        made,
+        independent(names),
+        forest,
+        factual,
+        Preferences(tuple(levers), weights, ranges),
+        random_cost(rng, made, levers),
+        Acceptance(0.5, 0.0, strict=True),
+        name=f"trees-{seed}",
+    )
+    # A threshold between the factual's score and the largest: usually something has to change.
+    sample = np.tile(instance.factual_row, (200, 1))
+    for k, f in enumerate(made):
+        if f.name in instance.levers:
+            low, high = instance.levers[f.name]
+            drawn = rng.uniform(low, high, 200)
+            sample[:, k] = np.round(drawn) if f.integral else drawn
+    scores = np.unique(forest.scores(instance.model_rows(sample)))
+    above = scores[scores >= _score(instance)]
+    threshold = float(rng.choice(above[:-1])) if len(above) > 1 else float(_score(instance))
+    return replace(instance, accept=Acceptance(threshold, 0.0, strict=True))
+
+
+def _score(instance: Instance) -> float:
+    assert isinstance(instance.classifier, TreeEnsemble)
+    return instance.classifier.score(instance.model_rows(instance.factual_row))
+
+
+def candidates(instance: Instance, name: str) -> list[float]:
+    """Values worth setting: ends of the allowed interval, the factual, and both sides of every threshold.
+
+    The double after which a comparison changes is found by bisection on the deployed comparison itself.
+    """
+    low, high = instance.levers[name]
+    feature = instance.feature(name)
+    if feature.integral:
+        return [float(v) for v in np.arange(low, high + 1)]
+    forest = instance.classifier
+    assert isinstance(forest, TreeEnsemble)
+    column = instance.columns.index(name)
+    values = {low, high, min(max(instance.factual[name], low), high)}
+    for tree in forest.trees:
+        for node in np.flatnonzero((tree.left != -1) & (tree.feature == column)):
+            a, b = low, high
+            threshold = tree.threshold[node]
+            if not (_left(a, threshold, forest) and not _left(b, threshold, forest)):
+                continue
+            while np.nextafter(a, b) < b:
+                middle = float(np.clip(a + 0.5 * (b - a), np.nextafter(a, b), np.nextafter(b, a)))
+                a, b = (middle, b) if _left(middle, threshold, forest) else (a, middle)
+            values |= {float(a), float(b)}
+    return sorted(values)
+
+
+def _left(value: float, threshold: float, forest: TreeEnsemble) -> bool:
+    return bool(float(np.dtype(forest.dtype).type(value)) <= threshold)
+
+
+def size_of(instance: Instance) -> int:
+    """Points that brute force would try."""
+    size = 1
+    for name in instance.levers:
+        size *= len(candidates(instance, name)) + 1
+    return size
+
+
+def brute_force(instance: Instance) -> Fraction | None:
+    """The least cost over every combination of candidates, exactly; None where none is feasible."""
+    names = list(instance.levers)
+    choices = [[None, *candidates(instance, n)] for n in names]
+    combinations = list(product(*choices))
+    rows = np.tile(instance.factual_row, (len(combinations), 1))
+    position = {f.name: k for k, f in enumerate(instance.features)}
+    for j, name in enumerate(names):
+        column = [c[j] for c in combinations]
+        rows[:, position[name]] = [instance.factual[name] if v is None else v for v in column]
+    forest = instance.classifier
+    assert isinstance(forest, TreeEnsemble)
+    accepted = forest.scores(instance.model_rows(rows)) > instance.accept.threshold
+    best: Fraction | None = None
+    estimates = sorted(
+        (
+            (_float_cost(instance, dict(zip(names, combinations[k], strict=True))), int(k))
+            for k in np.flatnonzero(accepted)
+        ),
+    )
+    for estimate, k in estimates:
+        if best is not None and estimate > float(best) * (1 + 1e-9) + 1e-9:
+            break
+        action = {n: v for n, v in zip(names, combinations[k], strict=True) if v is not None}
+        verdict = judge(instance, action)
+        if verdict.feasible and (best is None or verdict.cost < best):
+            best = verdict.cost
+    return best
+
+
+def _float_cost(instance: Instance, chosen: dict[str, float | None]) -> float:
+    from milp_recourse.judge import deltas
+
+    action = {n: v for n, v in chosen.items() if v is not None}
+    return float(instance.cost.exact(deltas(instance, action), instance.weights))
