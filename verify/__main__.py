@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from verify.certificate import Certificate, check
 from verify.instance import Source
-from verify.reading import Rejected
+from verify.reading import Rejected, read_json
 
 
 class Outcome(NamedTuple):
@@ -53,7 +53,7 @@ def examine(path: Path, instances: Path, seconds: float) -> Outcome:
     """Check one certificate; whatever goes wrong rejects it."""
     start, index = time.monotonic(), None
     try:
-        certificate = Certificate(path)
+        certificate = Certificate(read_json(path))
         index = certificate.index
         if instances.is_dir():
             if certificate.digest not in (known := by_digest(instances)):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 from verify.bounds import Interval
@@ -12,7 +11,7 @@ from verify.instance import Instance, Source
 from verify.leaf import closed, proven, split
 from verify.network import Signs
 from verify.problem import Problem, fixed, term, total
-from verify.reading import Clock, Rejected, a_list, a_number, a_word, an_index, an_object, read_json, refuse
+from verify.reading import Clock, Rejected, a_list, a_number, a_word, an_index, an_object, refuse
 
 FORMAT = "milp-recourse/certificate-1"
 KEYS = ("format", "claim", "instance_sha256", "action", "cost", "lower_bound", "configurations")
@@ -23,12 +22,12 @@ MOST_NODES, MOST_LEVERS = 1_000_000, 16
 class Certificate:
     """What a file claims, its top level checked (section 1)."""
 
-    def __init__(self, path: Path) -> None:
-        data = an_object(read_json(path), path.name, KEYS, ("index",))
+    def __init__(self, data: Any) -> None:
+        an_object(data, "top level", KEYS, ("index",))
         a_word(data["format"], "format", (FORMAT,))
         self.claim = a_word(data["claim"], "claim", ("optimal", "infeasible", "bounds"))
         self.digest = a_word(data["instance_sha256"], "instance_sha256")
-        self.index = data["index"]
+        self.index = a_number(data["index"], "index") if "index" in data else None
         self.action, self.cost, self.lower_bound = (data[key] for key in ("action", "cost", "lower_bound"))
         if self.claim == "infeasible":
             for key in ("action", "cost", "lower_bound"):
