@@ -158,13 +158,13 @@ def check_tree(problem: Problem, nodes: list[Any], target: Fraction, where: str,
         if not waiting:
             raise Rejected(f"{here}: the tree was complete before this node")
         ends, signs = waiting.pop()
-        kind = a_word(a_list(node, here)[0] if node else None, here, ("a", "n", "e", "d"))
-        if kind == "a":
+        kind = a_word(a_list(node, here)[0] if node else None, here, ("a", "s", "n", "e", "d"))
+        if kind in ("a", "s"):
             _, i, at = a_list(node, here, 3)
             i, t = an_index(i, here, len(ends)), Fraction(a_number(at, here))
-            if not ends[i][0] < t < ends[i][1]:
+            if not (ends[i][0] < t or (kind == "s" and ends[i][0] == t)) or not t < ends[i][1]:
                 raise Rejected(f"{here}: splits at {at!r}, outside its box")
-            first, second = split(problem, ends, i, t)
+            first, second = split(problem, ends, i, t, kind == "s")
             waiting += (second, signs), (first, signs)
         elif kind == "n":
             _, layer, neuron = a_list(node, here, 3)

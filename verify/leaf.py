@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
-from math import floor
+from math import floor, inf, nextafter
 from typing import Any
 
 from verify.bounds import Box, Interval, Row
@@ -84,10 +84,14 @@ def least(term: Term, low: Fraction, high: Fraction, p: Fraction, share: Fractio
     return term.kappa * (a - x) ** 2 + beta * abs(a - x) - p * a
 
 
-def split(problem: Problem, ends: Sequence[Interval], i: int, t: Fraction) -> Iterator[tuple[Interval, ...]]:
+def split(
+    problem: Problem, ends: Sequence[Interval], i: int, t: Fraction, strict: bool
+) -> Iterator[tuple[Interval, ...]]:
     """The two boxes of a split on an action (section 5)."""
     low, high = ends[i]
-    cut = (Fraction(floor(t)), Fraction(floor(t) + 1)) if problem.whole[i] else (t, t)
+    cut = (t, Fraction(nextafter(float(t), inf))) if strict else (t, t)
+    if problem.whole[i]:
+        cut = Fraction(floor(t)), Fraction(floor(t) + 1)
     for part in ((low, cut[0]), (cut[1], high)):
         yield (*ends[:i], part, *ends[i + 1 :])
 

@@ -111,6 +111,4 @@ class Problem:
     def least_cost(self, box: Sequence[Interval]) -> Fraction:
         """The least that each part of the cost can be on a box, added up (section 6.1, rule 1)."""
         ends = zip(self.terms, box, strict=True)
-        return self.fixed + total(
-            term.parts(min(max(term.factual, low), high)) for term, (low, high) in ends
-        )
+        return self.fixed + total(term.parts(min(max(term.factual, low), high)) for term, (low, high) in ends)
