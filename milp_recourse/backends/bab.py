@@ -18,7 +18,7 @@ from milp_recourse.engine.search import Finished, Search
 from milp_recourse.engine.stack import Stack, signature, stack
 from milp_recourse.instance import Instance
 from milp_recourse.judge import judge
-from milp_recourse.program import lower
+from milp_recourse.program.cohort import programs
 
 Array = NDArray[np.float64]
 
@@ -101,24 +101,32 @@ class People:
 
     def __init__(self, instances: Sequence[Instance]) -> None:
         self.instances = instances
-        groups: defaultdict[tuple[object, ...], list[tuple[int, Tape]]] = defaultdict(list)
-        for person, instance in enumerate(instances):
-            program = lower(instance)
-            for acted in program.configurations():
-                if acted or not program.switched:
-                    tape = Tape(program.fix(acted))
-                    if len(tape.actions):
-                        groups[signature(tape)].append((person, tape))
-        self.members = list(groups.values())
-        self.stacks: list[tuple[Stack, NDArray[np.int64]]] = [
-            (stack([tape for _, tape in group]), np.array([person for person, _ in group]))
-            for group in self.members
-        ]
+        groups: defaultdict[tuple[object, ...], list[tuple[list[int], Tape]]] = defaultdict(list)
+        for people, program in programs(instances):
+            tape = Tape(program)
+            groups[signature(tape)].append((people, tape))
+        self.members: list[list[tuple[int, Tape]]] = []
+        self.stacks: list[tuple[Stack, NDArray[np.int64]]] = []
+        for group in sorted(groups.values(), key=lambda group: min(people[0] for people, _ in group)):
+            columns = [(person, tape) for people, tape in group for person in people]
+            order = sorted(range(len(columns)), key=lambda k: columns[k][0])
+            self.members.append([columns[k] for k in order])
+            persons = np.array([person for person, _ in self.members[-1]])
+            self.stacks.append((stack([tape for _, tape in group], order), persons))
+
+    def action(self, k: int, column: int, values: Array) -> dict[str, float]:
+        """The action that values of a stack's actions stand for, in one of its columns."""
+        limits, actions = self.stacks[k][0], self.members[k][column][1].program.actions
+        kept = np.clip(values, limits.lower[:, column], limits.upper[:, column])
+        return {
+            a.feature: float(round(v)) if a.integral else v
+            for a, v in zip(actions, kept.tolist(), strict=True)
+        }
 
     def judge(self, k: int, column: int, values: Array) -> float | None:
         """Exact judgement of an action: its cost, or None if it is not feasible."""
-        person, tape = self.members[k][column]
-        verdict = judge(self.instances[person], tape.program.decode(values))
+        person = self.members[k][column][0]
+        verdict = judge(self.instances[person], self.action(k, column, values))
         return float(verdict.cost) if verdict.feasible else None
 
     def proposal(self, outcome: Finished, each: float) -> Proposal:
@@ -126,7 +134,7 @@ class People:
         action = None
         best = outcome.best
         if best is not None:
-            action = self.members[best.stack][best.column][1].program.decode(best.action)
+            action = self.action(best.stack, best.column, best.action)
         message = None
         if outcome.late:
             message = "the time limit was reached"

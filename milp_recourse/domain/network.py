@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from hashlib import sha256
 from typing import Literal
 
 import numpy as np
@@ -91,6 +92,14 @@ class ReluNetwork:
     def hidden(self) -> int:
         """Number of ReLU units."""
         return sum(len(b) for b in self.biases[:-1])
+
+    @cached_property
+    def content(self) -> bytes:
+        """A digest, equal for networks of equal layers and ``dtype``."""
+        digest = sha256(self.dtype.encode())
+        for array in (*self.weights, *self.biases):
+            digest.update(repr(array.shape).encode() + array.tobytes())
+        return digest.digest()
 
     def evaluate(self, x: NDArray) -> FloatArray:
         """Outputs in float64, shape (..., outputs), for inputs of shape (..., inputs).

@@ -7,7 +7,7 @@ the matrices of their programs are the same, and only offsets, limits and costs 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -120,49 +120,63 @@ def signature(tape: Tape) -> tuple[object, ...]:
         tape.ball_linear.tobytes(),
         tape.program.ball is None,
         tape.threshold,
-        id(tape.program.classifier),
+        tape.network.content,
     )
 
 
-def stack(tapes: Sequence[Tape]) -> Stack:
-    """Tapes of equal :func:`signature` as one stack."""
+def stack(tapes: Sequence[Tape], order: Sequence[int] | None = None) -> Stack:
+    """Tapes of equal :func:`signature` as one stack.
+
+    Parameters
+    ----------
+    order
+        Which of the tapes' applicants, one after the other, become the columns; None: all as they come.
+    """
     t = tapes[0]
-    order = [*t.actions.tolist(), *(k for k, _, _, _ in t.units)]
+    variables = [*t.actions.tolist(), *(k for k, _, _, _ in t.units)]
     costs = [_costs(tape) for tape in tapes]
+    chosen = slice(None) if order is None else np.array(order)
 
-    def columns(pick: Any, height: int) -> np.ndarray:
-        return np.array([pick(tape) for tape in tapes], dtype=np.float64).reshape(len(tapes), height).T.copy()
+    def joined(parts: list[np.ndarray]) -> np.ndarray:
+        """(m,) of one applicant, (m, N) of N, (m, 1) of what N have in common: all beside each other."""
+        wide = [
+            np.broadcast_to(part if part.ndim > 1 else part[:, None], (len(part), *(tape.people or (1,))))
+            for part, tape in zip(parts, tapes, strict=True)
+        ]
+        return np.ascontiguousarray(np.concatenate(wide, axis=1)[:, chosen], dtype=np.float64)
 
-    units, d = len(t.units), len(t.actions)
+    def columns(pick: Callable[[Tape], np.ndarray]) -> np.ndarray:
+        return joined([pick(tape) for tape in tapes])
+
     return Stack(
         units=tuple((unit.function, unit.level) for _, unit, _, _ in t.units),
         integral=tuple(bool(i) for i in t.integral),
         plausible=t.program.ball is not None,
         threshold=t.threshold,
-        unit_rows=_matrix([row[0] for _, _, row, _ in t.units], order),
-        unit_offset=columns(lambda p: [o[0] for _, _, _, o in p.units], units),
-        first=_matrix(t.first, order),
-        first_offset=columns(lambda p: p.first_offset, len(t.first)),
+        unit_rows=_matrix([row[0] for _, _, row, _ in t.units], variables),
+        unit_offset=columns(lambda p: np.array([o[0] for _, _, _, o in p.units])),
+        first=_matrix(t.first, variables),
+        first_offset=columns(lambda p: p.first_offset),
         weights=tuple(t.weights[1:]),
         biases=tuple(b[:, None] for b in t.biases[1:]),
-        rows=_matrix(t.row_forms, order),
-        row_offset=columns(lambda p: p.row_offset, len(t.row_forms)),
-        row_low=columns(lambda p: p.row_low, len(t.row_forms)),
-        row_high=columns(lambda p: p.row_high, len(t.row_forms)),
-        residuals=_matrix(t.residuals, order),
-        residual_offset=columns(lambda p: p.residual_offset, len(t.residuals)),
+        rows=_matrix(t.row_forms, variables),
+        row_offset=columns(lambda p: p.row_offset),
+        row_low=columns(lambda p: p.row_low),
+        row_high=columns(lambda p: p.row_high),
+        residuals=_matrix(t.residuals, variables),
+        residual_offset=columns(lambda p: p.residual_offset),
         ball_weights=t.ball_weights[:, None],
-        ball_linear=t.ball_linear[order],
-        ball_offset=columns(lambda p: p.ball_offset, 1)[0],
-        lower=columns(lambda p: p.lower, d),
-        upper=columns(lambda p: p.upper, d),
-        factual=np.array([c[0] for c in costs]).T.copy(),
-        kappa=np.array([c[1] for c in costs]).T.copy(),
-        beta=np.array([c[2] for c in costs]).T.copy(),
-        omega=np.array([c[3] for c in costs]).T.copy(),
-        jump=np.array([c[4] for c in costs]).T.copy(),
-        jump_largest=np.array([c[5] for c in costs]).T.copy(),
-        fixed=np.array([tape.fixed_cost for tape in tapes]),
+        ball_linear=t.ball_linear[variables],
+        ball_offset=columns(lambda p: np.array([p.ball_offset]))[0],
+        lower=columns(lambda p: p.lower),
+        upper=columns(lambda p: p.upper),
+        factual=joined([c[0] for c in costs]),
+        kappa=joined([c[1] for c in costs]),
+        beta=joined([c[2] for c in costs]),
+        omega=joined([c[3] for c in costs]),
+        jump=joined([c[4] for c in costs]),
+        jump_largest=joined([c[5] for c in costs]),
+        fixed=columns(lambda p: np.array([p.fixed_cost]))[0],
         whole=t.integral[:, None],
     )
 
@@ -175,9 +189,8 @@ def _matrix(rows: Any, order: list[int]) -> np.ndarray:
 
 def _costs(tape: Tape) -> tuple[np.ndarray, ...]:
     """x, kappa, beta, omega, jump and its share in the maximum, per action."""
-    c = tape.program.cost
-    w, s = tape.cost_weights, tape.cost_scales
-    plain = tape.plain_terms
+    c, own = tape.program.cost, (-1, *(1 for _ in tape.people))
+    w, s, plain = tape.cost_weights, tape.cost_scales.reshape(own), tape.plain_terms.reshape(own)
     square, linear, largest = float(c.l2_squared) * w / s**2, float(c.l1) * w / s, float(c.linf) * w / s
     jump = float(c.l2_squared) * w / s**2 + float(c.l1) * w / s
     return (

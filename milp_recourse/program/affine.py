@@ -6,23 +6,35 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
+from typing import Any, cast
+
+import numpy as np
 
 from milp_recourse.domain.enclosure import Enclosure
+from milp_recourse.program.rationals import Rationals, one
 
 Number = Fraction | float | int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Affine:
-    """constant + sum of terms[k] * atom k; no zero coefficients are stored."""
+    """constant + sum of terms[k] * atom k; no zero coefficients are stored.
+
+    Where applicants are lowered together the constant is their :class:`Rationals`, which do what is
+    asked of a Fraction here; coefficients are the same for all of them.
+    """
 
     constant: Fraction = Fraction(0)
     terms: Mapping[int, Fraction] = field(default_factory=dict)
 
     @staticmethod
-    def of(value: Number) -> Affine:
-        """A constant form; a double means its exact binary value."""
-        return _of_double(value) if type(value) is float else Affine(Fraction(value))
+    def of(value: Any) -> Affine:
+        """A constant form; a double means its exact binary value, an array one for each applicant."""
+        if type(value) is float:
+            return _of_double(value)
+        if isinstance(value, np.ndarray):
+            value = Rationals.of(value)
+        return Affine(cast(Fraction, value) if isinstance(value, Rationals) else Fraction(value))
 
     @staticmethod
     def atom(index: int) -> Affine:
@@ -34,10 +46,17 @@ class Affine:
         """Whether no atom enters."""
         return not self.terms
 
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Affine):
+            return NotImplemented
+        return self.terms == other.terms and self.constant == other.constant
+
+    __hash__ = None  # type: ignore[assignment]
+
     def __add__(self, other: Affine) -> Affine:
         if not other.terms:
-            return self if not other.constant else Affine(self.constant + other.constant, self.terms)
-        if not self.terms and not self.constant:
+            return self if _is_nought(other) else Affine(self.constant + other.constant, self.terms)
+        if _is_nought(self):
             return other
         terms = dict(self.terms)
         for k, c in other.terms.items():
@@ -53,6 +72,10 @@ class Affine:
 
     def scaled(self, factor: Number) -> Affine:
         """The form times a number."""
+        if isinstance(factor, Rationals):  # the applicants' own numbers
+            if self.is_constant:
+                return Affine(self.constant * factor)
+            factor = one(factor)
         f = factor if isinstance(factor, Fraction) else Fraction(factor)
         if not f:
             return Affine()
@@ -75,6 +98,11 @@ class Affine:
         for k, c in self.terms.items():
             total = total + Enclosure.of(c) * values[k]
         return total
+
+
+def _is_nought(form: Affine) -> bool:
+    """Whether adding the form can be left out."""
+    return not form.terms and type(form.constant) is Fraction and not form.constant
 
 
 @lru_cache(maxsize=4096)

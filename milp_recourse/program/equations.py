@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from fractions import Fraction
 
-from milp_recourse.domain.enclosure import Enclosure
 from milp_recourse.domain.expression import (
     Constant,
     Expression,
@@ -18,7 +17,7 @@ from milp_recourse.domain.expression import (
     Variable,
 )
 from milp_recourse.program.affine import Affine
-from milp_recourse.program.model import Atom, Function, Unit, apply_exact
+from milp_recourse.program.model import Atom, Function, Unit, constant_value
 
 
 class Builder:
@@ -26,7 +25,7 @@ class Builder:
 
     def __init__(self) -> None:
         self.atoms: list[Atom] = []
-        self._known: dict[tuple, Affine] = {}
+        self._known: dict[tuple, list[tuple[Fraction, Affine]]] = {}
 
     def add(self, atom: Atom) -> Affine:
         """Append an atom and return the form that is it."""
@@ -36,14 +35,15 @@ class Builder:
     def unit(self, function: Function, argument: Affine, level: int = 0) -> Affine:
         """function(argument): a constant where it is rational, else a (shared) unit."""
         unit = Unit(function, argument, level)
-        if argument.is_constant:
-            value = apply_exact(unit, Enclosure.of(argument.constant))
-            if value.exact:
-                return Affine(value.lower)
-        key = (function, level, argument.constant, tuple(sorted(argument.terms.items())))
-        if key not in self._known:
-            self._known[key] = self.add(unit)
-        return self._known[key]
+        value = constant_value(unit)
+        if value is not None:
+            return Affine(value)
+        known = self._known.setdefault((function, level, tuple(sorted(argument.terms.items()))), [])
+        for constant, form in known:
+            if constant == argument.constant:
+                return form
+        known.append((argument.constant, self.add(unit)))
+        return known[-1][1]
 
     def product(self, a: Affine, b: Affine) -> Affine:
         r"""a b; where both move, :math:`((a+b)^2 - (a-b)^2)/4`, two square units."""

@@ -8,7 +8,11 @@ cancels), so the four Loan actions give affine forms and one ReLU, exactly.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from typing import Any
+
+import numpy as np
 
 from milp_recourse.domain.enclosure import Enclosure
 from milp_recourse.domain.noise import Bernoulli, Gamma, Normal
@@ -18,6 +22,7 @@ from milp_recourse.instance import Instance
 from milp_recourse.program.affine import Affine
 from milp_recourse.program.equations import Builder
 from milp_recourse.program.model import Action, Ball, CostCoefficients, CostTerm, Program, Row, Switch
+from milp_recourse.program.rationals import everyone, one
 
 
 def lower(instance: Instance) -> Program:
@@ -29,22 +34,53 @@ def lower(instance: Instance) -> Program:
         Plausibility is asked of a mechanism that states no noise.
     """
     check_edges(instance)
+    return _lower(instance, instance.factual, instance.levers, instance.weights)
+
+
+def lower_together(instances: Sequence[Instance]) -> Program:
+    """One program of several applicants of one model with the same levers: the same as each one's own.
+
+    Raises
+    ------
+    Mixed
+        Their programs differ in more than constants, bounds and weights.
+    """
+    first = instances[0]
+    if _has_edges(first) or first.cost.quantiles:
+        raise everyone(len(instances))
+    table = np.array([[i.factual[f] for f in first.scm.features] for i in instances])
+    limits = np.array([list(i.levers.values()) for i in instances])
+    levers = {f: (limits[:, k, 0], limits[:, k, 1]) for k, f in enumerate(first.levers)}
+    weights = {f: np.array([i.weight(f) for i in instances]) for f in levers}
+    return _lower(first, dict(zip(first.scm.features, table.T, strict=True)), levers, weights)
+
+
+def _lower(
+    instance: Instance,
+    numbers: Mapping[str, Any],
+    levers: Mapping[str, tuple[Any, Any]],
+    weights: Mapping[str, Any],
+) -> Program:
+    """The program of applicants whose numbers are given: doubles, or arrays with one for each.
+
+    ``instance`` is any of them: what all have in common.
+    """
     build = Builder()
     scm = instance.scm
-    factual = {f: Affine.of(instance.factual[f]) for f in scm.features}
+    factual = {f: Affine.of(numbers[f]) for f in scm.features}
     values: dict[str, Affine] = {}
     natural: dict[str, Affine] = {}
     terms, energies = [], []
     for f in scm.order:
         mechanism = scm.mechanisms[f]
         natural[f] = _natural(build, mechanism, factual[f], values, factual, f)
-        if f not in instance.levers:
+        if f not in levers:
             values[f] = natural[f]
         else:
-            low, high = instance.levers[f]
+            low, high = levers[f]
             action = build.add(Action(f, low, high, instance.feature(f).integral))
             values[f] = build.add(Switch(f, acted=action, natural=natural[f]))
-            terms.append(_cost_term(build, instance, f, action))
+            terms.append(_cost_term(build, instance, f, action, numbers[f], weights[f]))
         if instance.plausible:
             energies += _energy(build, instance, f, values, natural[f], factual)
     columns = []
@@ -68,7 +104,7 @@ def lower(instance: Instance) -> Program:
         ball=_ball(energies) if instance.plausible else None,
         cost_terms=tuple(terms),
         cost=CostCoefficients(*(Fraction(c) for c in (cost.l2_squared, cost.l1, cost.linf, cost.l0))),
-        factual={f: instance.factual[f] for f in instance.levers},
+        factual={f: numbers[f] for f in levers},
     )
 
 
@@ -100,11 +136,13 @@ def _linked(build: Builder, z: Affine, link: Link) -> Affine:
     return Affine.of(link.offset) + build.unit("sigmoid", z).scaled(link.scale)
 
 
-def _cost_term(build: Builder, instance: Instance, name: str, action: Affine) -> CostTerm:
-    feature, x = instance.feature(name), instance.factual[name]
-    delta = action - Affine.of(x)
+def _cost_term(
+    build: Builder, instance: Instance, name: str, action: Affine, x: Any, weight: Any
+) -> CostTerm:
+    feature, factual = instance.feature(name), Affine.of(x)
+    delta = action - factual
     if feature.kind == "categorical":
-        delta = Affine.of(1) - build.unit("indicator", action, int(x))
+        delta = Affine.of(1) - build.unit("indicator", action, int(one(factual.constant)))
     quantiles = instance.cost.quantiles.get(name)
     if quantiles is not None:
         start = Fraction(quantiles.probabilities[0]) - quantiles.exact(Fraction(x))
@@ -113,7 +151,7 @@ def _cost_term(build: Builder, instance: Instance, name: str, action: Affine) ->
         )
         delta = sum(bends, Affine(start))
     scale = Fraction(instance.cost.scale[name]) if instance.cost.uses_scale else Fraction(1)
-    return CostTerm(name, delta, Fraction(instance.weight(name)), scale, quantiles)
+    return CostTerm(name, delta, Affine.of(weight).constant, scale, quantiles)
 
 
 def _farthest_logit(instance: Instance, name: str, ranges: dict[str, Enclosure]) -> float:
@@ -164,13 +202,9 @@ def check_edges(instance: Instance) -> None:
     Unsupported
         It does not; the message names the feature.
     """
-    if not instance.plausible:
+    if not _has_edges(instance):
         return
     scm = instance.scm
-    touched = scm.descendants(set(instance.levers))
-    curved = (scm.mechanisms[f] for f in touched)
-    if not any(m.link.kind == "sigmoid" or isinstance(m.noise, Gamma | Bernoulli) for m in curved):
-        return  # only normal energies move, and they have no edge
     reach = -math.log(EDGE)
     ranges = reachable(instance)
     noise = dict(zip(scm.features, scm.abduct(instance.factual_row), strict=True))
@@ -210,6 +244,15 @@ def check_edges(instance: Instance) -> None:
             )
 
 
+def _has_edges(instance: Instance) -> bool:
+    """Whether energies other than normal ones move: those have no edge."""
+    if not instance.plausible:
+        return False
+    scm = instance.scm
+    curved = (scm.mechanisms[f] for f in scm.descendants(set(instance.levers)))
+    return any(m.link.kind == "sigmoid" or isinstance(m.noise, Gamma | Bernoulli) for m in curved)
+
+
 def _energy(
     build: Builder,
     instance: Instance,
@@ -247,7 +290,9 @@ def _energy(
     if isinstance(noise, Normal):
         weight = 1 / (2 * Fraction(noise.sd) ** 2)
         rest = (
-            Affine.of(-weight * u.constant**2) if u.is_constant else build.unit("square", u).scaled(-weight)
+            Affine.of(u.constant * u.constant * -weight)
+            if u.is_constant
+            else build.unit("square", u).scaled(-weight)
         )
         result.append(((weight, residual), rest))
     elif isinstance(noise, Gamma):

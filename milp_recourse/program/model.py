@@ -18,12 +18,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import product
-from typing import Literal
+from typing import Literal, cast
 
 from milp_recourse.domain.enclosure import Enclosure
 from milp_recourse.domain.quantiles import Quantiles
 from milp_recourse.instance import Acceptance, Classifier
 from milp_recourse.program.affine import Affine
+from milp_recourse.program.rationals import Rationals, agreed, everyone
 
 Function = Literal["relu", "sigmoid", "logit", "log", "square", "indicator"]
 
@@ -128,6 +129,13 @@ class Program:
         One term per feature that can be acted on.
     factual
         x_i of those features, in units of their action atoms.
+
+    Notes
+    -----
+    A program of several applicants (:func:`~milp_recourse.program.cohort.programs`) has arrays, one number
+    per applicant, for the actions' bounds and the factual, and
+    :class:`~milp_recourse.program.rationals.Rationals` for the forms' constants and the weights. It can be
+    fixed and made a :class:`~milp_recourse.bounds.tape.Tape` to be stacked; no action is decoded with it.
     """
 
     atoms: tuple[Atom, ...]
@@ -213,12 +221,11 @@ class Program:
                 forms.append((atom.acted if atom.feature in acted else atom.natural).substitute(forms))
                 continue
             else:
-                argument = atom.argument.substitute(forms)
-                known = apply_exact(atom, Enclosure.of(argument.constant)) if argument.is_constant else None
-                if known is not None and known.exact:
-                    forms.append(Affine(known.lower))
+                kept = replace(atom, argument=atom.argument.substitute(forms))
+                known = constant_value(kept)
+                if known is not None:
+                    forms.append(Affine(known))
                     continue
-                kept = replace(atom, argument=argument)
             forms.append(Affine.atom(len(atoms)))
             atoms.append(kept)
         return atoms, forms
@@ -287,10 +294,25 @@ class Program:
         action = next(a for a in self.actions if a.feature == feature)
         x = self.factual[feature]
         return (
-            action.lower <= x <= action.upper
-            and all(s.natural.is_constant and s.natural.constant == Fraction(x) for s in switches[:1])
-            and len(switches) == 1
+            len(switches) == 1
+            and switches[0].natural == Affine.of(x)
+            and agreed((action.lower <= x) & (x <= action.upper))
         )
+
+
+def constant_value(unit: Unit) -> Fraction | None:
+    """The unit's value where it is a rational constant, else None."""
+    if not unit.argument.is_constant:
+        return None
+    argument = unit.argument.constant
+    if isinstance(argument, Rationals):
+        if unit.function == "indicator":
+            return cast(Fraction, argument.indicator(unit.level))
+        if unit.function not in ("relu", "square"):
+            raise everyone(len(argument.numerator))  # irrational for most, rational for some
+        return cast(Fraction, getattr(argument, unit.function)())
+    value = apply_exact(unit, Enclosure.of(argument))
+    return value.lower if value.exact else None
 
 
 def apply_exact(unit: Unit, argument: Enclosure) -> Enclosure:

@@ -1,0 +1,66 @@
+"""Fixed programs of many applicants: those who differ in numbers only are lowered once, together.
+
+What :func:`~milp_recourse.program.lower.lower` computes for one applicant with Fractions is computed for
+all at once with :class:`~milp_recourse.program.rationals.Rationals`, by the same functions. Where a
+decision about structure comes out differently (a factual outside its bounds may not be held, a product
+has the factual as a coefficient, a category), the applicants are parted and lowered again.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from numpy.typing import NDArray
+
+from milp_recourse.instance import Instance
+from milp_recourse.program.lower import lower, lower_together
+from milp_recourse.program.model import Program
+from milp_recourse.program.rationals import Mixed
+
+_FEW = 4  # people that it must tell apart on average for a further attempt to be worth it
+
+
+def programs(instances: Sequence[Instance]) -> Iterator[tuple[list[int], Program]]:
+    """Every applicant's fixed programs, one per configuration with something acted on.
+
+    Yields
+    ------
+    tuple
+        Numbers of applicants, and their common program; a single applicant's has plain numbers.
+    """
+    groups: defaultdict[object, list[int]] = defaultdict(list)
+    for person, instance in enumerate(instances):
+        groups[_model(instance)].append(person)
+    waiting = list(groups.values())
+    while waiting:
+        people = waiting.pop(0)
+        try:
+            fixed = _fixed([instances[person] for person in people])
+        except Mixed as mixed:
+            waiting[:0] = _parts(people, mixed.labels)
+        else:
+            yield from ((people, program) for program in fixed)
+
+
+def _fixed(instances: Sequence[Instance]) -> list[Program]:
+    program = lower(instances[0]) if len(instances) == 1 else lower_together(instances)
+    chosen = [acted for acted in program.configurations() if acted or not program.switched]
+    return [fixed for fixed in (program.fix(acted) for acted in chosen) if fixed.actions]
+
+
+def _parts(people: list[int], labels: NDArray[Any]) -> list[list[int]]:
+    """Those with equal labels together; everyone alone where hardly any are equal."""
+    parts: dict[Any, list[int]] = {}
+    for person, label in zip(people, labels.tolist(), strict=True):
+        parts.setdefault(label, []).append(person)
+    if len(parts) * _FEW > len(people):
+        return [[person] for person in people]
+    return list(parts.values())
+
+
+def _model(instance: Instance) -> object:
+    """Equal for instances that differ in factual, bounds and weights only (compared by identity)."""
+    shared = (instance.features, instance.scm, instance.classifier, instance.cost)
+    return *map(id, shared), instance.accept, instance.plausible, tuple(instance.levers)
