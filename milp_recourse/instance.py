@@ -204,3 +204,16 @@ class Population:
 
     def __iter__(self) -> Iterator[Instance]:
         return (self[i] for i in range(len(self)))
+
+
+def of_one_model(instances: Sequence[Instance]) -> list[list[int]]:
+    """Positions of the instances that differ in name, factual, weights and allowed values only.
+
+    Models are compared by identity: a population's applicants share their objects.
+    """
+    groups: dict[object, list[int]] = {}
+    for k, one in enumerate(instances):
+        shared = (one.features, one.scm, one.classifier, one.cost)
+        key = (*map(id, shared), one.accept, one.plausible, tuple(one.levers))
+        groups.setdefault(key, []).append(k)
+    return list(groups.values())

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+
 import numpy as np
 
+from milp_recourse.domain.enclosure import Enclosure
 from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.instance import Instance
-from milp_recourse.judge import deltas
 from milp_recourse.program.lower import reachable
 
 LARGEST_COST = 1e300
@@ -14,37 +17,52 @@ LARGEST_NUMBER = 1e150
 """Squares and differences of numbers up to here, and sums of many, are doubles."""
 
 
-def too_large(instance: Instance) -> str | None:
-    """Why numbers would overflow a double during search, where "too dear" could pass for "impossible"."""
-    return _values(instance) or _costs(instance) or _network(instance)
+def too_large(*instances: Instance) -> str | None:
+    """Why numbers would overflow a double during search, where "too dear" could pass for "impossible".
+
+    Asked of several applicants of one model with the same levers, None says that each one's numbers are
+    small enough, and a reason that they have to be asked one by one.
+    """
+    reach = reachable(*instances)
+    return _values(reach) or _costs(instances) or _network(instances[0], reach)
 
 
-def _values(instance: Instance) -> str | None:
-    for name, reach in reachable(instance).items():
-        if max(abs(reach.lower), abs(reach.upper)) > LARGEST_NUMBER:
+def _values(reach: Mapping[str, Enclosure]) -> str | None:
+    for name, ends in reach.items():
+        if max(abs(ends.lower), abs(ends.upper)) > LARGEST_NUMBER:
             return f"{name!r} could pass {LARGEST_NUMBER:g} in size: narrow the bounds or change its unit"
     return None
 
 
-def _costs(instance: Instance) -> str | None:
-    farthest = {
-        name: max((low, high), key=lambda end: abs(end - instance.factual[name]))
-        for name, (low, high) in instance.levers.items()
-    }
-    if instance.cost.exact(deltas(instance, farthest), instance.weights) > LARGEST_COST:
+def _costs(instances: Sequence[Instance]) -> str | None:
+    one = instances[0]
+    farthest, weights = {}, {}
+    for name in one.levers:
+        starts = [i.factual[name] for i in instances]
+        ends = [end for i in instances for end in i.levers[name]]
+        farthest[name] = max(
+            _distance(one, name, min(starts), max(ends)), _distance(one, name, max(starts), min(ends))
+        )
+        weights[name] = max(i.weight(name) for i in instances)
+    if one.cost.exact(farthest, weights) > LARGEST_COST:
         return f"an action could cost more than {LARGEST_COST:g}: narrow the bounds or enlarge cost.scale"
-    for name, scale in instance.cost.scale.items() if instance.cost.uses_scale else ():
+    for name, scale in one.cost.scale.items() if one.cost.uses_scale else ():
         if not 1 / LARGEST_NUMBER <= scale <= LARGEST_NUMBER:
             return f"cost.scale of {name!r} is {scale:g}: its square leaves the range of a double"
     return None
 
 
-def _network(instance: Instance) -> str | None:
+def _distance(instance: Instance, name: str, start: float, end: float) -> Fraction:
+    if instance.feature(name).kind == "categorical":
+        return Fraction(1)
+    return abs(instance.cost.position(name, end) - instance.cost.position(name, start))
+
+
+def _network(instance: Instance, reach: Mapping[str, Enclosure]) -> str | None:
     r"""Sums of absolute values through the layers, :math:`m_{k+1} = |W_k| m_k + |b_k|`."""
     network = instance.classifier
     if not isinstance(network, ReluNetwork):
         return None
-    reach = reachable(instance)
     sizes = []
     for feature in instance.features:
         ends = reach[feature.name]

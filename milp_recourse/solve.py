@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any, TypeVar, cast
 
 from milp_recourse.backends import Backend, BatchBackend, Options, Proposal
 from milp_recourse.backends import backend as find_backend
 from milp_recourse.domain.network import ReluNetwork
+from milp_recourse.domain.scm import StructuralCausalModel
 from milp_recourse.errors import BadInput, Unsupported
 from milp_recourse.formats import read_instance, read_population
-from milp_recourse.instance import Classifier, Instance, Population
+from milp_recourse.instance import Classifier, Instance, Population, of_one_model
 from milp_recourse.judge import already_good, conclude
 from milp_recourse.magnitude import too_large
 from milp_recourse.result import Result
 from milp_recourse.workers import Workers
+
+T = TypeVar("T")
 
 DEFAULTS = ("bab", "highs")
 """What is tried, in this order, where no back end is named."""
@@ -126,17 +130,28 @@ def solve_together(
 
 
 def _sharing(instances: Sequence[Instance]) -> list[Instance]:
-    """The same instances, equal networks being one object: what can be stacked is told by that."""
-    known: dict[object, Classifier] = {}
+    """The same instances, equal parts of models being one object: that tells what is lowered together."""
+    networks: dict[bytes, Classifier] = {}
+    models: list[StructuralCausalModel] = []
+    parts: list[object] = []
     shared = []
     for instance in instances:
         network = instance.classifier
         if isinstance(network, ReluNetwork):
-            shapes = tuple(w.shape for w in network.weights)
-            numbers = tuple(a.tobytes() for a in (*network.weights, *network.biases))
-            network = known.setdefault((network.dtype, shapes, numbers), network)
-        shared.append(replace(instance, classifier=network))
+            network = networks.setdefault(network.content, network)
+        scm = _known(instance.scm, models, lambda m: (m.name, m.features, m.mechanisms))
+        features, cost = _known(instance.features, parts), _known(instance.cost, parts)
+        shared.append(replace(instance, classifier=network, scm=scm, features=features, cost=cost))
     return shared
+
+
+def _known(one: T, known: list[Any], content: Callable[[T], object] = lambda one: one) -> T:
+    """What equals ``one`` among what is known, where it becomes known."""
+    for other in known:
+        if other is one or (type(other) is type(one) and content(other) == content(one)):
+            return cast(T, other)
+    known.append(one)
+    return one
 
 
 def choose_backend(problem: Instance, name: str | None = None) -> Backend:
@@ -245,7 +260,7 @@ def _solve_many(instances: Sequence[Instance], backend: Backend, options: Option
     """Decide what needs no search, search the rest (together, if the back end can); in order."""
     results: dict[int, Result] = {}
     hard: list[int] = []
-    given = 0
+    given, begun = 0, time.perf_counter()
     for k, instance in enumerate(instances):
         start = time.perf_counter()
         proposal = _without_search(instance, backend)
@@ -253,9 +268,12 @@ def _solve_many(instances: Sequence[Instance], backend: Backend, options: Option
             hard.append(k)
         else:
             results[k] = _finish(instance, proposal, backend, time.perf_counter() - start)
-    for position, proposal, seconds in _searched([instances[k] for k in hard], backend, options):
+    left = [instances[k] for k in hard]
+    _check(left, backend)
+    each = (time.perf_counter() - begun) / max(1, len(instances))  # what was spent on all before the search
+    for position, proposal, seconds in _searched(left, backend, options):
         k = hard[position]
-        results[k] = _finish(instances[k], proposal, backend, seconds)
+        results[k] = _finish(instances[k], proposal, backend, seconds + each)
         while given in results:
             yield results.pop(given)
             given += 1
@@ -286,20 +304,28 @@ def _finish(instance: Instance, proposal: Proposal, backend: Backend, seconds: f
 
 
 def _without_search(instance: Instance, backend: Backend) -> Proposal | None:
-    """The proposal where no search is needed, else None.
-
-    Raises
-    ------
-    Unsupported
-        The back end cannot solve this problem.
-    """
+    """The proposal where no search is needed, else None."""
     if already_good(instance):
         return Proposal({}, 0.0, "rigorous") if backend.proves else Proposal({}, None)
     if not instance.levers:
         message = "no feature can be acted on: widen the mask, the ranges, the bounds or the domains"
         bound = math.inf if backend.proves else None
         return Proposal(None, bound, "rigorous" if backend.proves else None, message=message)
-    reason = too_large(instance) or backend.why_not(instance)
-    if reason is not None:
-        raise Unsupported(f"{instance.name or 'instance'}: backend {backend.name}: {reason}")
     return None
+
+
+def _check(instances: Sequence[Instance], backend: Backend) -> None:
+    """Make sure that the back end can solve the problems.
+
+    Raises
+    ------
+    Unsupported
+        It cannot solve one of them; the message says why.
+    """
+    for group in of_one_model(instances):
+        together = too_large(*(instances[k] for k in group))
+        for k in group:
+            instance = instances[k]
+            reason = (too_large(instance) if together else None) or backend.why_not(instance)
+            if reason is not None:
+                raise Unsupported(f"{instance.name or 'instance'}: backend {backend.name}: {reason}")

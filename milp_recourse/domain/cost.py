@@ -22,6 +22,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 from milp_recourse.domain.quantiles import Quantiles
@@ -86,12 +87,24 @@ class Cost:
         weights
             w_i per feature.
         """
+        square, plain, per_feature = (_fraction(c) for c in (self.l2_squared, self.l1, self.l0))
         total, largest = Fraction(0), Fraction(0)
         for name, delta in deltas.items():
-            w = Fraction(weights[name])
-            total += Fraction(self.l0) * w
+            w = _fraction(weights[name])
+            if per_feature:
+                total += per_feature * w
             if self.uses_scale:
-                step = abs(delta) / Fraction(self.scale[name])
-                total += w * (Fraction(self.l2_squared) * step**2 + Fraction(self.l1) * step)
-                largest = max(largest, w * step)
-        return total + Fraction(self.linf) * largest
+                step = abs(delta) / _fraction(self.scale[name])
+                weighted = w * step
+                if square:
+                    total += square * weighted * step
+                if plain:
+                    total += plain * weighted
+                largest = max(largest, weighted)
+        return total + _fraction(self.linf) * largest
+
+
+@lru_cache(maxsize=1024)
+def _fraction(value: float) -> Fraction:
+    """Scales and weights come up for every applicant."""
+    return Fraction(value)

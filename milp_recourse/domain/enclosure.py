@@ -44,7 +44,7 @@ class Enclosure:
     @property
     def midpoint(self) -> Fraction:
         """The middle; the number itself when exact."""
-        return (self.lower + self.upper) / 2
+        return self.lower if self.exact else (self.lower + self.upper) / 2
 
     def __add__(self, other: Enclosure) -> Enclosure:
         if self.lower is self.upper and other.lower is other.upper:

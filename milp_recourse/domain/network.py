@@ -133,25 +133,26 @@ class ReluNetwork:
         """
         exponent = max((_dyadic_exponent(end) for e in x for end in (e.lower, e.upper)), default=0)
         lower = [_floor_scaled(e.lower, exponent) for e in x]
-        upper = [-_floor_scaled(-e.upper, exponent) for e in x]
+        upper = [_ceil_scaled(e.upper, exponent) for e in x]
         last = len(self._integer_layers) - 1
-        for k, (positive, negative, bias, bits) in enumerate(self._integer_layers):
-            lo, hi = np.array(lower, dtype=object), np.array(upper, dtype=object)
-            # dtype said: numpy takes [2**63, -1] for floats
-            shifted = np.array([b << exponent for b in bias], dtype=object)
+        for k, (matrix, positive, negative, bias, bits) in enumerate(self._integer_layers):
+            shifted = [b << exponent for b in bias]
             exponent += bits
-            if all(a == b for a, b in zip(lower, upper, strict=True)):
-                lower = upper = list((positive + negative) @ lo + shifted)
+            point = upper is lower or upper == lower
+            if point:
+                reached = [j for j, v in enumerate(lower) if v]  # half of a layer's ReLUs are off
+                lower = upper = _plus(matrix[:, reached] @ _objects([lower[j] for j in reached]), shifted)
             else:
-                lower = list(positive @ lo + negative @ hi + shifted)
-                upper = list(positive @ hi + negative @ lo + shifted)
+                lo, hi = _objects(lower), _objects(upper)
+                lower = _plus(positive @ lo + negative @ hi, shifted)
+                upper = _plus(positive @ hi + negative @ lo, shifted)
             if k < last:
                 lower = [max(0, v) for v in lower]
-                upper = [max(0, v) for v in upper]
+                upper = lower if point else [max(0, v) for v in upper]
         scale = 1 << exponent
-        return tuple(
-            Enclosure(Fraction(a, scale), Fraction(b, scale)) for a, b in zip(lower, upper, strict=True)
-        )
+        low = [Fraction(a, scale) for a in lower]
+        high = low if upper is lower else [Fraction(b, scale) for b in upper]
+        return tuple(Enclosure(a, b) for a, b in zip(low, high, strict=True))
 
     @cached_property
     def _deployed_weights(self) -> tuple[NDArray, ...]:
@@ -162,8 +163,8 @@ class ReluNetwork:
         return tuple(b.astype(self.dtype) for b in self.biases)
 
     @cached_property
-    def _integer_layers(self) -> list[tuple[NDArray, NDArray, list[int], int]]:
-        """Per layer: positive part, negative part, bias as integers times 2**-bits."""
+    def _integer_layers(self) -> list[tuple[NDArray, NDArray, NDArray, list[int], int]]:
+        """Per layer: weights, their positive and negative part, bias as integers times 2**-bits."""
         layers = []
         for w, b in zip(self.weights, self.biases, strict=True):
             numbers = [Fraction(v) for v in (*w.flat, *b)]
@@ -172,13 +173,22 @@ class ReluNetwork:
             matrix = np.array(scaled[: w.size], dtype=object).reshape(w.shape)
             zero = np.zeros_like(matrix)
             positive, negative = np.where(matrix > 0, matrix, zero), np.where(matrix < 0, matrix, zero)
-            layers.append((positive, negative, scaled[w.size :], bits))
+            layers.append((matrix, positive, negative, scaled[w.size :], bits))
         return layers
 
 
 def _is_float32(values: FloatArray) -> bool:
     with np.errstate(over="ignore"):
         return bool((values.astype(np.float32).astype(np.float64) == values).all())
+
+
+def _objects(values: list[int]) -> NDArray[np.object_]:
+    """As an array; the dtype said, because numpy takes [2**63, -1] for floats."""
+    return np.array(values, dtype=object)
+
+
+def _plus(values: NDArray[np.object_], shift: list[int]) -> list[int]:
+    return [v + s for v, s in zip(values.tolist(), shift, strict=True)]
 
 
 def _dyadic_exponent(x: Fraction) -> int:
@@ -189,3 +199,7 @@ def _dyadic_exponent(x: Fraction) -> int:
 
 def _floor_scaled(x: Fraction, exponent: int) -> int:
     return (x.numerator << exponent) // x.denominator
+
+
+def _ceil_scaled(x: Fraction, exponent: int) -> int:
+    return -((-x.numerator << exponent) // x.denominator)

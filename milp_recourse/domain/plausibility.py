@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from fractions import Fraction
+from functools import lru_cache
 
 from milp_recourse.domain.enclosure import Enclosure
 from milp_recourse.domain.noise import Bernoulli, Gamma, Noise, Normal
@@ -57,8 +58,9 @@ def excess_energy(
             continue
         if f not in acted and m.link.kind == "identity":
             continue  # same noise, constant Jacobian
+        same_equation = scm.parents(f) <= unmoved
         try:
-            total = total + _excess(m, f, factual, counterfactual, same_noise=f not in acted)
+            total = total + _excess(m, f, factual, counterfactual, f not in acted, same_equation)
         except ZeroDensity:
             return None
     return total
@@ -70,6 +72,7 @@ def _excess(
     before: Mapping[str, Enclosure],
     after: Mapping[str, Enclosure],
     same_noise: bool,
+    same_equation: bool,
 ) -> Enclosure:
     """How much one feature's energy grows; zero where nothing changes. May raise :class:`ZeroDensity`."""
     total, old, new = Enclosure.of(0), before[f], after[f]
@@ -80,7 +83,8 @@ def _excess(
             total = shares[1] - shares[0]
     if same_noise:
         return total
-    equations = m.equation.enclose(before), m.equation.enclose(after)
+    equation = m.equation.enclose(before)
+    equations = equation, equation if same_equation else m.equation.enclose(after)
     if old == new and equations[0] == equations[1] and equations[0].exact:
         return total  # the same noise
     if m.link.kind == "sigmoid":
@@ -94,18 +98,24 @@ def _noise_excess(noise: Noise | None, before: Enclosure, after: Enclosure) -> E
         for u in (before, after):
             _chance(noise, u)
         return Enclosure.of(0)
+    if isinstance(noise, Normal):
+        return (after.square() - before.square()) * _half_precision(noise.sd)
     return _noise_energy(noise, after) - _noise_energy(noise, before)
 
 
 def _noise_energy(noise: Noise | None, u: Enclosure) -> Enclosure:
-    """-log p_U(u) up to a constant."""
-    if isinstance(noise, Normal):
-        return u.square() / (2 * Fraction(noise.sd) ** 2)
+    """-log p_U(u) up to a constant, of noise that is not normal."""
     if isinstance(noise, Gamma):
         return u / noise.scale - Enclosure.of(Fraction(noise.shape) - 1) * _log(u)
     if isinstance(noise, Bernoulli):
         return -_log(Enclosure.of(_chance(noise, u)))
     raise Unsupported("plausibility: the mechanism of a feature that is acted on states no noise")
+
+
+@lru_cache(maxsize=1024)
+def _half_precision(sd: float) -> Enclosure:
+    """1 / (2 sd^2), which comes up for every applicant."""
+    return Enclosure.of(1 / (2 * Fraction(sd) ** 2))
 
 
 def _chance(noise: Bernoulli, u: Enclosure) -> Fraction:

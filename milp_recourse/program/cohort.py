@@ -8,13 +8,12 @@ has the factual as a coefficient, a category), the applicants are parted and low
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from numpy.typing import NDArray
 
-from milp_recourse.instance import Instance
+from milp_recourse.instance import Instance, of_one_model
 from milp_recourse.program.lower import lower, lower_together
 from milp_recourse.program.model import Program
 from milp_recourse.program.rationals import Mixed
@@ -30,10 +29,7 @@ def programs(instances: Sequence[Instance]) -> Iterator[tuple[list[int], Program
     tuple
         Numbers of applicants, and their common program; a single applicant's has plain numbers.
     """
-    groups: defaultdict[object, list[int]] = defaultdict(list)
-    for person, instance in enumerate(instances):
-        groups[_model(instance)].append(person)
-    waiting = list(groups.values())
+    waiting = of_one_model(instances)
     while waiting:
         people = waiting.pop(0)
         try:
@@ -58,9 +54,3 @@ def _parts(people: list[int], labels: NDArray[Any]) -> list[list[int]]:
     if len(parts) * _FEW > len(people):
         return [[person] for person in people]
     return list(parts.values())
-
-
-def _model(instance: Instance) -> object:
-    """Equal for instances that differ in factual, bounds and weights only (compared by identity)."""
-    shared = (instance.features, instance.scm, instance.classifier, instance.cost)
-    return *map(id, shared), instance.accept, instance.plausible, tuple(instance.levers)

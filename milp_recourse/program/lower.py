@@ -8,7 +8,7 @@ cancels), so the four Loan actions give affine forms and one ReLU, exactly.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -163,24 +163,37 @@ def _farthest_logit(instance: Instance, name: str, ranges: dict[str, Enclosure])
     return float(max(abs(z.lower), abs(z.upper)))
 
 
-def reachable(instance: Instance) -> dict[str, Enclosure]:
-    """An interval per feature that holds its value under every action."""
-    scm = instance.scm
-    factual = {f: Enclosure.of(instance.factual[f]) for f in scm.features}
+def reachable(*instances: Instance) -> dict[str, Enclosure]:
+    """An interval per feature that holds its value under every action of any of the applicants.
+
+    They have one model and the same levers; of one applicant it is tighter than of many.
+    """
+    scm, alone = instances[0].scm, len(instances) == 1
+    factual = {f: _hull(i.factual[f] for i in instances) for f in scm.features}
     ranges: dict[str, Enclosure] = {}
+    moved: set[str] = set()
     for f in scm.order:
         m, here = scm.mechanisms[f], factual[f]
-        if any(ranges[p] != factual[p] for p in scm.parents(f)):
+        if scm.parents(f) & moved:
             if m.link.kind == "identity":
                 here = here + m.equation.enclose(ranges) - m.equation.enclose(factual)
             else:
                 ends = Fraction(m.link.offset), Fraction(m.link.offset) + Fraction(m.link.scale)
                 here = Enclosure(min(ends), max(ends))
-        if f in instance.levers:
-            low, high = (Fraction(v) for v in instance.levers[f])
-            here = Enclosure(min(here.lower, low), max(here.upper, high))
+            moved.add(f)
+        if f in instances[0].levers:
+            allowed = _hull(end for i in instances for end in i.levers[f])
+            here = Enclosure(min(here.lower, allowed.lower), max(here.upper, allowed.upper))
+            moved.add(f)
+        if alone and here == factual[f]:
+            moved.discard(f)
         ranges[f] = here
     return ranges
+
+
+def _hull(values: Iterable[float]) -> Enclosure:
+    known = list(values)
+    return Enclosure(Fraction(min(known)), Fraction(max(known)))
 
 
 Energy = tuple[tuple[Fraction, Affine] | None, Affine]

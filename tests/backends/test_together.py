@@ -59,7 +59,24 @@ def differences(instances: list[Instance]) -> Iterator[str]:
     assert not any(alone.values()), "every configuration is in a stack"
 
 
-OWN = ["unit_offset", "first_offset", "row_offset", "row_low", "row_high", "residual_offset", "ball_offset", "lower", "upper", "factual", "kappa", "beta", "omega", "jump", "jump_largest", "fixed"]
+OWN = [
+    "unit_offset",
+    "first_offset",
+    "row_offset",
+    "row_low",
+    "row_high",
+    "residual_offset",
+    "ball_offset",
+    "lower",
+    "upper",
+    "factual",
+    "kappa",
+    "beta",
+    "omega",
+    "jump",
+    "jump_largest",
+    "fixed",
+]
 """What each applicant has its own of."""
 
 
