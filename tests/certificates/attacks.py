@@ -1,0 +1,751 @@
+"""Certificates that try to cheat: ``python tests/certificates/attacks.py`` writes them all anew.
+
+Every function makes one attack from an accepted certificate; its name is the file's, its docstring
+says what is tried. ``index.json`` lists them with the reason a checker must give.
+"""
+
+from __future__ import annotations
+
+import copy
+import gzip
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).parent
+ROOT = HERE.parent.parent
+sys.path.insert(0, str(ROOT))
+
+ACCEPTED = {
+    "toy.json": "docs/examples/toy_instance.json",
+    "two_trees.json": "instances/smoke/two_trees.json",
+    "loan_002.json.gz": "instances/loan/loan_002.json",
+    "loan_004.json.gz": "instances/loan/loan_004.json",
+    "population_0.json": "tests/certificates/instances/toy_population.json",
+    "population_2.json": "tests/certificates/instances/toy_population.json",
+    **{
+        f"{name}.json": f"instances/smoke/{name}.json"
+        for name in (
+            "already_accepted",
+            "categorical",
+            "domain_downstream_infeasible",
+            "hold",
+            "infeasible_plausible",
+            "integer",
+            "l0",
+            "linf",
+            "loan_education",
+            "loan_two_units",
+            "mixture",
+            "network_equation",
+            "nothing_actionable",
+            "ordinal_one_hot",
+            "plausible_relu",
+            "square_equation",
+        )
+    },
+}
+
+Attack = Callable[[dict[str, Any]], Any]
+REJECTED: dict[str, tuple[str, str, str, Attack]] = {}
+MALFORMED: dict[str, tuple[str, str, str, Attack]] = {}
+FOREIGN: dict[str, Callable[[dict[str, Any]], None]] = {}
+
+
+def attack(base: str, reason: str, kind: dict[str, tuple[str, str, str, Attack]] = REJECTED) -> Any:
+    """Register an attack on an accepted certificate, with what the checker must say."""
+
+    def register(function: Attack) -> Attack:
+        kind[function.__name__] = (base, reason, str(function.__doc__), function)
+        return function
+
+    return register
+
+
+def tree(certificate: dict[str, Any], k: int = 0) -> list[Any]:
+    nodes: list[Any] = certificate["configurations"][k]["tree"]
+    return nodes
+
+
+def first(certificate: dict[str, Any], kind: str, k: int = 0) -> list[Any]:
+    """The first node of a kind."""
+    return next(node for node in tree(certificate, k) if node[0] == kind)
+
+
+# -- the claim ------------------------------------------------------------------------------------
+
+
+@attack("toy.json", "proves a cost of")
+def raised_bound(c):
+    """Cost and bound both raised: the action is paid for, the bound is not proven."""
+    c["lower_bound"] = c["cost"] = 2.2500000000000004
+
+
+@attack("loan_002.json.gz", "proves a cost of")
+def raised_bound_within_the_gap(c):
+    """The bound raised up to the cost, still a true claim, but not one that this tree proves."""
+    c["lower_bound"] = c["cost"]
+
+
+@attack("toy.json", "lower_bound: above the cost")
+def bound_above_the_cost(c):
+    """A bound above the cost of the action in hand."""
+    c["lower_bound"] = 9.0
+
+
+@attack("toy.json", "the gap is open")
+def open_gap_called_optimal(c):
+    """A weaker bound that the tree does prove, still called optimal."""
+    c["lower_bound"] = 2.2
+
+
+@attack("toy.json", "unknown key 'tolerance'")
+def own_tolerance(c):
+    """A tolerance that the certificate sets for itself."""
+    c["tolerance"] = 0.5
+    c["lower_bound"] = 2.0
+
+
+@attack("toy.json", "cost: not the action's")
+def understated_cost(c):
+    """A cost below what the action costs."""
+    c["cost"] = c["lower_bound"] = 2.0
+
+
+@attack("toy.json", "cost: not the action's")
+def overstated_cost(c):
+    """A cost above what the action costs, by two units in the last place."""
+    c["cost"] = 2.250000000000001
+
+
+@attack("toy.json", "proves a cost of")
+def infeasible_though_feasible(c):
+    """The tree of an optimum said to prove that there is no action."""
+    c |= {"claim": "infeasible", "action": None, "cost": None, "lower_bound": None}
+
+
+@attack("already_accepted.json", "doing nothing is feasible")
+def infeasible_though_accepted_as_is(c):
+    """An applicant who needs no action told that none exists, by a certificate with no tree to check."""
+    c |= {"claim": "infeasible", "action": None, "cost": None, "lower_bound": None}
+
+
+@attack("infeasible_plausible.json", "action: the classifier does not accept")
+def optimal_though_infeasible(c):
+    """Holding still said to be an optimum of cost 0 where no action exists."""
+    c |= {"claim": "optimal", "action": {"income": 1.0}, "cost": 0.0, "lower_bound": 0.0}
+
+
+# -- the instance ---------------------------------------------------------------------------------
+
+
+def edited(name: str) -> Any:
+    """Register an edit of the toy instance, to which the toy's certificate does not belong."""
+
+    def register(function: Callable[[dict[str, Any]], None]) -> Callable[[dict[str, Any]], None]:
+        FOREIGN[function.__name__] = function
+        REJECTED[function.__name__] = ("toy.json", "belongs to another instance", name, lambda c: None)
+        return function
+
+    return register
+
+
+@edited("One weight of the network changed in its last bit, the certificate's digest kept.")
+def foreign_classifier(i):
+    i["classifier"]["layers"][0]["weight"][0][0] = 1.0000000000000002
+
+
+@edited("Another applicant.")
+def edited_applicant(i):
+    i["factual"]["income"] = -1e-12
+
+
+@edited("A dearer action: the weight doubled.")
+def edited_weight(i):
+    i["preferences"]["weights"] = {"income": 2}
+
+
+@edited("Bounds that leave the optimum out.")
+def edited_bounds(i):
+    i["features"][0]["bounds"] = [-0.75, 1.4]
+
+
+@edited("A margin asked for.")
+def edited_margin(i):
+    i["accept"] = {"margin": 1e-9}
+
+
+@edited("A domain added.")
+def edited_domain(i):
+    i["features"][0]["domain"] = [-0.75, 4]
+
+
+@edited("Plausibility asked for.")
+def edited_plausibility(i):
+    noise = {"kind": "normal", "sd": 1}
+    i["scm"] = {"name": "explicit", "mechanisms": {"income": {"equation": 0, "noise": noise}}}
+    i["plausibility"] = {"kind": "scm-density", "at_least": "factual"}
+
+
+@attack("toy.json", "belongs to another instance")
+def forged_digest(c):
+    """A digest of something else."""
+    c["instance_sha256"] = "0" * 64
+
+
+@attack("population_0.json", "belongs to another instance")
+def another_applicant_of_the_population(c):
+    """The certificate of one applicant given for another."""
+    c["index"] = 1
+
+
+@attack("population_0.json", "index: got 3.0")
+def applicant_beyond_the_population(c):
+    """An applicant who is not in the population."""
+    c["index"] = 3
+
+
+@attack("population_0.json", "index: needed for a population")
+def no_index(c):
+    """A population's certificate that does not say whose it is."""
+    del c["index"]
+
+
+@attack("toy.json", "index: only for a population")
+def index_in_an_instance(c):
+    """An index where there is one applicant only."""
+    c["index"] = 0
+
+
+# -- the action -----------------------------------------------------------------------------------
+
+
+@attack("toy.json", "does not accept")
+def infeasible_action(c):
+    """An action a hair short of acceptance, its cost honest."""
+    c["action"] = {"income": 1.4999999999999998}
+    c["cost"] = c["lower_bound"] = 2.2499999999999996
+
+
+@attack("toy.json", "outside [-0.75, 4.0]")
+def action_outside_the_bounds(c):
+    """A value that no action may set."""
+    c["action"] = {"income": 4.5}
+    c["cost"] = 20.25
+
+
+@attack("population_2.json", "outside [-0.5, 1.25]")
+def action_outside_the_range(c):
+    """A value within the bounds, but not what this applicant is ready to do."""
+    c |= {"claim": "optimal", "action": {"income": 1.5}, "cost": 0.5, "lower_bound": 0.5}
+
+
+@attack("loan_002.json.gz", "age is not for this applicant to act on")
+def action_outside_the_mask(c):
+    """A feature acted on that nobody can act on."""
+    c["action"]["age"] = 0.0
+
+
+@attack("toy.json", "unknown key 'luck'")
+def action_on_an_unknown_feature(c):
+    """A feature that does not exist."""
+    c["action"]["luck"] = 1.0
+
+
+@attack("integer.json", "is not a value of a feature that is integer")
+def fractional_action(c):
+    """Half a job."""
+    c["action"]["jobs"] = 4.5
+    c["cost"] = c["lower_bound"] = 6.25
+
+
+@attack("categorical.json", "allowed: one of rent, own, free")
+def unknown_label(c):
+    """A category that the feature does not have."""
+    c["action"] = {"housing": "castle"}
+
+
+@attack("loan_002.json.gz", "less plausible than the factual")
+def implausible_action(c):
+    """Accepted and cheap, but less plausible than the factual."""
+    c["action"] = {"savings": 0.8, "income": -3.0401}
+
+
+@attack("loan_002.json.gz", "action")
+def dropped_feature_of_the_action(c):
+    """One of the features acted on left out of the action."""
+    del c["action"]["savings"]
+
+
+@attack("domain_downstream_infeasible.json", "duration leaves its domain")
+def action_outside_a_domain(c):
+    """What follows from the action leaves its domain."""
+    c |= {"claim": "optimal", "action": {"amount": 3.0}, "cost": 9.0, "lower_bound": 9.0}
+
+
+# -- the tree -------------------------------------------------------------------------------------
+
+
+@attack("loan_002.json.gz", "nothing stands for acting on exactly")
+def dropped_subset(c):
+    """A set of features acted on left out."""
+    del c["configurations"][2]
+
+
+@attack("l0.json", "nothing stands for acting on exactly")
+def idle_under_l0(c):
+    """Holding a feature taken for not acting on it, where holding costs."""
+    largest = max(c["configurations"], key=lambda one: len(one["acted"]))
+    c["configurations"] = [largest]
+
+
+@attack("toy.json", "nothing stands for acting on exactly income")
+def no_configurations(c):
+    """No tree at all."""
+    c["configurations"] = []
+
+
+@attack("loan_002.json.gz", "given before")
+def repeated_subset(c):
+    """A set of features twice, in another's place."""
+    c["configurations"][1] = c["configurations"][0]
+
+
+@attack("loan_002.json.gz", "not in the order of the features")
+def reordered_subset(c):
+    """Actions in another order, so that splits cut other features."""
+    c["configurations"][0]["acted"].reverse()
+
+
+@attack("toy.json", "not in the order of the features")
+def empty_subset(c):
+    """A set of no features beside the others."""
+    c["configurations"].insert(0, {"acted": [], "tree": [["e"]]})
+
+
+@attack("toy.json", "closes")
+def leaf_marked_empty_that_is_not(c):
+    """The leaf that holds the optimum said to be closed by cost and domains alone."""
+    tree(c)[4] = ["e"]
+
+
+@attack("toy.json", "proves a cost of")
+def dropped_split(c):
+    """A split left out together with its first child: the second has to do for the whole box."""
+    del tree(c)[1:3]
+
+
+@attack("toy.json", "ends before all of the box is covered")
+def dropped_child(c):
+    """The last child left out."""
+    tree(c).pop()
+
+
+@attack("toy.json", "was complete before this node")
+def node_too_many(c):
+    """A leaf after the tree's end."""
+    tree(c).append(["e"])
+
+
+@attack("toy.json", "proves a cost of")
+def shifted_split(c):
+    """A split moved beyond the optimum, so that a leaf that holds it looks empty."""
+    tree(c)[1][2] = 1.75
+
+
+@attack("toy.json", "outside its box")
+def split_outside_the_box(c):
+    """A split beyond the box, whose first child is everything and whose second nothing."""
+    tree(c)[0][2] = 5.0
+
+
+@attack("toy.json", "outside its box")
+def split_at_the_end(c):
+    """A split at the very end of the box."""
+    tree(c)[0][2] = 4.0
+
+
+@attack("toy.json", "proves a cost of")
+def swapped_children(c):
+    """The two children of a split on a sign in each other's place."""
+    nodes = tree(c)
+    nodes[4], nodes[5] = nodes[5], nodes[4]
+
+
+@attack("toy.json", "allowed: a number at least 0")
+def wrong_signed_multiplier(c):
+    """A negative multiplier, which would turn the row around."""
+    tree(c)[4][2][0]["g"] = -3.0
+
+
+@attack("toy.json", "proves a cost of")
+def rescaled_multiplier(c):
+    """A multiplier twice too large."""
+    tree(c)[4][2][0]["g"] = 6.0
+
+
+@attack("toy.json", "allowed: a list of 1")
+def sign_row_without_a_split(c):
+    """A sign row used that no split on the path assumes."""
+    tree(c)[4][2][0]["n"] = [1.0, 4.0]
+
+
+@attack("toy.json", "allowed: a list of 0")
+def sign_row_of_another_branch(c):
+    """A sign assumed in a branch where it was not split on."""
+    tree(c)[2][2][0]["n"] = [4.0]
+
+
+@attack("toy.json", "splits on a sign that is settled above")
+def sign_split_twice(c):
+    """One sign split on again below."""
+    tree(c)[4:5] = [["n", 0, 1], tree(c)[4], tree(c)[4]]
+
+
+@attack("toy.json", "allowed: a whole number from 0 to 1")
+def unknown_neuron(c):
+    """A neuron that the network does not have."""
+    tree(c)[3][2] = 2
+
+
+@attack("toy.json", "allowed: a whole number from 0 to 0")
+def split_on_the_logit(c):
+    """The output taken for a hidden neuron: assuming that it is negative would empty a child."""
+    tree(c)[3] = ["n", 1, 0]
+
+
+@attack("toy.json", "slopes: allowed: 2 characters")
+def steep_slopes(c):
+    """A slope that is no valid line of a neuron."""
+    tree(c)[2][1] = "02"
+
+
+@attack("toy.json", "slopes: allowed: 2 characters")
+def too_few_slopes(c):
+    """A slope missing."""
+    tree(c)[2][1] = "0"
+
+
+@attack("linf.json", "sum to more than 1")
+def shares_above_one(c):
+    """The maximum counted more than once."""
+    first(c, "d")[3:] = [[1.0] * len(c["configurations"][0]["acted"])]
+
+
+@attack("linf.json", "allowed: a number at least 0")
+def negative_share(c):
+    """A negative share makes room for a larger one."""
+    leaf = first(c, "d")
+    leaf[3:] = [[2.0] + [-1.0] * (len(c["configurations"][0]["acted"]) - 1)]
+
+
+@attack("loan_002.json.gz", "allowed: a number at least 0")
+def negative_ball_multiplier(c):
+    """The ball turned inside out."""
+    leaf = next(n for n in tree(c) if n[0] == "d" and any("b" in term for term in n[2]))
+    next(term for term in leaf[2] if "b" in term)["b"][0] = -1.0
+
+
+@attack("toy.json", "there is no ball")
+def ball_without_plausibility(c):
+    """The ball used where plausibility is not asked for."""
+    tree(c)[2][2][0]["b"] = [1.0]
+
+
+@attack("toy.json", "unknown key 'income'")
+def row_of_a_domain_that_is_not(c):
+    """The domain row of a feature without a domain."""
+    tree(c)[2][2][0]["r"] = {"income": [0.0, 1.0]}
+
+
+@attack("domain_downstream_infeasible.json", "allowed: a number at least 0")
+def negative_domain_multiplier(c):
+    """A domain row turned around."""
+    largest = c["configurations"][0]
+    largest["tree"] = [["d", "", [{"r": {"duration": [-1.0, 0.0]}}]]]
+
+
+@attack("two_trees.json", "closes")
+def trees_leaf_that_can_accept(c):
+    """A box of the trees that does hold accepted points said to hold none."""
+    tree(c)[1] = ["e"]
+    tree(c)[0][2] = 0.75
+
+
+@attack("two_trees.json", "there is no logit")
+def logit_of_trees(c):
+    """A logit row where there is no network."""
+    tree(c)[1] = ["d", "", [{"g": 1.0}]]
+
+
+@attack("two_trees.json", "allowed: a whole number from 0 to -1")
+def sign_of_trees(c):
+    """A neuron of trees."""
+    tree(c)[1:2] = [["n", 0, 0], ["e"], ["e"]]
+
+
+@attack("two_trees.json", "does not accept")
+def tie_of_float32(c):
+    """An action on the tie that float32 rounds down: greater than the threshold, and refused."""
+    c["action"]["income"] = 0.5 + 2.0**-25
+
+
+@attack("integer.json", "outside its box")
+def split_between_neighbours(c):
+    """A whole-number action split where one child is empty."""
+    tree(c)[:0] = [["a", 0, 8.0], ["e"]]
+
+
+# -- malformed --------------------------------------------------------------------------------------
+
+
+def malformed(base: str, reason: str) -> Any:
+    """Register a file that a checker must not even begin to check."""
+    return attack(base, reason, MALFORMED)
+
+
+def text(certificate: dict[str, Any], old: str, new: str) -> str:
+    """The certificate as text with one place replaced."""
+    written = dump(certificate)
+    assert old in written, old
+    return written.replace(old, new, 1)
+
+
+@malformed("toy.json", "NaN is not a finite number")
+def nan(c):
+    """NaN compares with nothing."""
+    return text(c, '"lower_bound": 2.25', '"lower_bound": NaN')
+
+
+@malformed("toy.json", "-Infinity is not a finite number")
+def infinity(c):
+    """A split at minus infinity."""
+    return text(c, '["a", 0, 3]', '["a", 0, -Infinity]')
+
+
+@malformed("toy.json", "1e400 is not a finite number")
+def overflow(c):
+    """A number beyond every double."""
+    return text(c, '"cost": 2.25', '"cost": 1e400')
+
+
+@malformed("toy.json", "not a finite number")
+def endless_digits(c):
+    """A whole number of 5000 digits, which some readers take minutes for or refuse with a traceback."""
+    return text(c, '"cost": 2.25', '"cost": ' + "9" * 5000)
+
+
+@malformed("toy.json", "the key 'lower_bound' twice")
+def duplicate_keys(c):
+    """Two bounds: which one a reader takes depends on the reader."""
+    return text(c, '"lower_bound": 2.25', '"lower_bound": 9, "lower_bound": 2.25')
+
+
+@malformed("toy.json", "nested too deeply")
+def deep_nesting(c):
+    """Lists a hundred thousand deep."""
+    return text(c, '["e"]', "[" * 100_000 + "]" * 100_000)
+
+
+@malformed("toy.json", "no JSON")
+def cut_short(c):
+    """Half a file."""
+    written = dump(c)
+    return written[: len(written) // 2]
+
+
+@malformed("toy.json", "no JSON")
+def two_objects(c):
+    """A second certificate after the first."""
+    return dump(c) + dump(c)
+
+
+@malformed("toy.json", "no JSON")
+def not_utf8(c):
+    """A byte that is not UTF-8."""
+    return dump(c).encode().replace(b"income", b"inc\xf8me", 1)
+
+
+@malformed("toy.json", "no JSON")
+def utf16(c):
+    """Another encoding, which some readers detect."""
+    return dump(c).encode("utf-16")
+
+
+@malformed("toy.json", "no JSON")
+def empty_file(c):
+    """Nothing."""
+    return ""
+
+
+@malformed("toy.json", "allowed: an object")
+def a_list_at_the_top(c):
+    """A list of certificates."""
+    return dump([c])
+
+
+@malformed("toy.json", "the key 'claim' is missing")
+def no_claim(c):
+    """Nothing claimed."""
+    del c["claim"]
+
+
+@malformed("toy.json", "unknown key 'note'")
+def unknown_key(c):
+    """A key that the format does not have."""
+    c["note"] = "trust me"
+
+
+@malformed("toy.json", "format: got")
+def another_version(c):
+    """A version that this checker does not know."""
+    c["format"] = "milp-recourse/certificate-2"
+
+
+@malformed("toy.json", "claim: got 'proven'")
+def unknown_claim(c):
+    """A claim that the format does not have."""
+    c["claim"] = "proven"
+
+
+@malformed("toy.json", "cost: got '2.25'")
+def number_as_text(c):
+    """A number in quotes."""
+    c["cost"] = "2.25"
+
+
+@malformed("toy.json", "action.income: got True")
+def truth_as_a_number(c):
+    """True, which Python counts as 1."""
+    c["action"]["income"] = True
+
+
+@malformed("toy.json", "cost: got None")
+def null_cost(c):
+    """An optimum without its cost."""
+    c["cost"] = None
+
+
+@malformed("infeasible_plausible.json", "null where the claim is infeasible")
+def infeasible_with_a_bound(c):
+    """An impossibility with a bound."""
+    c["lower_bound"] = 1.0
+
+
+@malformed("toy.json", "allowed: a number at least 0")
+def negative_bound(c):
+    """A bound below 0."""
+    c["lower_bound"] = -1.0
+
+
+@malformed("toy.json", "unknown key 'x'")
+def unknown_key_in_a_term(c):
+    """A multiplier of something that the format does not have."""
+    tree(c)[2][2][0]["x"] = 1.0
+
+
+@malformed("toy.json", "allowed: one of a, n, e, d")
+def unknown_node(c):
+    """A kind of node that the format does not have."""
+    tree(c)[6] = ["trusted"]
+
+
+@malformed("toy.json", "allowed: one of a, n, e, d")
+def empty_node(c):
+    """A node that is nothing."""
+    tree(c)[6] = []
+
+
+@malformed("toy.json", "allowed: a list")
+def node_as_an_object(c):
+    """A node that is an object."""
+    tree(c)[6] = {"e": True}
+
+
+@malformed("toy.json", "allowed: a whole number from 0 to 0")
+def fractional_index(c):
+    """Half an action."""
+    tree(c)[0][1] = 0.5
+
+
+@malformed("toy.json", "allowed: a list of 1")
+def empty_leaf_with_more(c):
+    """An empty leaf with something behind it."""
+    tree(c)[6] = ["e", 1]
+
+
+@malformed("loan_002.json.gz", "unreadable")
+def broken_gzip(c):
+    """Compressed data cut short."""
+    return gzip.compress(dump(c).encode(), mtime=0)[:-40]
+
+
+def dump(value: Any) -> str:
+    """JSON with one node per line."""
+    if not isinstance(value, dict) or "configurations" not in value:
+        return json.dumps(value, ensure_ascii=False) + "\n"
+    head = json.dumps({**value, "configurations": 0}, ensure_ascii=False)
+    parts = [
+        json.dumps({**one, "tree": 0}, ensure_ascii=False).replace(
+            '"tree": 0', '"tree": [\n' + ",\n".join(json.dumps(node) for node in one["tree"]) + "\n]"
+        )
+        for one in value["configurations"]
+        if isinstance(one, dict)
+    ]
+    return head.replace('"configurations": 0', '"configurations": [' + ", ".join(parts) + "]") + "\n"
+
+
+def load(name: str) -> Any:
+    """An accepted certificate."""
+    content = (HERE / "accepted" / name).read_bytes()
+    return json.loads(gzip.decompress(content) if name.endswith(".gz") else content)
+
+
+def made(function: Attack, base: str) -> tuple[str, bytes]:
+    """The suffix and the content of an attack's file."""
+    certificate = copy.deepcopy(load(base))
+    result = function(certificate)
+    content = dump(certificate) if result is None else result
+    raw = content.encode() if isinstance(content, str) else content
+    if raw[:2] == b"\x1f\x8b":
+        return ".json.gz", raw
+    return (".json", raw) if len(raw) < 20_000 else (".json.gz", gzip.compress(raw, mtime=0))
+
+
+def files() -> dict[str, bytes]:
+    """Path below this folder -> content, of everything that this module writes."""
+    index: dict[str, Any] = {"accepted": ACCEPTED, "rejected": {}, "malformed": {}}
+    contents: dict[str, bytes] = {}
+    toy = (ROOT / ACCEPTED["toy.json"]).read_text(encoding="utf-8")
+    for name, edit in FOREIGN.items():
+        instance = json.loads(toy)
+        edit(instance)
+        contents[f"instances/{name}.json"] = (json.dumps(instance, indent=1) + "\n").encode()
+    for kind, attacks in (("rejected", REJECTED), ("malformed", MALFORMED)):
+        for name, (base, reason, tries, function) in attacks.items():
+            suffix, content = made(function, base)
+            contents[f"{kind}/{name}{suffix}"] = content
+            foreign = f"tests/certificates/instances/{name}.json"
+            index[kind][f"{name}{suffix}"] = {
+                "instance": foreign if name in FOREIGN else ACCEPTED[base],
+                "tries": tries,
+                "reason": reason,
+            }
+    contents["index.json"] = (json.dumps(index, indent=1) + "\n").encode()
+    return contents
+
+
+def main() -> None:
+    """Write every file anew."""
+    for kind in ("rejected", "malformed"):
+        for old in (HERE / kind).glob("*"):
+            old.unlink()
+    for path, content in files().items():
+        (HERE / path).parent.mkdir(exist_ok=True)
+        (HERE / path).write_bytes(content)
+
+
+if __name__ == "__main__":
+    main()

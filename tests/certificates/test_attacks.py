@@ -1,0 +1,54 @@
+"""Every file here is a test: accepted ones pass, attacks fail for the reason that the index states."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from verify.__main__ import examine
+
+HERE = Path(__file__).parent
+ROOT = HERE.parent.parent
+INDEX = json.loads((HERE / "index.json").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("name", INDEX["accepted"])
+def test_accepted(name):
+    """The certificate proves its claim."""
+    outcome = examine(HERE / "accepted" / name, ROOT / INDEX["accepted"][name], 60)
+    assert outcome.line.startswith("VERIFIED"), outcome.line
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"), [(kind, name) for kind in ("rejected", "malformed") for name in INDEX[kind]]
+)
+def test_attacks(kind, name):
+    """The attack fails, and for the right reason; a malformed file within a second."""
+    entry, start = INDEX[kind][name], time.monotonic()
+    outcome = examine(HERE / kind / name, ROOT / entry["instance"], 60)
+    assert outcome.line.startswith("REJECTED: "), f"{entry['tries']} {outcome.line}"
+    assert entry["reason"] in outcome.line
+    assert kind == "rejected" or time.monotonic() - start < 1
+
+
+def test_every_file_is_listed():
+    """No file lies here that no test opens; there are attacks enough."""
+    for kind in ("accepted", "rejected", "malformed"):
+        assert {p.name for p in (HERE / kind).iterdir()} == set(INDEX[kind])
+    assert len(INDEX["rejected"]) >= 25
+
+
+def test_files_are_what_the_script_writes():
+    """``python tests/certificates/attacks.py`` would change nothing."""
+    spec = importlib.util.spec_from_file_location("attacks", HERE / "attacks.py")
+    attacks = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(attacks)
+    sys.path.remove(str(ROOT))
+    for path, content in attacks.files().items():
+        if not path.endswith(".gz"):  # zlib's versions differ
+            assert (HERE / path).read_bytes() == content, path
