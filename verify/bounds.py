@@ -8,6 +8,8 @@ from math import floor, lcm
 from operator import mul
 from typing import Any, NamedTuple
 
+from verify import curves
+
 Row = Sequence[Fraction]
 """Coefficients of 1, the actions and the units, in this order."""
 
@@ -32,6 +34,11 @@ def whole_numbers(rows: Iterable[Row]) -> tuple[list[list[int]], int]:
 def lines(function: str, level: int, low: Fraction, high: Fraction) -> tuple[Interval, Interval]:
     """Slope and intercept of a unit's lower and upper line on an interval of its argument."""
     zero, one = Fraction(0), Fraction(1)
+    if function == "sigmoid":
+        return curves.sigmoid_lines(low, high)
+    if function == "logit":  # of a number
+        below, above = curves.logit(low)
+        return (zero, below), (zero, above)
     if function == "square":
         return (low + high, -((low + high) ** 2) / 4), (low + high, -low * high)
     if function == "indicator":

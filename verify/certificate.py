@@ -99,19 +99,16 @@ def why_not(instance: Instance, values: dict[str, Fraction]) -> str | None:
     moved = Counterfactual(instance, {f: constant(value) for f, value in values.items()})
     for f in instance.features:
         if f.domain is not None:
-            value = moved.number(moved.values[f.name], f.name)
-            if not f.domain[0] <= value <= f.domain[1]:
+            low, high = moved.range(moved.values[f.name])
+            if not f.domain[0] <= low <= high <= f.domain[1]:
                 return f"{f.name} leaves its domain"
-    columns = [moved.number(form, "a classifier input") for form in moved.columns()]
+    columns = [moved.range(form) for form in moved.columns()]
     model = instance.model
-    if model.network:
-        accepted = model.network.output(columns) >= 0
-    else:
-        accepted = model.trees.can_accept((c, c) for c in columns)
+    accepted = model.network.least(columns) >= 0 if model.network else model.trees.accepts(columns)
     if not accepted:
         return "the classifier does not accept the counterfactual"
     squares, rest = moved.ball()
-    if rest + sum(w * moved.number(r, "a residual") ** 2 for w, r in squares) > 0:
+    if rest + sum(w * max(map(abs, moved.range(r))) ** 2 for w, r in squares) > 0:
         return "the counterfactual is less plausible than the factual"
     return None
 

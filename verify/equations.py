@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
+from verify import curves
+from verify.curves import Interval
 from verify.instance import NOTHING, Instance
 from verify.network import Network
 from verify.reading import Rejected
@@ -46,7 +48,7 @@ class Counterfactual:
     values
         Feature -> form.
     natural
-        What each feature would be if it were not acted on itself; None behind a sigmoid link.
+        What each feature would be if it were not acted on itself.
     units
         Key -> (function, level, argument), a unit after those in its argument.
     """
@@ -57,17 +59,16 @@ class Counterfactual:
         self._known: dict[Any, int] = {}
         factual = {f: constant(x) for f, x in instance.factual.items()}
         self.values: dict[str, Form] = {}
-        self.natural: dict[str, Form | None] = {}
+        self.natural: dict[str, Form] = {}
+        self._ranges: dict[int, Interval] = {}
         self.before: dict[str, Form] = {}
         for f in instance.model.order:
             mechanism = instance.model.mechanisms.get(f, NOTHING)
             self.before[f] = self._lower(mechanism["equation"], factual)
             moved = plus(self._lower(mechanism["equation"], self.values), self.before[f], -1)
-            natural = None if moved and mechanism["link"] else plus(factual[f], moved)
-            if f not in acted and natural is None:
-                raise Rejected(f"{f}: downstream of an action through a sigmoid link (section 9)")
-            self.natural[f] = natural
-            self.values[f] = acted.get(f, natural or {})
+            link = mechanism["link"] if moved else None
+            self.natural[f] = self._linked(f, link, moved) if link else plus(factual[f], moved)
+            self.values[f] = acted.get(f, self.natural[f])
 
     def columns(self) -> list[Form]:
         """The classifier's inputs (section 4): values, or one indicator per label."""
@@ -82,12 +83,14 @@ class Counterfactual:
         """Weight and residual of each square, in the order of ``features``, and the rest (section 4)."""
         squares, rest = [], Fraction(0)
         for f in self.instance.factual if self.instance.content["plausibility"] else ():
-            if f not in self.acted:
-                continue
             mechanism, natural = self.instance.model.mechanisms.get(f, NOTHING), self.natural[f]
+            if f not in self.acted:
+                if mechanism["link"] and natural != constant(self.instance.factual[f]):
+                    raise Rejected(f"{f}: its link moves under plausibility (section 9)")
+                continue
             if mechanism["noise"] is None:
                 raise Rejected(f"{f}: no noise is stated, and plausibility is asked for")
-            if mechanism["noise"]["kind"] != "normal" or mechanism["link"] or natural is None:
+            if mechanism["noise"]["kind"] != "normal" or mechanism["link"]:
                 raise Rejected(f"{f}: acted on under plausibility, and not plain normal noise (section 9)")
             u = plus(constant(self.instance.factual[f]), self.before[f], -1)
             weight = 1 / (2 * Fraction(mechanism["noise"]["sd"]) ** 2)
@@ -101,9 +104,44 @@ class Counterfactual:
             raise Rejected(f"{what}: not a rational number: a sigmoid does not cancel (section 9)")
         return form.get(ONE, Fraction(0))
 
+    def range(self, form: Form) -> Interval:
+        """Bounds of a form without actions: its value, but for sigmoids and logits of numbers."""
+        low = high = form.get(ONE, Fraction(0))
+        for key, c in form.items():
+            if key != ONE:
+                ends = sorted(c * end for end in self._range(key))
+                low, high = low + ends[0], high + ends[1]
+        return low, high
+
+    def _range(self, key: int) -> Interval:
+        if key not in self._ranges:
+            function, level, argument = self.units[key]
+            low, high = self.range(argument)
+            if function == "sigmoid":
+                low, high = curves.sigmoid(low)[0], curves.sigmoid(high)[1]
+            elif function == "logit":
+                low, high = curves.logit(low)
+            elif function == "square":
+                low, high = max(low, -high, Fraction(0)) ** 2, max(-low, high) ** 2
+            elif function == "indicator":
+                low, high = Fraction(low == level == high), Fraction(low <= level <= high)
+            else:
+                low, high = max(low, Fraction(0)), max(high, Fraction(0))
+            self._ranges[key] = low, high
+        return self._ranges[key]
+
+    def _linked(self, f: str, link: Mapping[str, float], moved: Form) -> Form:
+        """offset + scale sigmoid(logit of the factual's share + what the equation adds) (section 3)."""
+        offset, scale = Fraction(link["offset"]), Fraction(link["scale"])
+        share = (Fraction(self.instance.factual[f]) - offset) / scale
+        if not 0 < share < 1:
+            raise Rejected(f"{f}: the factual lies outside its link's range")
+        unit = self._unit("sigmoid", plus(self._unit("logit", constant(share)), moved))
+        return plus(constant(offset), unit, scale)
+
     def _unit(self, function: str, argument: Form, level: int = 0) -> Form:
         """A unit, the same one for the same argument; a number where the argument is one (section 4)."""
-        if is_constant(argument) and function != "sigmoid":
+        if is_constant(argument) and function not in ("sigmoid", "logit"):
             y = argument.get(ONE, Fraction(0))
             known = {"relu": max(y, Fraction(0)), "square": y * y, "indicator": Fraction(y == level)}
             return constant(known[function])

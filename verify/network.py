@@ -8,7 +8,7 @@ from math import lcm
 from operator import mul
 from typing import Any
 
-from verify.bounds import Box, Row, whole_numbers
+from verify.bounds import Box, Interval, Row, whole_numbers
 from verify.reading import Rejected, a_list, a_number, an_object
 
 GRID = 2**32
@@ -25,6 +25,14 @@ class Layer:
         rows, self.unit = whole_numbers([*weight, bias])
         self.rows, self.bias = rows[:-1], rows[-1]
         self.columns = list(zip(*self.rows, strict=True))
+
+    def extremes(self, low: Sequence[Fraction], high: Sequence[Fraction]) -> list[Fraction]:
+        """The least outputs on inputs from ``low`` to ``high``; the largest, with the two exchanged."""
+        return [
+            (sum((c * (l if c > 0 else h) for c, l, h in zip(row, low, high, strict=True)), Fraction(b)))
+            / self.unit
+            for row, b in zip(self.rows, self.bias, strict=True)
+        ]
 
 
 class Network:
@@ -49,15 +57,14 @@ class Network:
             raise Rejected("layers: allowed: one or more, the last with one output")
         self.widths = [len(layer.bias) for layer in self.layers[:-1]]
 
-    def output(self, values: Sequence[Fraction]) -> Fraction:
-        """The output at a point; accepted where it is at least 0."""
+    def least(self, inputs: Sequence[Interval]) -> Fraction:
+        """The output, from below where inputs are not known exactly; accepted where it is at least 0."""
+        low, high = ([pair[k] for pair in inputs] for k in (0, 1))
         for k, layer in enumerate(self.layers):
-            before = [max(v, Fraction(0)) for v in values] if k else values
-            values = [
-                (sum(map(mul, row, before)) + b) / layer.unit
-                for row, b in zip(layer.rows, layer.bias, strict=True)
-            ]
-        return values[0]
+            if k:
+                low, high = ([max(v, Fraction(0)) for v in values] for values in (low, high))
+            low, high = layer.extremes(low, high), layer.extremes(high, low)
+        return low[0]
 
 
 class Composed:

@@ -10,7 +10,6 @@ from verify.bounds import Interval, Row, Unit
 from verify.equations import ONE, Counterfactual, Form
 from verify.instance import Instance
 from verify.network import Composed
-from verify.reading import Rejected
 
 
 class Term(NamedTuple):
@@ -91,8 +90,6 @@ class Problem:
         self.units: list[Unit] = []
         for key in sorted(low.units.keys() & needed):
             function, level, argument = low.units[key]
-            if function == "sigmoid":
-                raise Rejected(f"{' '.join(self.acted)}: acts through a sigmoid (section 9)")
             self.units.append(Unit(function, level, self.row(argument)))
             self.place[key] = len(self.place)
 

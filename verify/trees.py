@@ -24,6 +24,11 @@ class Ensemble:
             raise Rejected("classifier.trees: none")
         self.above = above
 
+    def accepts(self, columns: Iterable[Range]) -> bool:
+        """Whether the score at a point is accepted; not if an input is not known to the last float32."""
+        listed = list(columns)
+        return all(float32(low) == float32(high) for low, high in listed) and self.can_accept(listed)
+
     def can_accept(self, columns: Iterable[Range]) -> bool:
         """Whether the largest score that leaves reachable from these intervals sum to is accepted."""
         box = [(float32(low), float32(high)) for low, high in columns]

@@ -29,7 +29,7 @@ from milp_recourse.instance import Instance
 from milp_recourse.program.model import Program
 from milp_recourse.result import Result, Status, gap_tolerance
 
-CERTIFIABLE = frozenset({"relu", "square", "indicator"})
+CERTIFIABLE = frozenset({"relu", "square", "indicator", "sigmoid", "logit"})
 """Functions that version 1 of the document has lines for."""
 
 _SPARE = 0.05  # of the allowed gap: every leaf reaches so much more than is claimed
@@ -120,8 +120,12 @@ def configuration_of(instance: Instance, program: Program) -> Configuration:
 
 def _squares(instance: Instance) -> list[str]:
     """The levers that have a square in the program's ball, in its order."""
-    mechanisms = instance.scm.mechanisms
-    return [f for f in instance.scm.order if f in instance.levers and isinstance(mechanisms[f].noise, Normal)]
+
+    def square(feature: str) -> bool:
+        mechanism = instance.scm.mechanisms[feature]
+        return isinstance(mechanism.noise, Normal) and mechanism.link.kind == "identity"
+
+    return [f for f in instance.scm.order if f in instance.levers and square(f)]
 
 
 def _covered(instance: Instance, stack: Stack) -> bool:

@@ -89,7 +89,7 @@ def mutate(certificate: Any, rng: random.Random) -> None:
                 lambda: nodes.pop(i),
                 lambda: nodes.insert(i, copy.deepcopy(nodes[j])),
                 lambda: nodes.__setitem__(slice(None), [*nodes[:i], nodes[j], *nodes[i + 1 :]]),
-                lambda: (nodes.insert(i, nodes.pop(j))),
+                lambda: nodes.insert(i, nodes.pop(j)),
                 lambda: nodes.__setitem__(i, ["e"]),
                 lambda: nodes.__setitem__(slice(i, i), [["a", 0, 0.5], copy.deepcopy(nodes[i])]),
                 lambda: nodes.__setitem__(slice(i, i), [["n", 0, 0], copy.deepcopy(nodes[i])]),
@@ -107,7 +107,9 @@ def mutate(certificate: Any, rng: random.Random) -> None:
             k = rng.randrange(len(old))
             holder[key] = old[:k] + rng.choice("012") + old[k + 1 :]
         elif isinstance(old, str) and rng.random() < 0.5:
-            holder[key] = rng.choice(["infeasible", "optimal", "bounds", "d", "e", "income", "amount", old[:-1]])
+            holder[key] = rng.choice(
+                ["infeasible", "optimal", "bounds", "d", "e", "income", "amount", old[:-1]]
+            )
         elif rng.random() < 0.5 and isinstance(holder, dict | list):
             del holder[key]
         elif isinstance(holder, list):
