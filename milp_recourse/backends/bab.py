@@ -34,7 +34,7 @@ class BabBackend:
 
     name = "bab"
     proves = True
-    batch = 512
+    batch = 2048
     """Applicants solved together."""
 
     def __init__(self, device: str = "numpy") -> None:

@@ -29,18 +29,28 @@ def speed(
     solvers: Annotated[
         str, typer.Option("--solvers", "--backends", help="Comma-separated.")
     ] = "bab,bab-single,highs,gurobi,gurobi-our-bounds,scip",
+    batch: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="Applicants in bab's batch: the instances, filled up from the shipped Loan population. "
+            "Default: what bab solves together anyway; with --instances, the instances alone.",
+        ),
+    ] = None,
 ) -> None:
     """``bab``, ``highs``, Gurobi's and SCIP's MIQCP on the same instances, in one run, one thread each.
 
-    ``bab`` solves all instances in one batch, ``bab-single`` one at a time.
+    ``bab`` solves all instances in one batch, as part of a population; ``bab-single`` one at a time.
     """
     from rich.console import Console
     from rich.table import Table
 
+    from milp_recourse.backends.bab import BabBackend
     from milp_recourse.benchmarks import speed as bench
     from milp_recourse.benchmarks.peers import RUNNERS, TOGETHER, missing
     from milp_recourse.errors import BadInput
-    from milp_recourse.instances_path import instance_files, instance_files_in
+    from milp_recourse.formats import read_instance, read_population
+    from milp_recourse.instances_path import instance_files, instance_files_in, instances_path
     from milp_recourse.reports.progress import progress_bar
 
     console, errors = Console(), Console(stderr=True)
@@ -62,11 +72,17 @@ def speed(
     paths = paths[:limit]
     if not paths:
         raise BadInput("--instances", str(instances), "a folder that holds instance files")
+    size = batch or (BabBackend.batch if instances is None else len(paths))
+    population = read_population(instances_path() / "loan" / "population.json")
+    company = bench.filling([read_instance(path) for path in paths], population, size)
     with progress_bar("bench", len(paths) * len(chosen)) as bar:
-        rows = bench.run(paths, chosen, time_limit, folder, bar.advance)
+        rows = bench.run(paths, chosen, time_limit, folder, bar.advance, company)
     summary = bench.summarise(rows)
-    bench.write_summary(summary, folder, time_limit)
-    table = Table(title=f"{len(paths)} instances, one thread, {time_limit:g} s limit")
+    together = len(paths) + len(company)
+    bench.write_summary(summary, folder, {"time_limit": time_limit, "batch": together})
+    table = Table(
+        title=f"{len(paths)} instances (bab: in a batch of {together}), one thread, {time_limit:g} s limit"
+    )
     for column in summary[0]:
         table.add_column(column.replace("_", " "), justify="left" if column == "solver" else "right")
     for row in summary:

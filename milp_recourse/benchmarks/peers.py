@@ -76,21 +76,31 @@ def run_bab_single(instance: Instance, time_limit: float) -> Outcome:
     return _ours("bab", [instance], time_limit)[0]
 
 
-def run_bab(instances: Sequence[Instance], time_limit: float) -> list[Outcome]:
-    """This package's ``bab`` back end on all instances together; each its share of the time."""
-    return _ours("bab", instances, time_limit)
+def run_bab(
+    instances: Sequence[Instance], time_limit: float, company: Sequence[Instance] = ()
+) -> list[Outcome]:
+    """This package's ``bab`` back end on all instances together; each its share of the time.
+
+    Parameters
+    ----------
+    company
+        Solved in the same batch, and left out of the outcomes.
+    """
+    return _ours("bab", instances, time_limit, company)
 
 
-def _ours(name: str, instances: Sequence[Instance], time_limit: float) -> list[Outcome]:
+def _ours(
+    name: str, instances: Sequence[Instance], time_limit: float, company: Sequence[Instance] = ()
+) -> list[Outcome]:
     """Results as outcomes; processor time is shared out as wall time is."""
     start = time.process_time()
-    results = list(solve_together(instances, backend=name, time_limit=time_limit))
+    results = list(solve_together([*instances, *company], backend=name, time_limit=time_limit))
     cpu = (time.process_time() - start) / sum(r.seconds for r in results)
     return [
         Outcome(
             r.status.value, r.cost, r.seconds, cpu * r.seconds, r.nodes, None if r.action is None else True
         )
-        for r in results
+        for r in results[: len(instances)]
     ]
 
 
@@ -118,8 +128,10 @@ RUNNERS: dict[str, tuple[Runner, str | None]] = {
 }
 """Name -> (runner, the module it needs)."""
 
-TOGETHER: dict[str, Callable[[Sequence[Instance], float], list[Outcome]]] = {"bab": run_bab}
-"""Those that solve all instances in one batch."""
+Together = Callable[[Sequence[Instance], float, Sequence[Instance]], list[Outcome]]
+
+TOGETHER: dict[str, Together] = {"bab": run_bab}
+"""Those that solve all instances in one batch, and company with them."""
 
 
 def missing(name: str) -> str | None:

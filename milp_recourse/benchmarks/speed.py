@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
-from itertools import combinations
+from itertools import combinations, islice
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from milp_recourse.benchmarks.peers import RUNNERS, TOGETHER, Outcome
 from milp_recourse.benchmarks.resume import grown
 from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.formats import read_instance
-from milp_recourse.instance import Instance
+from milp_recourse.instance import Instance, Population
 from milp_recourse.result import ABSOLUTE_GAP, RELATIVE_GAP
 
 FIELDS = ["instance", "solver", "status", "cost", "seconds", "cpu_seconds", "nodes", "exactly_feasible"]
@@ -27,7 +27,7 @@ PEER_TOLERANCE = 1e-4
 feasibility tolerances alone move the cost by less."""
 UNSOLVED = ("limit", "too large")
 LABELS = {
-    "bab": "bab, all in one batch",
+    "bab": "bab, in one batch",
     "bab-single": "bab, one at a time",
     "gurobi-our-bounds": "gurobi, our bounds (not timed)",
 }
@@ -40,6 +40,13 @@ def hard_loan(paths: Sequence[Path]) -> list[Path]:
         return instance.plausible and len(instance.preferences.actionable) == 4
 
     return [path for path in paths if hard(read_instance(path))]
+
+
+def filling(instances: Sequence[Instance], people: Population, batch: int) -> list[Instance]:
+    """Applicants of a population that are not among the instances: with them they are ``batch``."""
+    known = {tuple(sorted(i.factual.items())) for i in instances}
+    others = (one for one in people if tuple(sorted(one.factual.items())) not in known)
+    return list(islice(others, max(0, batch - len(instances))))
 
 
 def with_networks(paths: Sequence[Path]) -> list[Path]:
@@ -57,10 +64,16 @@ def run(
     time_limit: float,
     folder: Path,
     progress: Callable[[str], None],
+    company: Sequence[Instance] = (),
 ) -> list[dict[str, Any]]:
     """Run what ``folder/speed.csv`` does not hold yet, writing each row as it comes; all rows.
 
     Those of :data:`~milp_recourse.benchmarks.peers.TOGETHER` come first, all instances in one batch.
+
+    Parameters
+    ----------
+    company
+        Applicants that such a batch holds as well; their answers are not reported.
     """
     table = folder / "speed.csv"
     with grown(table, FIELDS, {}) as (rows, row):
@@ -71,7 +84,7 @@ def run(
 
         for solver in (s for s in solvers if s in TOGETHER):
             if not all((path.stem, solver) in done for path in paths):
-                outcomes = TOGETHER[solver]([read_instance(path) for path in paths], time_limit)
+                outcomes = TOGETHER[solver]([read_instance(path) for path in paths], time_limit, company)
                 for path, outcome in zip(paths, outcomes, strict=True):
                     if (path.stem, solver) not in done:
                         write(path.stem, solver, outcome)
@@ -170,9 +183,9 @@ def _differ(row: dict[str, Any], truth: dict[str, Any], tolerance: float) -> boo
     return bool(abs(row["cost"] - truth["cost"]) > max(tolerance * truth["cost"], ABSOLUTE_GAP))
 
 
-def write_summary(summary: Sequence[dict[str, Any]], folder: Path, time_limit: float) -> None:
-    """``folder/speed.json``."""
-    text = json.dumps({"time_limit": time_limit, "threads": 1, "solvers": list(summary)}, indent=2)
+def write_summary(summary: Sequence[dict[str, Any]], folder: Path, options: dict[str, float]) -> None:
+    """``folder/speed.json``: options (``time_limit``, ``batch``), then a summary per solver."""
+    text = json.dumps({**options, "threads": 1, "solvers": list(summary)}, indent=2)
     (folder / "speed.json").write_text(text + "\n", encoding="utf-8")
 
 

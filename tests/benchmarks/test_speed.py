@@ -9,7 +9,7 @@ import pytest
 
 from milp_recourse.benchmarks import peers, speed
 from milp_recourse.cli import main
-from milp_recourse.formats import read_instance
+from milp_recourse.formats import read_instance, read_population
 
 INSTANCES = Path(__file__).resolve().parents[2] / "instances"
 
@@ -73,7 +73,9 @@ def test_a_batch_is_solved_together_and_resumes(tmp_path: Path, monkeypatch: pyt
     sizes = []
     real = peers.run_bab
     monkeypatch.setitem(
-        peers.TOGETHER, "bab", lambda all_, limit: sizes.append(len(all_)) or real(all_, limit)
+        peers.TOGETHER,
+        "bab",
+        lambda all_, limit, others: sizes.append(len(all_)) or real(all_, limit, others),
     )
     progress: list[str] = []
     solvers = ["bab-single", "bab"]
@@ -87,6 +89,19 @@ def test_a_batch_is_solved_together_and_resumes(tmp_path: Path, monkeypatch: pyt
     assert sizes == [1, 2]
     assert len(progress) == 2 + 4 + 4
     assert {s["solver"]: s["wrong"] for s in speed.summarise(rows)} == {"bab": 0, "bab-single": 0}
+
+
+def test_company_fills_the_batch_and_is_not_reported() -> None:
+    """Applicants of the population that are not the instances themselves; the answers stay the same."""
+    people = read_population(INSTANCES / "loan" / "population.json")
+    instances = [read_instance(INSTANCES / "loan" / f"loan_00{k}.json") for k in (0, 2)]
+    company = speed.filling(instances, people, 8)
+    assert [dict(one.factual) for one in company] == [dict(people.factuals[i]) for i in (1, 3, 4, 5, 6, 7)]
+    assert speed.filling(instances, people, 1) == []
+    together = peers.run_bab(instances, 20.0, company)
+    alone = peers.run_bab(instances, 20.0)
+    assert [o.status for o in together] == [o.status for o in alone]
+    assert [o.cost for o in together] == pytest.approx([o.cost for o in alone], rel=1e-6)
 
 
 def test_what_is_no_milp_is_left_out() -> None:
