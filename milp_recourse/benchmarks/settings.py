@@ -48,6 +48,9 @@ COLUMNS = (
     "seconds_p99",
     "seconds_p999",
     "seconds_max",
+    "cpu_mean",
+    "cpu_median",
+    "cpu_p999",
     "wall_seconds",
 )
 
@@ -108,12 +111,13 @@ def run(
                 if (setting, str(plausible)) in done:
                     continue
                 people = in_setting(population, setting, plausible, options["seed"])
-                start = time.perf_counter()
+                start, processor = time.perf_counter(), time.process_time()
                 results = []
                 for result in solve_population(people, options["backend"], options["time_limit"], jobs=jobs):
                     results.append(result)
                     advance(name_of(setting, plausible))
-                row = {"actionable": setting, "plausible": plausible, **identity, **summary(results)}
+                spent = time.process_time() - processor if jobs == 1 else None
+                row = {"actionable": setting, "plausible": plausible, **identity, **summary(results, spent)}
                 write(row | {"wall_seconds": f"{time.perf_counter() - start:.4g}"})
     return read_rows(table)
 
@@ -123,8 +127,15 @@ def name_of(setting: str, plausible: bool) -> str:
     return f"{setting} actionable, {'plausible' if plausible else 'plausibility not asked'}"
 
 
-def summary(results: Sequence[Result]) -> dict[str, Any]:
-    """Counts, validity (the share with recourse), costs over those, seconds per applicant."""
+def summary(results: Sequence[Result], processor: float | None = None) -> dict[str, Any]:
+    """Counts, validity (the share with recourse), costs over those, seconds per applicant.
+
+    Parameters
+    ----------
+    processor
+        Processor seconds of the whole run, everything from factuals to results; shared out as wall time is
+        (``cpu_mean``, ``cpu_median``, ``cpu_p999``). None: not known, because other processes did the work.
+    """
     counts = Counter(result.status.value for result in results)
     costs = np.array([result.cost for result in results if result.cost is not None])
     seconds = np.array([result.seconds for result in results])
@@ -138,6 +149,13 @@ def summary(results: Sequence[Result]) -> dict[str, Any]:
         "seconds_p999": float(np.quantile(seconds, 0.999)),
         "seconds_max": float(seconds.max()),
     }
+    if processor is not None:
+        own = seconds * processor / seconds.sum()
+        numbers |= {
+            "cpu_mean": float(own.mean()),
+            "cpu_median": float(np.median(own)),
+            "cpu_p999": float(np.quantile(own, 0.999)),
+        }
     statuses = {name: counts[name] for name in ("optimal", "infeasible", "limit")}
     return statuses | {name: f"{value:.6g}" for name, value in numbers.items()}
 
