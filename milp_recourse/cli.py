@@ -218,6 +218,7 @@ def export(
         wanted = f".{format.value}" if format is not None else " or ".join(f".{name}" for name in known)
         raise BadInput("--out", str(out), f"a file name ending in {wanted}")
     exporter.export(read_instance(instance), out)
+    typer.echo(f"written: {out}")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

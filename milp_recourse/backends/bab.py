@@ -79,11 +79,12 @@ class BabBackend:
         people = People(instances)
         each = (time.perf_counter() - start) / max(1, len(instances))
         with np.errstate(all="ignore"):  # infinities and what comes of them never close a node
+            device = Device(self.device)
             search = Search(
-                people.stacks, len(instances), people.judge, options.time_limit, Device(self.device)
+                people.stacks, len(instances), people.judge, options.time_limit, device, spent=each
             )
             for outcome in search.run():
-                yield outcome.person, people.proposal(outcome, each)
+                yield outcome.person, people.proposal(outcome)
 
 
 class People:
@@ -129,7 +130,7 @@ class People:
         verdict = judge(self.instances[person], self.action(k, column, values))
         return float(verdict.cost) if verdict.feasible else None
 
-    def proposal(self, outcome: Finished, each: float) -> Proposal:
+    def proposal(self, outcome: Finished) -> Proposal:
         """What an outcome says, with this applicant's share of the common work."""
         action = None
         best = outcome.best
@@ -140,4 +141,4 @@ class People:
             message = "the time limit was reached"
         elif outcome.stuck:
             message = "a box became too small to split"
-        return Proposal(action, outcome.bound, "rigorous", outcome.nodes, message, outcome.seconds + each)
+        return Proposal(action, outcome.bound, "rigorous", outcome.nodes, message, outcome.seconds)

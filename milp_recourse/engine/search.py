@@ -93,6 +93,8 @@ class Search:
         Where the kernel runs.
     batch
         Nodes bounded at once.
+    spent
+        Seconds that each applicant has had before, for lowering.
     """
 
     def __init__(
@@ -103,13 +105,14 @@ class Search:
         time_limit: float | None = None,
         device: Device | None = None,
         batch: int = BATCH,
+        spent: float = 0.0,
     ) -> None:
         self.device = device or Device()
         self.judge, self.time_limit, self.batch = judge, time_limit, batch
         self.incumbents = Incumbents(count)
         self.closed: Counter[str] = Counter()
         self.work = np.zeros(count, dtype=np.int64)
-        self.seconds = np.zeros(count)
+        self.seconds = np.full(count, spent)
         self.stuck = np.full(count, np.inf)  # least bound of the nodes given up
         self._dives = np.zeros(count, dtype=np.int64)
         self._dived_at = np.zeros(count, dtype=np.int64)
@@ -136,6 +139,7 @@ class Search:
     # -- opening -------------------------------------------------------------------------
 
     def _pool(self, stack: Stack, people: Array) -> Pool:
+        start = time.perf_counter()
         roots = Nodes.roots(stack.lower.copy(), stack.upper.copy())
         far = np.maximum(np.abs(stack.lower - stack.factual), np.abs(stack.upper - stack.factual))
         dearest = (stack.kappa * far * far + stack.beta * far + stack.jump).sum(axis=0) + stack.fixed
@@ -144,6 +148,7 @@ class Search:
         put = self.device.put
         placed = stack.on(put)
         errors = rounding(placed, put(stack.lower), put(stack.upper), put(roots.who))
+        np.add.at(self.seconds, people, (time.perf_counter() - start) / len(people))
         return Pool(stack, placed, people, errors, roots)
 
     def _first_actions(self, seed: int = 0) -> None:
@@ -180,7 +185,7 @@ class Search:
                     _HOPS,
                 )
                 self.incumbents.offer(k, pool.people[alive], alive, get(a), get(cost))
-            self.seconds[pool.people] += (time.perf_counter() - start) / max(1, len(nodes))
+            np.add.at(self.seconds, pool.people, (time.perf_counter() - start) / max(1, len(nodes)))
 
     # -- one batch -----------------------------------------------------------------------
 

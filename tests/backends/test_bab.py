@@ -15,7 +15,7 @@ from run import Tally, case, examine_instance
 
 from milp_recourse import solve, solve_population
 from milp_recourse.backends import Options, bab, register
-from milp_recourse.backends.bab import BabBackend
+from milp_recourse.backends.bab import BabBackend, People
 from milp_recourse.domain.cost import Cost
 from milp_recourse.domain.expression import NetworkOutput, Variable, as_expression
 from milp_recourse.domain.features import Feature
@@ -187,7 +187,7 @@ def test_depths_and_numbers_of_actions(actions: int, depth: int) -> None:
         result = solve(instance, "bab", TIME_LIMIT)
         assert result.status in (Status.OPTIMAL, Status.INFEASIBLE)
         assert complaints(instance, result) == []
-        exact = solve(instance, "highs", 5.0)
+        exact = solve(instance, "highs", 30.0)
         if exact.status is Status.LIMIT:
             assert result.cost is None or exact.lower_bound <= result.cost
             assert exact.cost is None or result.lower_bound <= exact.cost
@@ -199,7 +199,7 @@ def test_depths_and_numbers_of_actions(actions: int, depth: int) -> None:
         if actions <= 2:
             found = brute_force(instance)
             assert found is None or found.cost >= result.lower_bound * (1 - 1e-12)
-    assert decided or actions > 3
+    assert decided, "highs needs less than a second here"
 
 
 # -- limits --------------------------------------------------------------------------------
@@ -225,6 +225,14 @@ def test_a_limit_is_honest(limit: float) -> None:
             assert result.cost is None
     if limit == 1e-6:
         assert stopped >= len(instances) // 2
+
+
+def test_lowering_counts_towards_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever has used up the time before the search is not searched for."""
+    instance = next(i for i in shipped(24) if i.name.startswith("loan") and i.plausible)
+    search = Search(People([instance]).stacks, 1, lambda *_: None, time_limit=5.0, spent=6.0)
+    [outcome] = search.run()
+    assert (outcome.late, outcome.nodes, outcome.bound) == (True, 0, 0.0)
 
 
 def test_a_wrong_bound_would_be_noticed() -> None:

@@ -143,6 +143,14 @@ def test_export_refuses_a_name_it_cannot_write(instance_file, capsys):
     one_line(capsys)
 
 
+def test_export_says_what_it_wrote(instance_file, tmp_path, capsys):
+    """One line on success."""
+    target = tmp_path / "problem.lp"
+    assert main(["export", str(instance_file), "--out", str(target)]) == 0
+    assert capsys.readouterr().out == f"written: {target}\n"
+    assert target.stat().st_size > 0
+
+
 def test_python_m_is_the_same_command(tmp_path):
     """No traceback for a missing file either."""
     done = subprocess.run(
