@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from generators import Style, _factual, supported_instance
 
-from milp_recourse.backends.bab import _People
+from milp_recourse.backends.bab import People
 from milp_recourse.benchmarks.settings import in_setting
 from milp_recourse.bounds.tape import Tape
 from milp_recourse.engine.stack import stack as make_stack
@@ -40,7 +40,7 @@ def differences(instances: list[Instance]) -> Iterator[str]:
             tape = Tape(program.fix(acted))
             if len(tape.actions):
                 alone[person, tuple(a.feature for a in tape.program.actions)].append(tape)
-    people = _People(instances)
+    people = People(instances)
     for k, (stack, persons) in enumerate(people.stacks):
         for column, (person, tape) in enumerate(people.members[k]):
             assert persons[column] == person
