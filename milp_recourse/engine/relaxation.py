@@ -120,7 +120,7 @@ def rounding(stack: Stack, low: Array, high: Array, who: Array) -> list[Array]:
     operations = 4.0 * (values.shape[0] + 8) + units.operations
     errors = [operations * 2.0**-52 * xp.max(z, axis=0)]
     for weight, bias in zip(stack.weights, stack.biases, strict=True):
-        z = 4.0 * (xp.abs(weight) @ z) + xp.abs(bias)
+        z = 2.0 * (xp.abs(weight) @ z) + xp.abs(bias)  # chord y + intercept is at most 2 z: |l|, h <= z
         operations += 4.0 * (weight.shape[1] + 8)
         errors.append(operations * 2.0**-52 * xp.max(z, axis=0))
     return errors
