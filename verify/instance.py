@@ -198,6 +198,7 @@ def kind_of(data: Any, key: str = "kind") -> Any:
 def hexed(value: Any) -> Any:
     """The value with every number as the hex digits of its double (section 2)."""
     if isinstance(value, float):
+        a_number(value, "a number of the instance")
         return struct.pack(">d", value + 0.0).hex()  # -0.0 + 0.0 is 0.0
     if isinstance(value, dict):
         return {key: hexed(item) for key, item in value.items()}
