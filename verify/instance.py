@@ -144,6 +144,8 @@ class Model:
             given = an_object(accept, "accept", (), ("above",))
             accept = {"above": 0.5 if given["above"] is None else a_number(given["above"], "accept.above")}
             self.trees = Ensemble(classifier["trees"], columns, accept["above"])
+            for tree in classifier["trees"]:  # a leaf's feature means nothing
+                tree["feature"] = [max(number, -2.0) for number in tree["feature"]]
         plausibility = data["plausibility"]
         if plausibility is not None:
             an_object(plausibility, "plausibility", ("kind", "at_least"))
