@@ -12,7 +12,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from functools import cache
+from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -31,16 +31,15 @@ class Outcome(NamedTuple):
     applicant: float | None
 
 
-@cache
+@lru_cache(4)
 def source(path: Path) -> Source:
     """An instance's or population's file, read once per process."""
     return Source(path)
 
 
-@cache
 def by_digest(folder: Path) -> dict[str, Path]:
     """The instances of a folder."""
-    found = {}
+    found: dict[str, Path] = {}
     for path in sorted(p for suffix in ("*.json", "*.json.gz") for p in folder.rglob(suffix)):
         try:
             found[Source(path).instance(None).digest] = path
@@ -49,17 +48,16 @@ def by_digest(folder: Path) -> dict[str, Path]:
     return found
 
 
-def examine(path: Path, instances: Path, seconds: float) -> Outcome:
-    """Check one certificate; whatever goes wrong rejects it."""
+def examine(path: Path, instances: Path | dict[str, Path], seconds: float) -> Outcome:
+    """Check one certificate against its instance's file; whatever goes wrong rejects it."""
     start, index = time.monotonic(), None
     try:
         certificate = Certificate(read_json(path))
         index = certificate.index
-        if instances.is_dir():
-            if certificate.digest not in (known := by_digest(instances)):
-                raise Rejected(f"instance_sha256: no instance in {instances} has it")
-            instances = known[certificate.digest]
-        check(certificate, source(instances), seconds)
+        file = instances.get(certificate.digest) if isinstance(instances, dict) else instances
+        if file is None:
+            raise Rejected("instance_sha256: none of the instances has it")
+        check(certificate, source(file), seconds)
         claim, line = certificate.claim, f"VERIFIED {certificate.says()}"
     except Rejected as reason:
         claim, line = None, f"REJECTED: {reason}"
@@ -68,17 +66,22 @@ def examine(path: Path, instances: Path, seconds: float) -> Outcome:
     return Outcome(path.name, claim, " ".join(line.split()), time.monotonic() - start, index)
 
 
-def outcomes(paths: list[Path], instances: Path, seconds: float, jobs: int) -> Iterator[Outcome]:
+def outcomes(
+    paths: list[Path], instances: Path | dict[str, Path], seconds: float, jobs: int
+) -> Iterator[Outcome]:
     """Check many certificates, in parallel, as they get done."""
     if jobs == 1:
         yield from (examine(path, instances, seconds) for path in paths)
         return
     with ProcessPoolExecutor(jobs) as pool:
-        for done in as_completed([pool.submit(examine, path, instances, seconds) for path in paths]):
-            yield done.result()
+        running = {pool.submit(examine, path, instances, seconds): path.name for path in paths}
+        for done in as_completed(running):
+            error = done.exception()  # a process that died, of memory perhaps
+            failed = Outcome(running[done], None, f"REJECTED: the check failed: {error!r}", 0.0, None)
+            yield failed if error else done.result()
 
 
-def check_folder(folder: Path, instances: Path, seconds: float, jobs: int) -> int:
+def check_folder(folder: Path, instances: Path | dict[str, Path], seconds: float, jobs: int) -> int:
     """Check a folder's certificates and sum up; the exit code."""
     start = time.monotonic()
     inner = folder / "certificates" if (folder / "certificates").is_dir() else folder
@@ -97,7 +100,9 @@ def check_folder(folder: Path, instances: Path, seconds: float, jobs: int) -> in
             sys.stderr.write(f"{k} of {len(paths)} checked, {claims[None]} rejected{end}")
             sys.stderr.flush()
     kinds = ", ".join(f"{count} {claim}" for claim, count in sorted(claims.items(), key=str) if claim)
-    applicants = f"{len(indices)} of {len(source(instances).factuals)} applicants; " if indices else ""
+    applicants = ""
+    if indices and isinstance(instances, Path):
+        applicants = f"{len(indices)} of {len(source(instances).factuals)} applicants; "
     passed = bool(paths) and not claims[None]
     print(
         f"{'VERIFIED' if passed else 'REJECTED'} {len(paths) - claims[None]} of {len(paths)} certificates "
@@ -116,9 +121,10 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes, for a folder")
     given = parser.parse_args(arguments)
     sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+    instances = by_digest(given.instance) if given.instance.is_dir() else given.instance
     if given.certificate.is_dir():
-        return check_folder(given.certificate, given.instance, given.seconds, max(1, given.jobs))
-    outcome = examine(given.certificate, given.instance, given.seconds)
+        return check_folder(given.certificate, instances, given.seconds, max(1, given.jobs))
+    outcome = examine(given.certificate, instances, given.seconds)
     print(outcome.line)
     return 0 if outcome.claim else 4
 

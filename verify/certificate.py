@@ -175,6 +175,8 @@ def check_tree(problem: Problem, nodes: list[Any], target: Fraction, where: str,
             if not closed(problem, ends, target):
                 raise Rejected(f"{here}: an 'e' leaf that none of the rules closes")
         else:
-            proven(problem, ends, signs, node, target, here, clock)
+            bound = proven(problem, ends, signs, node, target, here, clock)
+            if bound is not None and bound < target:
+                raise Rejected(f"{here}: proves a cost of {float(bound)!r} only, of {float(target)!r}")
     if waiting:
         raise Rejected(f"{where}.tree: ends before all of the box is covered")

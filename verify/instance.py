@@ -144,6 +144,8 @@ class Model:
             given = an_object(accept, "accept", (), ("above",))
             accept = {"above": 0.5 if given["above"] is None else a_number(given["above"], "accept.above")}
             self.trees = Ensemble(classifier["trees"], columns, accept["above"])
+            for tree in classifier["trees"]:  # a leaf's feature means nothing
+                tree["feature"] = [max(number, -2.0) for number in tree["feature"]]
         plausibility = data["plausibility"]
         if plausibility is not None:
             an_object(plausibility, "plausibility", ("kind", "at_least"))
@@ -198,6 +200,7 @@ def kind_of(data: Any, key: str = "kind") -> Any:
 def hexed(value: Any) -> Any:
     """The value with every number as the hex digits of its double (section 2)."""
     if isinstance(value, float):
+        a_number(value, "a number of the instance")
         return struct.pack(">d", value + 0.0).hex()  # -0.0 + 0.0 is 0.0
     if isinstance(value, dict):
         return {key: hexed(item) for key, item in value.items()}

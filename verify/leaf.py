@@ -40,8 +40,11 @@ def proven(
     target: Fraction,
     where: str,
     clock: Clock,
-) -> None:
-    """Reject unless a leaf ``["d", slopes, terms, shares?]`` is accepted on a box (section 6.2)."""
+) -> Fraction | None:
+    """What a leaf ``["d", slopes, terms, shares?]`` proves on a box (section 6.2); None: that it is empty.
+
+    Neurons are looked at where a term needs them, or where the bound falls short without.
+    """
     if len(leaf) not in (3, 4):
         raise Rejected(f"{where}: a leaf has slopes, terms and perhaps shares")
     slopes = _slopes(problem, leaf[1], where)
@@ -50,24 +53,25 @@ def proven(
         raise Rejected(f"{where}: shares that sum to more than 1")
     terms = [_term(problem, signs, slopes, data, where) for data in a_list(leaf[2], where)]
     box, neurons = Box(ends, problem.units), None
-    if any(g or any(n) for _, g, n, _ in terms):
-        neurons = Neurons(problem.network, box, slopes, signs)  # type: ignore[arg-type]
+    if problem.network and any(g or any(n) for _, g, n, _ in terms):
+        neurons = Neurons(problem.network, box, slopes, signs)
         if neurons.empty:
-            return
-    total = [Fraction(0)] * len(box.low)
+            return None
+    bound, slope = problem.fixed, [Fraction(0)] * len(ends)
     for own, g, n, form in terms:
         clock()
         row: Sequence[Fraction] = box.row(form)
         if neurons is not None and (g or any(n)):
             sides = [(neuron, side * m) for (neuron, side), m in zip(signs.items(), n, strict=True) if m]
             row = [a + b for a, b in zip(row, neurons.from_above(own, g, sides), strict=True)]
-        total = [t + c / box.factor for t, c in zip(total, box.above(row), strict=True)]
-    bound = problem.fixed - total[0] / box.grid
-    for term, pair, share, p in zip(problem.terms, ends, shares, total[1:], strict=True):
-        bound += least(term, *pair, p, share)
-    if bound >= target or (neurons is None and problem.neurons and _empty(problem, box, slopes, signs)):
-        return
-    raise Rejected(f"{where}: proves a cost of {float(bound)!r} only, of {float(target)!r}")
+        constant, *inclines = (c / box.factor for c in box.above(row))
+        bound -= constant / box.grid
+        slope = [p + q for p, q in zip(slope, inclines, strict=True)]
+    for term, (low, high), share, p in zip(problem.terms, ends, shares, slope, strict=True):
+        bound += least(term, low, high, p, share)
+    if problem.network and neurons is None and bound < target:
+        return None if Neurons(problem.network, box, slopes, signs).empty else bound
+    return bound
 
 
 def least(term: Term, low: Fraction, high: Fraction, p: Fraction, share: Fraction) -> Fraction:
@@ -94,10 +98,6 @@ def split(
         cut = Fraction(floor(t)), Fraction(floor(t) + 1)
     for part in ((low, cut[0]), (cut[1], high)):
         yield (*ends[:i], part, *ends[i + 1 :])
-
-
-def _empty(problem: Problem, box: Box, slopes: str, signs: Signs) -> bool:
-    return Neurons(problem.network, box, slopes, signs).empty  # type: ignore[arg-type]
 
 
 def _slopes(problem: Problem, value: Any, where: str) -> str:

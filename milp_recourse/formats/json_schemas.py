@@ -9,11 +9,13 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from milp_recourse.formats.schema import InlineClassifier, InstanceModel, PopulationModel
+from milp_recourse.formats.schema_certificate import CertificateModel
 from milp_recourse.formats.schema_result import ResultModel, ResultsModel
 
 FOLDER = Path(__file__).parent / "schemas"
 
 MODELS: dict[str, Any] = {
+    "certificate-1": CertificateModel,
     "classifier": InlineClassifier,
     "instance-1": InstanceModel,
     "population-1": PopulationModel,

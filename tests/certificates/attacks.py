@@ -43,7 +43,10 @@ ACCEPTED = {
             "nothing_actionable",
             "ordinal_one_hot",
             "plausible_relu",
+            "sigmoid_equation",
+            "sigmoid_link",
             "square_equation",
+            "tree_float32",
         )
     },
 }
@@ -498,6 +501,32 @@ def split_between_neighbours(c):
     tree(c)[:0] = [["a", 0, 8.0], ["e"]]
 
 
+@attack("tree_float32.json", "closes")
+def strict_split_a_double_too_far(c):
+    """A strict split that skips the first accepted double."""
+    tree(c)[:] = [["s", 0, 0.5000000298023225], ["e"], ["e"]]
+
+
+@attack("tree_float32.json", "outside its box")
+def strict_split_below_the_box(c):
+    """A strict split whose first child is nothing."""
+    tree(c)[0] = ["s", 0, -1e-300]
+
+
+@attack("sigmoid_link.json", "proves a cost of")
+def raised_bound_of_a_sigmoid(c):
+    """The bound raised to the cost, where a sigmoid is between two lines only."""
+    c["lower_bound"] = c["cost"]
+
+
+@attack("sigmoid_link.json", "does not accept")
+def hair_short_of_a_sigmoid(c):
+    """The last double at which the sigmoid's value falls short."""
+    c["action"]["income"] = 1.0986122886681096
+    c["cost"] = 1.2069489608125817
+    c["lower_bound"] = 1.206948357340252
+
+
 # -- malformed --------------------------------------------------------------------------------------
 
 
@@ -525,13 +554,19 @@ def infinity(c):
     return text(c, '["a", 0, 3]', '["a", 0, -Infinity]')
 
 
-@malformed("toy.json", "1e400 is not a finite number")
+@malformed("toy.json", "cost: got inf")
 def overflow(c):
     """A number beyond every double."""
     return text(c, '"cost": 2.25', '"cost": 1e400')
 
 
-@malformed("toy.json", "not a finite number")
+@malformed("toy.json", "got -inf")
+def overflow_downwards(c):
+    """A split below every double."""
+    return text(c, '["a", 0, 3]', '["a", 0, -1e400]')
+
+
+@malformed("toy.json", "cost: got inf")
 def endless_digits(c):
     """A whole number of 5000 digits, which some readers take minutes for or refuse with a traceback."""
     return text(c, '"cost": 2.25', '"cost": ' + "9" * 5000)
@@ -646,13 +681,13 @@ def unknown_key_in_a_term(c):
     tree(c)[2][2][0]["x"] = 1.0
 
 
-@malformed("toy.json", "allowed: one of a, n, e, d")
+@malformed("toy.json", "allowed: one of a, s, n, e, d")
 def unknown_node(c):
     """A kind of node that the format does not have."""
     tree(c)[6] = ["trusted"]
 
 
-@malformed("toy.json", "allowed: one of a, n, e, d")
+@malformed("toy.json", "allowed: one of a, s, n, e, d")
 def empty_node(c):
     """A node that is nothing."""
     tree(c)[6] = []

@@ -107,9 +107,8 @@ def mutate(certificate: Any, rng: random.Random) -> None:
             k = rng.randrange(len(old))
             holder[key] = old[:k] + rng.choice("012") + old[k + 1 :]
         elif isinstance(old, str) and rng.random() < 0.5:
-            holder[key] = rng.choice(
-                ["infeasible", "optimal", "bounds", "d", "e", "income", "amount", old[:-1]]
-            )
+            words = ["infeasible", "optimal", "bounds", "d", "e", "income", "amount", old[:-1]]
+            holder[key] = rng.choice(words)
         elif rng.random() < 0.5 and isinstance(holder, dict | list):
             del holder[key]
         elif isinstance(holder, list):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+from pathlib import Path
 
 import pytest
 from format_samples import loan_instance, loan_population, tree_instance
@@ -13,6 +14,7 @@ from milp_recourse.backends import Proposal
 from milp_recourse.domain.loan import loan
 from milp_recourse.formats import instance_from_dict, result_to_dict, scm_to_dict
 from milp_recourse.formats.json_schemas import FOLDER, json_schemas
+from milp_recourse.formats.strict_json import read_json
 from milp_recourse.instances_path import instance_files, instances_path
 from milp_recourse.judge import conclude
 
@@ -85,3 +87,13 @@ def test_the_schema_refuses_what_the_reader_refuses():
             here = here[step]
         here[path[-1]] = value
         assert not check.is_valid(data), path
+
+
+def test_certificates():
+    """Accepted certificates fit; those malformed in their shape, not in their numbers alone, do not."""
+    schema, folder = validator("certificate-1"), Path(__file__).parent.parent / "certificates"
+    for file in sorted((folder / "accepted").iterdir()):
+        schema.validate(read_json(file))
+    shapes = "unknown_key", "unknown_node", "negative_bound", "no_claim", "fractional_index", "empty_node"
+    for name in shapes:
+        assert list(schema.iter_errors(read_json(folder / "malformed" / f"{name}.json"))), name

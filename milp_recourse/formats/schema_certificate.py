@@ -1,0 +1,58 @@
+"""Pydantic models of a certificate; ``docs/certificate_spec_v1.md`` says what it means."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field, StringConstraints
+
+from milp_recourse.formats.schema_base import NonNegative, Number, Strict, Value, Word
+
+Index = Annotated[int, Field(ge=0)]
+Slopes = Annotated[str, StringConstraints(pattern=r"^[01]*$")]
+
+
+class TermModel(Strict):
+    """A term of a leaf: multipliers of rows that no feasible action makes negative; absent means zero."""
+
+    s: Slopes = Field(default="", description="its own slopes; absent: the leaf's")
+    g: NonNegative = Field(default=0.0, description="of the logit row")
+    n: list[NonNegative] = Field(
+        default_factory=list, description="of the sign rows, in the order of the splits from the root"
+    )
+    r: dict[str, Annotated[list[NonNegative], Field(min_length=2, max_length=2)]] = Field(
+        default_factory=dict, description="of the domain rows, low and high"
+    )
+    b: Annotated[list[Number], Field(min_length=1)] = Field(
+        default_factory=lambda: [0.0], description="of the ball, and the points its squares are touched at"
+    )
+
+
+Split = tuple[Literal["a", "s"], Index, Number]
+SignSplit = tuple[Literal["n"], Index, Index]
+ClosedLeaf = tuple[Literal["e"]]
+Leaf = tuple[Literal["d"], Slopes, list[TermModel]]
+LeafWithShares = tuple[Literal["d"], Slopes, list[TermModel], list[NonNegative]]
+Node = Split | SignSplit | ClosedLeaf | Leaf | LeafWithShares
+
+
+class ConfigurationModel(Strict):
+    """One set of features acted on, and its tree in preorder."""
+
+    acted: Annotated[list[Word], Field(min_length=1)]
+    tree: Annotated[list[Node], Field(min_length=1)]
+
+
+class CertificateModel(Strict):
+    """A claim about one applicant, with all that a checker needs besides the instance."""
+
+    format: Literal["milp-recourse/certificate-1"]
+    claim: Literal["optimal", "infeasible", "bounds"]
+    instance_sha256: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")] = Field(
+        description="of the instance's canonical content"
+    )
+    index: Index = Field(default=0, description="only for a population's certificate: the applicant, from 0")
+    action: dict[str, Value] | None = Field(description="exactly the features acted on")
+    cost: NonNegative | None
+    lower_bound: NonNegative | None
+    configurations: list[ConfigurationModel]

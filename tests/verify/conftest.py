@@ -1,0 +1,23 @@
+"""The checker's view of a random problem."""
+
+from __future__ import annotations
+
+import json
+import random
+
+import pytest
+from random_problems import random_instance
+
+from verify.instance import Instance, Source
+
+
+@pytest.fixture
+def problem_of(tmp_path):
+    """From a seed to the file's content and the checker's instance."""
+
+    def make(seed: int) -> tuple[dict, Instance]:
+        data = random_instance(random.Random(seed))
+        (tmp_path / "instance.json").write_text(json.dumps(data))
+        return data, Source(tmp_path / "instance.json").instance(None)
+
+    return make

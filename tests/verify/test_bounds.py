@@ -1,0 +1,235 @@
+"""No point of a box escapes the checker's intervals, lines and bounds."""
+
+from __future__ import annotations
+
+import random
+from fractions import Fraction
+
+import pytest
+from random_problems import evaluate
+
+from verify.bounds import Box, lines
+from verify.leaf import closed, least, proven
+from verify.network import Neurons
+from verify.problem import Problem, Term
+from verify.reading import Clock
+
+SEEDS = range(24)
+
+
+def sub_box(problem, rng):
+    """A random part of the whole box."""
+    ends = []
+    for (low, high), whole in zip(problem.box, problem.whole, strict=True):
+        a, b = sorted(low + (high - low) * Fraction(rng.randint(0, 64), 64) for _ in range(2))
+        if whole:
+            a, b = sorted(Fraction(rng.randint(int(low), int(high))) for _ in range(2))
+        ends.append((a, b))
+    return ends
+
+
+def point(ends, problem, rng):
+    """A random point of a box, often at its ends."""
+    return [
+        rng.choice([low, high, Fraction(rng.randint(int(low), int(high))) if whole else (low + high) / 2,
+                    low + (high - low) * Fraction(rng.randint(0, 8), 8) if not whole else low])
+        for (low, high), whole in zip(ends, problem.whole, strict=True)
+    ]  # fmt: skip
+
+
+class Truth:
+    """What an action leads to, computed by the book from the instance's file."""
+
+    def __init__(self, data, instance, action):
+        x = dict(instance.factual)
+        self.values = {}
+        self.residuals = {}
+        for f in "abcdefg":
+            if f not in x:
+                continue
+            equation = data["scm"]["mechanisms"].get(f, {"equation": 0})["equation"]
+            before, after = evaluate(equation, x), evaluate(equation, {**x, **self.values})
+            self.values[f] = action.get(f, x[f] + after - before)
+            self.residuals[f] = self.values[f] - after
+            if f not in action:
+                self.residuals[f] = x[f] - before
+        noise = data["scm"]["mechanisms"]["a"]["noise"]["sd"]
+        self.energy = sum(
+            (self.residuals[f] ** 2 - (x[f] - evaluate(data["scm"]["mechanisms"][f]["equation"], x)) ** 2)
+            / (2 * Fraction(noise) ** 2)
+            for f in action
+            if f in data["scm"]["mechanisms"]
+        )
+        z = []
+        for f in data["features"]:
+            value = self.values[f["name"]]
+            default = "one-hot" if f["kind"] == "categorical" else "code"
+            one_hot = f.get("encoding", default) == "one-hot" and "categories" in f
+            z += [Fraction(value == k) for k in range(len(f["categories"]))] if one_hot else [value]
+        self.arguments = []
+        for layer in data["classifier"]["layers"]:
+            if self.arguments:
+                z = [max(v, Fraction(0)) for v in z]
+            z = [
+                sum((Fraction(w) * v for w, v in zip(row, z, strict=True)), Fraction(b))
+                for row, b in zip(layer["weight"], layer["bias"], strict=True)
+            ]
+            self.arguments.append(z)
+        self.logit = z[0] - Fraction(data["accept"]["at_least"]) - Fraction(data["accept"]["margin"])
+        self.cost = Fraction(0)
+        largest = Fraction(0)
+        kind = data["cost"]["kind"]
+        part = {p: Fraction(data["cost"].get(p, 0.0) if kind == "mixture" else p == kind)
+                for p in ("l0", "l1", "l2-squared", "linf")}  # fmt: skip
+        for f, value in action.items():
+            w, s = (Fraction(data[a][b][f]) for a, b in (("preferences", "weights"), ("cost", "scale")))
+            step = (Fraction(value != x[f]) if f == "g" else abs(value - x[f])) / (s if kind != "l0" else 1)
+            self.cost += w * (part["l0"] + part["l1"] * step + part["l2-squared"] * step**2)
+            largest = max(largest, w * step)
+        self.cost += part["linf"] * largest
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_every_point_is_inside(seed, problem_of):
+    """Values, residuals and neurons' arguments lie in their intervals; a leaf's bound is below every point.
+
+    For any multipliers, feasible or not: the bound is at most the cost less the multiples of the rows.
+    """
+    rng = random.Random(1000 + seed)
+    data, instance = problem_of(seed)
+    levers = list(instance.levers)
+    for _ in range(4):
+        acted = [f for f in levers if rng.random() < 0.6] or levers[:1]
+        problem = Problem(instance, acted)
+        ends = sub_box(problem, rng)
+        points = [dict(zip(acted, point(ends, problem, rng), strict=True)) for _ in range(12)]
+        truths = [Truth(data, instance, p) for p in points]
+        box = Box(ends, problem.units)
+        inside(problem, box, truths)
+        signs = random_signs(problem, truths[0], rng)
+        slopes = "".join(rng.choice("01") for _ in range(problem.neurons))
+        neurons = Neurons(problem.network, box, slopes, signs)
+        kept = [t for t in truths if all(s * t.arguments[k][j] >= 0 for (k, j), s in signs.items())]
+        assert not (neurons.empty and kept)
+        leaf = random_leaf(problem, signs, rng)
+        bound = proven(problem, ends, signs, leaf, Fraction(-(10**30)), "", Clock(60))
+        for t in kept:
+            assert bound is not None
+            assert bound <= t.cost - multiples(problem, signs, leaf, t)
+        if closed(problem, ends, Fraction(10**30)):
+            assert not any(feasible(data, t) for t in truths)
+
+
+def inside(problem, box, truths):
+    """Domains and residuals of points lie in the box's intervals."""
+    for truth in truths:
+        for f, (value, _, _) in problem.domains.items():
+            low, high = box.interval(value)
+            assert low <= truth.values[f] <= high
+        squared = [f for f in problem.acted if f != "g"] if problem.plausible else []
+        assert len(squared) == len(problem.squares)
+        for f, (_, residual) in zip(squared, problem.squares, strict=True):
+            low, high = box.interval(residual)
+            assert low <= truth.residuals[f] <= high
+        if problem.plausible:
+            at = dict(zip(squared, problem.squares, strict=True))
+            assert truth.energy == problem.rest + sum(w * truth.residuals[f] ** 2 for f, (w, _) in at.items())
+
+
+def random_signs(problem, truth, rng):
+    """Signs split on, mostly those of a point."""
+    widths = problem.network.widths
+    chosen = {(k, rng.randrange(widths[k])) for k in range(len(widths)) if rng.random() < 0.7}
+    return {(k, j): (1 if truth.arguments[k][j] >= 0 else -1) * rng.choice([1, 1, 1, -1]) for k, j in chosen}
+
+
+def random_leaf(problem, signs, rng):
+    """A leaf with random multipliers."""
+    terms = []
+    for _ in range(rng.randint(0, 2)):
+        term = {}
+        if rng.random() < 0.8:
+            term["g"] = rng.choice([0.25, 0.7, 3.0, 1e-9])
+        if rng.random() < 0.5:
+            term["s"] = "".join(rng.choice("01") for _ in range(problem.neurons))
+        if rng.random() < 0.6:
+            term["n"] = [rng.choice([0.0, 0.3, 2.0]) for _ in signs]
+        if rng.random() < 0.6:
+            term["r"] = {f: [rng.choice([0.0, 0.9]), rng.choice([0.0, 0.11])] for f in problem.domains}
+        if problem.plausible and rng.random() < 0.8:
+            term["b"] = [rng.choice([0.1, 1.7]), *(rng.uniform(-2, 2) for _ in problem.squares)]
+        terms.append(term)
+    slopes = "".join(rng.choice("01") for _ in range(problem.neurons))
+    count = len(problem.acted)
+    chosen = rng.randrange(count)
+    shares = rng.choice([[], [[0.75 / count] * count], [[float(k == chosen) for k in range(count)]]])
+    return ["d", slopes, terms, *shares]
+
+
+def multiples(problem, signs, leaf, truth):
+    """What the leaf's terms stand for at a point, before anything is bounded."""
+    total = Fraction(0)
+    squared = [f for f in problem.acted if f != "g"]
+    for term in leaf[2]:
+        total += Fraction(term.get("g", 0.0)) * truth.logit
+        for ((k, j), sign), n in zip(signs.items(), term.get("n", [0.0] * len(signs)), strict=True):
+            total += Fraction(n) * sign * truth.arguments[k][j]
+        for f, (low, high) in term.get("r", {}).items():
+            _, least_, most = problem.domains[f]
+            total += Fraction(low) * (truth.values[f] - least_) + Fraction(high) * (most - truth.values[f])
+        if "b" in term:
+            mu, *rho = map(Fraction, term["b"])
+            tangents = sum(
+                w * (2 * p * truth.residuals[f] - p * p)
+                for p, f, (w, _) in zip(rho, squared, problem.squares, strict=True)
+            )
+            total -= mu * (tangents + problem.rest)
+    return total
+
+
+def feasible(data, truth):
+    """Whether a point meets domains, classifier and plausibility."""
+    domains = all(
+        f["domain"][0] <= truth.values[f["name"]] <= f["domain"][1] for f in data["features"] if "domain" in f
+    )
+    return domains and truth.logit >= 0 and (data["plausibility"] is None or truth.energy <= 0)
+
+
+@pytest.mark.parametrize("function", ["relu", "square", "indicator"])
+def test_lines_hold_on_the_interval(function):
+    """The lower line is below the unit, the upper one above, everywhere between."""
+    rng = random.Random(7)
+    for _ in range(200):
+        low, high = sorted(Fraction(rng.randint(-40, 40), rng.choice([1, 3, 8])) for _ in range(2))
+        if function == "indicator":
+            low, high = sorted(Fraction(rng.randint(-2, 4)) for _ in range(2))
+        (slope, constant), (incline, top) = lines(function, 1, low, high)
+        step = Fraction(1) if function == "indicator" else (high - low) / 16 or Fraction(1)
+        y = low
+        while y <= high:
+            true = {"relu": max(y, Fraction(0)), "square": y * y, "indicator": Fraction(y == 1)}[function]
+            assert slope * y + constant <= true <= incline * y + top
+            y += step
+
+
+@pytest.mark.parametrize("label", [False, True])
+def test_least_is_the_minimum(label):
+    """The closed form is below every point of a grid, and attained nearly."""
+    rng = random.Random(3)
+    for _ in range(300):
+        number = lambda: Fraction(rng.randint(0, 12), 4)  # noqa: E731
+        term = Term(Fraction(rng.randint(-3, 5)), number(), number(), number(), Fraction(0), False)
+        if label:
+            term = Term(term.factual, Fraction(0), Fraction(0), number(), number(), True)
+        low, high = sorted(Fraction(rng.randint(-4, 6)) for _ in range(2))
+        share, p = Fraction(rng.randint(0, 4), 4), Fraction(rng.randint(-40, 40), 4)
+        grid = 1 if label else 64
+        points = [low + Fraction(k, grid) for k in range(int(high - low) * grid + 1)]
+        costs = []
+        for a in points:
+            delta = abs(a - term.factual)
+            jump = (term.jump + share * term.omega) * (delta != 0) if label else share * term.omega * delta
+            costs.append(term.kappa * delta**2 + term.beta * delta + jump - p * a)
+        found = least(term, low, high, p, share)
+        assert found <= min(costs)
+        assert min(costs) - found <= (0 if label else Fraction(1, 100))
