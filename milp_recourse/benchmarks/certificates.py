@@ -222,13 +222,13 @@ def plot(rows: Sequence[dict[str, Any]], folder: Path) -> Path:
             panel.step(np.sort(np.maximum(values, 1e-4)), share, where="post", label=f"{label} ({len(mine)})")
     for panel, median, unit in ((size, 300.0, "kB"), (check, 2.0, "s"), (overhead, 3.0, "")):
         panel.axvline(median, color="0.4", linestyle="--", linewidth=1)
-        panel.text(median, 0.03, f" {median:g} {unit}", color="0.4", ha="left")
+        panel.text(median, 0.03, f"{median:g} {unit} ", color="0.4", ha="right")
         panel.set_xscale("log")
         panel.grid(alpha=0.3)
     size.set(xlabel="file, kB compressed", ylabel="share of certificates", ylim=(0, 1.02))
     check.set(xlabel="check, processor seconds")
-    overhead.set(xlabel="time to produce / time to solve, one at a time")
-    size.legend(loc="upper left")
+    overhead.set(xlabel="producing / solving, one at a time")
+    size.legend(loc="center right")
     target = folder / "certificates.png"
     figure.savefig(target, dpi=130)
     plt.close(figure)
