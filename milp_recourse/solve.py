@@ -126,10 +126,10 @@ def solve_together(
     options = check_options(time_limit)
     if not instances:
         return iter(())
-    return _run_many(_sharing(instances), choose_backend(instances[0], backend), options)
+    return _run_many(sharing(instances), choose_backend(instances[0], backend), options)
 
 
-def _sharing(instances: Sequence[Instance]) -> list[Instance]:
+def sharing(instances: Sequence[Instance]) -> list[Instance]:
     """The same instances, equal parts of models being one object: that tells what is lowered together."""
     networks: dict[bytes, Classifier] = {}
     models: list[StructuralCausalModel] = []

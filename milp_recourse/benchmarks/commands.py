@@ -160,6 +160,61 @@ def growth(
     _plotted(lambda: bench.plot(rows, folder))
 
 
+@app.command()
+def certificates(
+    folder: Annotated[Path, typer.Option("--out", help="Where results go; rerunning resumes.")] = Path(
+        "bench-certificates"
+    ),
+    time_limit: Annotated[float, typer.Option(min=0.1, help="Seconds per solve and per proof.")] = 60.0,
+    limit: Annotated[int | None, typer.Option(min=1, help="Only the first N of each folder.")] = None,
+    solvers: Annotated[str, typer.Option(help="Comma-separated: whose actions to prove.")] = (
+        "highs,gurobi,scip"
+    ),
+    actions: Annotated[int, typer.Option(min=0, help="Instances whose actions others propose.")] = 20,
+) -> None:
+    """What certificates cost to make, keep and check; and other solvers' actions, checked and proven.
+
+    The first part takes all shipped instances, the second Loan with four actions and plausibility.
+    """
+    from milp_recourse.benchmarks import certificates as bench
+    from milp_recourse.benchmarks import foreign
+    from milp_recourse.benchmarks.peers import RUNNERS, missing
+    from milp_recourse.benchmarks.speed import hard_loan
+    from milp_recourse.errors import BadInput
+    from milp_recourse.formats.strict_json import write_json
+    from milp_recourse.instances_path import instance_files
+    from milp_recourse.reports.progress import progress_bar
+
+    chosen = []
+    for name in (s.strip() for s in solvers.split(",")):
+        if name not in RUNNERS:
+            raise BadInput("--solvers", name, "any of " + ", ".join(RUNNERS))
+        hint = missing(name)
+        if hint is None:
+            chosen.append(name)
+        else:
+            typer.echo(f"{name}: not installed ({hint}); left out", err=True)
+    paths = instance_files("smoke", limit) + instance_files("loan", limit)
+    with progress_bar("certificates", len(paths)) as bar:
+        rows = bench.run(paths, time_limit, folder, bar.advance)
+    summary = bench.summarise(rows)
+    others = hard_loan(instance_files("loan"))[:actions] if actions and chosen else []
+    with progress_bar("others' actions", len(others) * len(chosen)) as bar:
+        answers = foreign.run(others, chosen, time_limit, folder, bar.advance) if others else []
+    summary["others"] = foreign.summarise(answers)
+    write_json(summary, folder / "certificates.json")
+    shown = {key: value for key, value in summary.items() if not isinstance(value, dict | list)}
+    typer.echo("; ".join(f"{value} {key}" for key, value in shown.items()))
+    for key in ("claims", "without", "rejected"):
+        typer.echo(f"{key}: " + (", ".join(f"{k} {v}" for k, v in summary[key].items()) or "none"))
+    spread = [name for name, value in summary.items() if isinstance(value, dict) and "median" in value]
+    _print("per certificate", [{"": name} | summary[name] for name in spread])
+    _print("processor seconds", [{"": way} | summary[way] for way in ("in batches", "one at a time")])
+    if answers:
+        _print(f"others' actions, {len(others)} instances", summary["others"])
+    _plotted(lambda: bench.plot(rows, folder))
+
+
 def _print(title: str, rows: Sequence[Mapping[str, object]]) -> None:
     """A table on stdout; wide enough where that is no terminal."""
     from rich.console import Console

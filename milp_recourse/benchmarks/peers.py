@@ -40,6 +40,8 @@ class Outcome:
         Wall and processor time.
     exactly_feasible
         Whether the raw action passes the exact judgement; None without one.
+    action
+        The raw action, whole where it must be; None without one.
     """
 
     status: str
@@ -48,6 +50,7 @@ class Outcome:
     cpu_seconds: float
     nodes: int | None
     exactly_feasible: bool | None
+    action: dict[str, float] | None = None
 
 
 Times = tuple[float, float]
@@ -295,6 +298,9 @@ def _found(
     instance: Instance, mip: MixedInteger, status: str, values: np.ndarray, seconds: Times, nodes: int
 ) -> Outcome:
     """The raw answer, judged as it is: no repair."""
-    action = mip.decode(values)
-    verdict = judge(instance, {n: round(v) if instance.feature(n).integral else v for n, v in action.items()})
-    return Outcome(status, mip.objective(values), *seconds, nodes, verdict.feasible)
+    action = {
+        n: float(round(v)) if instance.feature(n).integral else float(v)
+        for n, v in mip.decode(values).items()
+    }
+    feasible = judge(instance, action).feasible
+    return Outcome(status, mip.objective(values), *seconds, nodes, feasible, action)

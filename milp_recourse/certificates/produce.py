@@ -19,6 +19,7 @@ from milp_recourse.certificates.document import (
     tree_to_list,
 )
 from milp_recourse.certificates.trees import forest_configurations
+from milp_recourse.domain.expression import Sigmoid
 from milp_recourse.domain.forest import TreeEnsemble
 from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.domain.noise import Normal
@@ -123,7 +124,8 @@ def _squares(instance: Instance) -> list[str]:
 
     def square(feature: str) -> bool:
         mechanism = instance.scm.mechanisms[feature]
-        return isinstance(mechanism.noise, Normal) and mechanism.link.kind == "identity"
+        rational = not any(isinstance(part, Sigmoid) for part in mechanism.equation.walk())
+        return isinstance(mechanism.noise, Normal) and mechanism.link.kind == "identity" and rational
 
     return [f for f in instance.scm.order if f in instance.levers and square(f)]
 

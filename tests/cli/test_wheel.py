@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from milp_recourse.instances_path import instance_files, instances_path
+from milp_recourse.solve import solve
 
 ROOT = Path(__file__).parents[2]
 
@@ -20,7 +21,7 @@ def wheel(tmp_path_factory) -> Path:
     """Built without network from a copy of the sources."""
     folder = tmp_path_factory.mktemp("wheel")
     ignore = shutil.ignore_patterns("__pycache__", ".*")
-    for name in ("milp_recourse", "instances"):
+    for name in ("milp_recourse", "verify", "instances"):
         shutil.copytree(ROOT / name, folder / "source" / name, ignore=ignore)
     for file in [*ROOT.glob("pyproject.toml"), *ROOT.glob("*.py"), *ROOT.glob("*.in"), *ROOT.glob("README*")]:
         shutil.copy(file, folder / "source")
@@ -61,6 +62,29 @@ def test_the_installed_package_finds_its_instances(wheel, tmp_path):
     folder, count = done.stdout.split()
     assert Path(folder) == tmp_path / "site" / "milp_recourse" / "_instances"
     assert int(count) == len(instance_files("smoke"))
+
+
+def test_the_installed_checker_checks(wheel, tmp_path):
+    """Unpacked elsewhere: the command, and python -m verify with the checker's files alone."""
+    certificate, instance = tmp_path / "hold.json.gz", ROOT / "instances" / "smoke" / "hold.json"
+    certificate.write_bytes(solve(instance, certificates=True).evidence)
+    for site, parts in (("whole", ("milp_recourse/", "verify/")), ("alone", ("verify/",))):
+        with zipfile.ZipFile(wheel) as file:
+            file.extractall(tmp_path / site, [n for n in file.namelist() if n.startswith(parts)])
+    commands = {"whole": ["-m", "milp_recourse", "verify"], "alone": ["-m", "verify"]}
+
+    def run(arguments, site):
+        environment = {"PYTHONPATH": str(tmp_path / site)}
+        return subprocess.run(
+            arguments, env=environment, capture_output=True, text=True, check=False, cwd=tmp_path
+        )
+
+    for site, command in commands.items():
+        python = [sys.executable, *(["-S"] if site == "alone" else [])]  # -S: the standard library alone
+        done = run([*python, *command, str(certificate), str(instance)], site)
+        assert (done.returncode, done.stdout[:17]) == (0, "VERIFIED optimal "), done.stderr
+        done = run([*python, "-c", "import verify; print(verify.__file__)"], site)
+        assert Path(done.stdout.strip()) == tmp_path / site / "verify" / "__init__.py"
 
 
 def test_a_checkout_finds_the_repository_folder():
