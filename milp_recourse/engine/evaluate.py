@@ -61,6 +61,36 @@ def logits(stack: Stack, a: Array, units: Array, who: Array) -> Array:
     return z[0]
 
 
+def logit_error(stack: Stack, a: Array, units: Array, who: Array) -> Array:
+    """Bound of the rounding error of :func:`logits`, (B,): running error analysis (Higham 2002, 3.3).
+
+    inf where units are curves, whose own error is not told.
+    """
+    xp = array_namespace(a)
+    if any(function != "relu" for function, _ in stack.units):
+        return xp.zeros_like(a[0]) + xp.inf
+    d = stack.actions
+    rate = 2.0**-52 * (stack.first.shape[1] + 4)
+    values, errors = [xp.abs(a[i]) for i in range(d)], [xp.zeros_like(a[0]) for _ in range(d)]
+    for k in range(len(stack.units)):  # a ReLU passes its argument's error on, at most
+        row = [abs(float(c)) for c in stack.unit_rows[k]]
+        terms = [(c, v, e) for c, v, e in zip(row, values, errors, strict=False) if c]
+        size = xp.abs(stack.unit_offset[k][who]) + sum((c * (v + e) for c, v, e in terms), 0.0)
+        errors.append(sum((c * e for c, _, e in terms), 0.0) * (1 + 2.0**-40) + rate * size)
+        values.append(xp.abs(units[k]))
+    v, e = xp.stack(values), xp.stack(errors)
+    offset = xp.take(stack.first_offset, who, axis=1)
+    z = stack.first @ xp.concat([a, units], axis=0) + offset
+    error = xp.abs(stack.first) @ e * (1 + 2.0**-40)
+    error = error + rate * (xp.abs(stack.first) @ (v + e) + xp.abs(offset))
+    for weight, bias in zip(stack.weights, stack.biases, strict=True):
+        on, rate = xp.clip(z, 0.0, None), 2.0**-52 * (weight.shape[1] + 4)
+        z = weight @ on + bias
+        size = xp.abs(weight) @ (on + error) + xp.abs(bias)
+        error = xp.abs(weight) @ error * (1 + 2.0**-40) + rate * size
+    return error[0]
+
+
 def ball_excess(stack: Stack, a: Array, units: Array, who: Array) -> tuple[Array, Array]:
     """Left side of the ball constraint (<= 0 is plausible), (B,), and a bound on its rounding error."""
     xp = array_namespace(a)
@@ -110,6 +140,8 @@ def costs_at(costs: Costs, jump: Array, jump_largest: Array, a: Array) -> Array:
 def feasibility(stack: Stack, a: Array, who: Array, error: Array) -> tuple[Array, Array]:
     """Which points (d, B) are feasible whatever the rounding, and which may be; ``error`` is the logit's."""
     units = unit_values(stack, a, who)
+    here = logit_error(stack, a, units, who)
+    error = array_namespace(a).where(here < error, here, error)
     clear = logits(stack, a, units, who) - stack.threshold
     excess, slack = ball_excess(stack, a, units, who)
     rows, row_error = row_excess(stack, a, units, who)

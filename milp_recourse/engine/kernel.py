@@ -191,7 +191,7 @@ class Batch:
 
     def _line(self, alphas: list[Array], stage: str) -> bool:
         assert self.relaxed is not None
-        slope, offset, self.multipliers = logit_line(self.relaxed, alphas, self.errors[-1])
+        slope, offset, self.multipliers = logit_line(self.relaxed, alphas, self.relaxed.errors[-1])
         offset = offset - self.stack.threshold
         self.lines.append(self.xp.concat([slope, offset[None]], axis=0))
         bound, self.point, _ = halfspace(self.costs, self.low, self.high, slope, offset)
@@ -203,12 +203,12 @@ class Batch:
         xp, relaxed, stack = self.xp, self.relaxed, self.stack
         assert relaxed is not None
         rows = [line[:, None] for line in self.lines]
-        rows += sign_rows(relaxed, self.errors, self.signs) + domain_rows(relaxed)
+        rows += sign_rows(relaxed, self.signs) + domain_rows(relaxed)
         ball = None
         if stack.plausible:
             ball = ball_of(stack, relaxed)
         every = xp.concat(rows, axis=1)
-        hair = 3 * self.errors[-1][None]
+        hair = 3 * relaxed.errors[-1][None]
         rest = xp.zeros((every.shape[1] - len(self.lines), hair.shape[1]), dtype=hair.dtype)
         inside = xp.concat([hair] * len(self.lines) + [rest], axis=0)
         found = solve(self.costs, self.low, self.high, every, ball, self.target, inside)
@@ -302,7 +302,7 @@ def paid(stack: Stack, costs: Costs, low: Array, high: Array, who: Array) -> tup
     return changed, xp.astype(first & (wins & (largest > 0))[None], low.dtype)
 
 
-def sign_rows(relaxed: Relaxed, errors: list[Array], signs: Array) -> list[Array]:
+def sign_rows(relaxed: Relaxed, signs: Array) -> list[Array]:
     """Arguments of the ReLUs split on, on their side of zero, (d + 1, 1, B) each."""
     xp = array_namespace(relaxed.low)
     used = int(xp.sum(xp.astype(xp.any(signs != 0, axis=1), xp.int64)))
@@ -310,7 +310,7 @@ def sign_rows(relaxed: Relaxed, errors: list[Array], signs: Array) -> list[Array
     here = xp.arange(who.shape[0], dtype=who.dtype)
     nothing = xp.zeros_like(relaxed.low[0])
     sides = [(relaxed.units.arguments[0], relaxed.units.arguments[1], None)]
-    sides += [(layer.lower, layer.upper, e) for layer, e in zip(relaxed.layers, errors, strict=False)]
+    sides += [(layer.lower, layer.upper, e) for layer, e in zip(relaxed.layers, relaxed.errors, strict=False)]
     rows = []
     for p in range(used):
         signed = xp.astype(signs[p], who.dtype)
@@ -325,7 +325,7 @@ def sign_rows(relaxed: Relaxed, errors: list[Array], signs: Array) -> list[Array
                 for i in range(len(form)):
                     side = xp.where(positive, upper[i][at, here], -lower[i][at, here])
                     if i == len(form) - 1 and error is not None:
-                        side = side + error
+                        side = side + error[at, here]
                     form[i] = xp.where(mine, side, form[i])
             first += count
         rows.append(xp.stack(form)[:, None])

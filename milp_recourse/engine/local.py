@@ -38,8 +38,9 @@ def polish(
     best_cost = cost_if_feasible(stack, costs, start, who, error)
     a = start
     rows = None
-    margin = 4 * error
     for _ in range(hops):
+        here = evaluate.logit_error(stack, a, evaluate.unit_values(stack, a, who), who)
+        margin = 4 * xp.where(here < error, here, error)
         local = evaluate.linearise(stack, a, who)
         piece = xp.concat([local.logit[:-1], local.logit[-1:] - stack.threshold], axis=0)  # (d + 1, 1, B)
         rows = piece if rows is None else xp.concat([piece, rows], axis=1)[:, :memory]

@@ -304,14 +304,13 @@ class _Examination:
         relaxed = relax(stack, nodes.low, nodes.high, nodes.who, errors, signs)
         costs, owned = paid(stack, costs_of(stack, nodes.who), nodes.low, nodes.high, nodes.who)
         base = [adaptive(layer) for layer in relaxed.layers]
-        line, multipliers, point, left = self._line(relaxed, costs, owned, errors[-1], base, None)
+        line, multipliers, point, left = self._line(relaxed, costs, owned, base, None)
         lines, slopes = [line[:, left]], _written(base, left)
         seconds: list[str | None] = []
         relaxed, costs, owned, point = relaxed.take(left), costs.take(left), owned[:, left], point[:, left]
-        errors = [e[left] for e in errors]
         if relaxed.layers and len(self.nodes):
             alphas = slopes_at(relaxed, point)
-            line, multipliers, point, left = self._line(relaxed, costs, owned, errors[-1], alphas, slopes)
+            line, multipliers, point, left = self._line(relaxed, costs, owned, alphas, slopes)
             lines = [lines[0][:, left], line[:, left]]
             slopes = [slopes[k] for k in left]
             seconds = list(_written(alphas, left))
@@ -321,10 +320,9 @@ class _Examination:
                 owned[:, left],
                 point[:, left],
             )
-            errors = [e[left] for e in errors]
         multipliers = [m[:, left] for m in multipliers]
         if len(self.nodes):
-            point, left = self._convex(relaxed, costs, owned, errors, lines, slopes, seconds, point)
+            point, left = self._convex(relaxed, costs, owned, lines, slopes, seconds, point)
             if len(self.nodes):
                 taken = relaxed.take(left)
                 multipliers = [m[:, left] for m in multipliers]
@@ -335,12 +333,11 @@ class _Examination:
         relaxed: Relaxed,
         costs: Costs,
         owned: Array,
-        error: Array,
         alphas: list[Array],
         base: list[str] | None,
     ) -> tuple[Array, list[Array], Array, Array]:
         """Close what one line closes: the line, its multipliers, the point, and the nodes left (numbers)."""
-        slope, offset, multipliers = logit_line(relaxed, alphas, error)
+        slope, offset, multipliers = logit_line(relaxed, alphas, relaxed.errors[-1])
         line = np.concatenate([slope, (offset - self.stack.threshold)[None]])
         low, high = relaxed.low, relaxed.high
         _, point, factor = halfspace(costs, low, high, line[:-1], line[-1])
@@ -368,7 +365,6 @@ class _Examination:
         relaxed: Relaxed,
         costs: Costs,
         owned: Array,
-        errors: list[Array],
         lines: list[Array],
         slopes: list[str],
         seconds: list[str | None],
@@ -376,7 +372,7 @@ class _Examination:
     ) -> tuple[Array, Array]:
         """Close what all rows and the ball together close: the relaxed optima, and the nodes left."""
         stack, signs = self.stack, self.nodes.signs
-        extra = sign_rows(relaxed, errors, signs)
+        extra = sign_rows(relaxed, signs)
         rows = np.concatenate([line[:, None] for line in lines] + extra + domain_rows(relaxed), axis=1)
         ball = ball_of(stack, relaxed) if stack.plausible else None
         low, high = relaxed.low, relaxed.high
@@ -404,16 +400,16 @@ class _Examination:
                 (float(given.ball[k]), *given.touching[:, k].tolist()) if given.ball[k] > 0 else (),
                 tuple(shares.tolist()) if shares.any() else (),
             )
-        self._refute(relaxed, errors[-1], found.point, ~done)
+        self._refute(relaxed, found.point, ~done)
         left = np.flatnonzero(~done)
         self._leave(done, leaves)
         return found.point, left
 
-    def _refute(self, relaxed: Relaxed, error: Array, point: Array, index: Array) -> None:
+    def _refute(self, relaxed: Relaxed, point: Array, index: Array) -> None:
         """Give up applicants of whom a feasible action below the target is met: there is nothing to prove."""
         stack, who = self.stack, relaxed.who
         a = rounded(stack, point)
-        sure, _ = evaluate.feasibility(stack, a, who, error)
+        sure, _ = evaluate.feasibility(stack, a, who, self.pool.errors[-1][who])
         jump, largest = stack.jump[:, who], stack.jump_largest[:, who]
         price = evaluate.costs_at(costs_of(stack, who), jump, largest, a)
         self.proofs.failed[self.pool.people[who[sure & (price < self.target) & index]]] = True

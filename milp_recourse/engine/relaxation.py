@@ -73,6 +73,8 @@ class Relaxed:
         Linear bounds of the structural units.
     layers
         The hidden layers.
+    errors
+        Rounding errors of every layer's arguments, (h, B) each, and of the logit, (B,).
     """
 
     stack: Stack
@@ -81,6 +83,7 @@ class Relaxed:
     who: Array
     units: UnitForms
     layers: list[Layer]
+    errors: list[Array]
 
     def take(self, index: Array) -> Relaxed:
         """The nodes at ``index``."""
@@ -96,6 +99,7 @@ class Relaxed:
             last(self.who),
             self.units.take(index),
             [layer.take(index) for layer in self.layers],
+            [last(error) for error in self.errors],
         )
 
     def open(self) -> Array:
@@ -114,16 +118,32 @@ def rounding(stack: Stack, low: Array, high: Array, who: Array) -> list[Array]:
     """
     xp = array_namespace(low)
     units = unit_forms(stack, low, high, who)
-    size = xp.maximum(xp.abs(low), xp.abs(high))
-    values = xp.concat([size, units.size], axis=0)
-    z = xp.abs(stack.first) @ values + xp.take(xp.abs(stack.first_offset), who, axis=1)
-    operations = 4.0 * (values.shape[0] + 8) + units.operations
-    errors = [operations * 2.0**-52 * xp.max(z, axis=0)]
-    for weight, bias in zip(stack.weights, stack.biases, strict=True):
+    z = _first_sizes(stack, units, low, high, who)
+    errors = [_rate(stack, units, 0) * xp.max(z, axis=0)]
+    for k, (weight, bias) in enumerate(zip(stack.weights, stack.biases, strict=True), start=1):
         z = 2.0 * (xp.abs(weight) @ z) + xp.abs(bias)  # chord y + intercept is at most 2 z: |l|, h <= z
-        operations += 4.0 * (weight.shape[1] + 8)
-        errors.append(operations * 2.0**-52 * xp.max(z, axis=0))
+        errors.append(_rate(stack, units, k) * xp.max(z, axis=0))
     return errors
+
+
+def _first_sizes(stack: Stack, units: UnitForms, low: Array, high: Array, who: Array) -> Array:
+    """The first arguments computed on absolute values, (h, B)."""
+    xp = array_namespace(low)
+    values = xp.concat([xp.maximum(xp.abs(low), xp.abs(high)), units.size], axis=0)
+    return xp.abs(stack.first) @ values + xp.take(xp.abs(stack.first_offset), who, axis=1)
+
+
+def _next_sizes(weight: Array, bias: Array, layer: Layer, z: Array) -> Array:
+    """The next layer's arguments on absolute values, from this layer's z; off neurons add nothing."""
+    xp = array_namespace(z)
+    return xp.abs(weight) @ xp.where(layer.high > 0, z + layer.intercept, 0.0) + xp.abs(bias)
+
+
+def _rate(stack: Stack, units: UnitForms, layer: int) -> float:
+    """Rounding error of a layer's forms in proportion to the same computation on absolute values."""
+    operations = 4.0 * (stack.first.shape[1] + 8) + units.operations
+    operations += sum(4.0 * (weight.shape[1] + 8) for weight in stack.weights[:layer])
+    return operations * 2.0**-52
 
 
 def within_budget(form: Array, sign: float, low: Array, high: Array, costs: Costs, target: Array) -> Array:
@@ -192,8 +212,14 @@ def relax(
         l, h = centre - reach, centre + reach
     number = units.count
     l, h = _within(l, h, lower, upper, low, high, budget)
-    layers = [_layer(l - errors[0], h + errors[0], lower, upper, signs, number)] if stack.weights else []
-    relaxed = Relaxed(stack, low, high, who, units, layers)
+    sizes = _first_sizes(stack, units, low, high, who)
+    if not stack.weights:
+        return Relaxed(
+            stack, low, high, who, units, [], [_smaller(errors[0], _rate(stack, units, 0) * sizes)[0]]
+        )
+    hairs = [_smaller(errors[0], _rate(stack, units, 0) * sizes)]
+    layers = [_layer(l - hairs[0], h + hairs[0], lower, upper, signs, number)]
+    relaxed = Relaxed(stack, low, high, who, units, layers, hairs)
     for k in range(1, len(stack.weights)):
         previous = layers[-1]
         weight, bias = stack.weights[k - 1], stack.biases[k - 1]
@@ -202,8 +228,19 @@ def relax(
         lower, upper = _forward(weight, bias, previous) if k == 1 else _backward(relaxed, k)
         l, h = _extremes(lower, upper, middle, radius)
         l, h = _within(l, h, lower, upper, low, high, budget)
-        layers.append(_layer(l - errors[k], h + errors[k], lower, upper, signs, number))
+        sizes = _next_sizes(weight, bias, previous, sizes)
+        hair = _smaller(errors[k], _rate(stack, units, k) * sizes)
+        hairs.append(hair)
+        layers.append(_layer(l - hair, h + hair, lower, upper, signs, number))
+    sizes = _next_sizes(stack.weights[-1], stack.biases[-1], layers[-1], sizes)
+    hairs.append(_smaller(errors[-1], _rate(stack, units, len(stack.weights)) * sizes)[0])
     return relaxed
+
+
+def _smaller(every: Array, here: Array) -> Array:
+    """The error of an applicant's largest box, (B,), or of this box and neuron, (h, B): both hold."""
+    xp = array_namespace(here)
+    return xp.where(here < every, here, every)
 
 
 def value_at(layer: Layer, point: Array) -> Array:

@@ -222,7 +222,7 @@ def test_layers_contain_the_arguments_on_the_side_of_their_signs() -> None:
 
 
 def line_broken(sample: Sample, relaxed: Relaxed, alphas: list[Array], which: Array, shift: float = 0.0):
-    slope, offset, _ = logit_line(relaxed, alphas, sample.node_errors[-1])
+    slope, offset, _ = logit_line(relaxed, alphas, relaxed.errors[-1])
     line = np.concatenate([slope, offset[None]])[:, None]
     above = at(line, sample)[0]
     truth = sample.arguments[-1][0]
@@ -338,9 +338,7 @@ def test_half_spaces_never_cost_more_than_a_point_in_them() -> None:
 
 def node_rows(sample: Sample, relaxed: Relaxed) -> tuple[Array, Ball | None]:
     """The line, and the ball if there is one."""
-    slope, offset, _ = logit_line(
-        relaxed, [adaptive(layer) for layer in relaxed.layers], sample.node_errors[-1]
-    )
+    slope, offset, _ = logit_line(relaxed, [adaptive(layer) for layer in relaxed.layers], relaxed.errors[-1])
     rows = np.concatenate([slope, (offset - sample.stack.threshold)[None]])[:, None]
     if not sample.stack.plausible:
         return rows, None
