@@ -11,7 +11,7 @@ from verify.instance import Instance, Source
 from verify.leaf import closed, proven, split
 from verify.network import Signs
 from verify.problem import Problem, fixed, term, total
-from verify.reading import Clock, Rejected, anything, conform, index, maybe, not_negative, refuse
+from verify.reading import Clock, Rejected, anything, conform, index, maybe, near, not_negative, refuse
 
 SHAPE = {
     "format": {"milp-recourse/certificate-1"},
@@ -88,7 +88,7 @@ def check_action(instance: Instance, action: dict[str, Any], cost: Fraction) -> 
         raise Rejected(f"action: {reason}")
     exact = fixed(instance, list(values)) + total(term(instance, f).parts(v) for f, v in values.items())
     if not exact <= cost <= exact * (1 + Fraction(1, 2**52)):
-        raise Rejected(f"cost: not the action's, {float(exact)!r}")
+        raise Rejected(f"cost: not the action's, {near(exact)}")
 
 
 def why_not(instance: Instance, values: dict[str, Fraction]) -> str | None:
@@ -167,6 +167,6 @@ def check_tree(problem: Problem, nodes: list[Any], target: Fraction, where: str,
         else:
             bound = proven(problem, ends, signs, node, target, here, clock)
             if bound is not None and bound < target:
-                raise Rejected(f"{here}: proves a cost of {float(bound)!r} only, of {float(target)!r}")
+                raise Rejected(f"{here}: proves a cost of {near(bound)} only, of {near(target)}")
     if waiting:
         raise Rejected(f"{where}.tree: ends before all of the box is covered")

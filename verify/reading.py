@@ -9,6 +9,7 @@ import time
 import zlib
 from collections import Counter
 from collections.abc import Callable
+from fractions import Fraction
 from itertools import count, repeat
 from pathlib import Path
 from typing import Any, NoReturn
@@ -113,6 +114,11 @@ def refuse(where: str, value: Any, allowed: str) -> NoReturn:
     """Reject a value of the wrong type or size."""
     shown = repr(value) if isinstance(value, str | float | bool | None) else f"a {type(value).__name__}"
     raise Rejected(f"{where}: got {shown[:60]}; allowed: {allowed}")
+
+
+def near(value: Fraction) -> str:
+    """A number for people."""
+    return repr(float(value)) if abs(value) < 2**1023 else "a number beyond every double"
 
 
 def anything(value: Any, _: str) -> Any:
