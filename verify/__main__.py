@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from verify.certificate import Certificate, check
 from verify.instance import Source
-from verify.reading import Rejected, read_json
+from verify.reading import Rejected, parse_json, read_bytes
 
 
 class Outcome(NamedTuple):
@@ -52,7 +52,7 @@ def examine(path: Path, instances: Path | dict[str, Path], seconds: float) -> Ou
     """Check one certificate against its instance's file; whatever goes wrong rejects it."""
     start, index = time.monotonic(), None
     try:
-        certificate = Certificate(read_json(path))
+        certificate = Certificate(parse_json(read_bytes(path), path.name))
         index = certificate.index
         file = instances.get(certificate.digest) if isinstance(instances, dict) else instances
         if file is None:

@@ -11,34 +11,35 @@ from verify.instance import Instance, Source
 from verify.leaf import closed, proven, split
 from verify.network import Signs
 from verify.problem import Problem, fixed, term, total
-from verify.reading import Clock, Rejected, a_list, a_number, a_word, an_index, an_object, refuse
+from verify.reading import Clock, Rejected, anything, conform, index, maybe, near, not_negative, refuse
 
-FORMAT = "milp-recourse/certificate-1"
-KEYS = ("format", "claim", "instance_sha256", "action", "cost", "lower_bound", "configurations")
+SHAPE = {
+    "format": {"milp-recourse/certificate-1"},
+    "claim": {"optimal", "infeasible", "bounds"},
+    "instance_sha256": str,
+    "index?": float,
+    "action": maybe({str: anything}),
+    "cost": maybe(not_negative),
+    "lower_bound": maybe(not_negative),
+    "configurations": [{"acted": [str], "tree": list}],
+}
 GAP = Fraction(1e-6), Fraction(1e-9)
 MOST_NODES, MOST_LEVERS = 1_000_000, 16
 
 
 class Certificate:
-    """What a file claims, its top level checked (section 1)."""
+    """What a file claims, its shape checked (section 1)."""
 
     def __init__(self, data: Any) -> None:
-        an_object(data, "top level", KEYS, ("index",))
-        a_word(data["format"], "format", (FORMAT,))
-        self.claim = a_word(data["claim"], "claim", ("optimal", "infeasible", "bounds"))
-        self.digest = a_word(data["instance_sha256"], "instance_sha256")
-        self.index = a_number(data["index"], "index") if "index" in data else None
-        self.action, self.cost, self.lower_bound = (data[key] for key in ("action", "cost", "lower_bound"))
-        if self.claim == "infeasible":
-            for key in ("action", "cost", "lower_bound"):
-                if data[key] is not None:
-                    refuse(key, data[key], "null where the claim is infeasible")
-        else:
-            a_number(self.cost, "cost", 0.0)
-            a_number(self.lower_bound, "lower_bound", 0.0)
-            if not isinstance(self.action, dict):
-                refuse("action", self.action, "an object")
-        self.configurations = a_list(data["configurations"], "configurations")
+        given = conform(data, SHAPE, "certificate")
+        self.claim, self.digest, self.index = given["claim"], given["instance_sha256"], given["index"]
+        self.action, self.cost, self.lower_bound = (given[key] for key in ("action", "cost", "lower_bound"))
+        for key in ("action", "cost", "lower_bound"):
+            if (given[key] is None) != (self.claim == "infeasible"):
+                refuse(key, given[key], "null where the claim is infeasible, and only there")
+        self.configurations = given["configurations"]
+        if sum(len(one["tree"]) for one in self.configurations) > MOST_NODES:
+            raise Rejected(f"more than {MOST_NODES} nodes (section 8)")
 
     def says(self) -> str:
         """The claim in one line."""
@@ -63,35 +64,31 @@ def check(certificate: Certificate, source: Source, seconds: float) -> None:
             raise Rejected("claim: optimal, but the gap is open")
     if (bound is None or bound > 0) and not why_not(instance, {}):
         raise Rejected("claim: doing nothing is feasible and costs nothing")
-    acted = check_coverage(instance, certificate.configurations, clock)
-    trees = [a_list(data["tree"], "tree") for data in certificate.configurations]
-    if sum(map(len, trees)) > MOST_NODES:
-        raise Rejected(f"more than {MOST_NODES} nodes (section 8)")
-    for k, (names, tree) in enumerate(zip(acted, trees, strict=True)):
-        problem = Problem(instance, names)
+    check_coverage(instance, [one["acted"] for one in certificate.configurations], clock)
+    for k, configuration in enumerate(certificate.configurations):
+        problem = Problem(instance, configuration["acted"])
         target = problem.largest_cost() + 1 if bound is None else bound
-        check_tree(problem, tree, target, f"configurations.{k}", clock)
+        check_tree(problem, configuration["tree"], target, f"configurations.{k}", clock)
 
 
 def check_action(instance: Instance, action: dict[str, Any], cost: Fraction) -> None:
     """The action is permitted, feasible, and costs what is stated (section 3)."""
-    values = {}
-    for f in instance.features:
-        if f.name not in action:
-            continue
-        if f.name not in instance.levers:
-            raise Rejected(f"action: {f.name} is not for this applicant to act on")
-        value, (low, high) = f.value(action[f.name], f"action.{f.name}"), instance.levers[f.name]
+    if not action.keys() <= instance.levers.keys():
+        alien = min(action.keys() - instance.levers.keys())
+        raise Rejected(f"action: {alien[:40]} is not for this applicant to act on")
+    values = {
+        f.name: f.value(action[f.name], f"action.{f.name}") for f in instance.features if f.name in action
+    }
+    for name, value in values.items():
+        low, high = instance.levers[name]
         if not low <= value <= high:
-            raise Rejected(f"action.{f.name}: outside [{float(low)}, {float(high)}]")
-        values[f.name] = value
-    an_object(action, "action", values)
+            raise Rejected(f"action.{name}: outside [{float(low)}, {float(high)}]")
     reason = why_not(instance, values)
     if reason:
         raise Rejected(f"action: {reason}")
     exact = fixed(instance, list(values)) + total(term(instance, f).parts(v) for f, v in values.items())
     if not exact <= cost <= exact * (1 + Fraction(1, 2**52)):
-        raise Rejected(f"cost: not the action's, {float(exact)!r}")
+        raise Rejected(f"cost: not the action's, {near(exact)}")
 
 
 def why_not(instance: Instance, values: dict[str, Fraction]) -> str | None:
@@ -113,36 +110,30 @@ def why_not(instance: Instance, values: dict[str, Fraction]) -> str | None:
     return None
 
 
-def check_coverage(instance: Instance, configurations: list[Any], clock: Clock) -> list[list[str]]:
-    """Every non-empty set of levers is stood for by some configuration (section 4); what each acts on."""
+def check_coverage(instance: Instance, configurations: list[list[str]], clock: Clock) -> None:
+    """Every non-empty set of levers is stood for by some set that is acted on (section 4)."""
     levers = list(instance.levers)
     if len(levers) > MOST_LEVERS:
         raise Rejected(f"more than {MOST_LEVERS} levers (section 8)")
-    covered, listed = bytearray(1 << len(levers)), []
+    covered, seen = bytearray(1 << len(levers)), set()
     covered[0] = 1
-    for k, data in enumerate(configurations):
+    for k, acted in enumerate(configurations):
         clock()
-        where = f"configurations.{k}"
-        an_object(data, where, ("acted", "tree"))
-        acted = [a_word(f, f"{where}.acted", levers) for f in a_list(data["acted"], f"{where}.acted")]
         if not acted or acted != [f for f in levers if f in acted]:
-            raise Rejected(f"{where}.acted: none, or not in the order of the features")
-        if acted in listed:
-            raise Rejected(f"{where}.acted: given before")
-        listed.append(acted)
-        idle = Problem(instance, acted).idle
+            raise Rejected(f"configurations.{k}.acted: not levers in the order of the features, or none")
         whole = sum(1 << levers.index(f) for f in acted)
-        free = part = sum(1 << levers.index(f) for f in idle)
-        while True:
-            covered[whole - free + part] = 1
-            if not part:
-                break
+        if whole in seen:
+            raise Rejected(f"configurations.{k}.acted: given before")
+        seen.add(whole)
+        free = part = sum(1 << levers.index(f) for f in Problem(instance, acted).idle)
+        covered[whole] = 1
+        while part:
             part = (part - 1) & free
+            covered[whole - free + part] = 1
     missing = covered.find(0)
     if missing >= 0:
         names = [f for k, f in enumerate(levers) if missing >> k & 1]
         raise Rejected(f"configurations: nothing stands for acting on exactly {', '.join(names)}")
-    return listed
 
 
 def check_tree(problem: Problem, nodes: list[Any], target: Fraction, where: str, clock: Clock) -> None:
@@ -155,28 +146,27 @@ def check_tree(problem: Problem, nodes: list[Any], target: Fraction, where: str,
         if not waiting:
             raise Rejected(f"{here}: the tree was complete before this node")
         ends, signs = waiting.pop()
-        kind = a_word(a_list(node, here)[0] if node else None, here, ("a", "s", "n", "e", "d"))
+        kind = conform(node[0] if conform(node, list, here) else None, {"a", "s", "n", "e", "d"}, here)
         if kind in ("a", "s"):
-            _, i, at = a_list(node, here, 3)
-            i, t = an_index(i, here, len(ends)), Fraction(a_number(at, here))
-            if not (ends[i][0] < t or (kind == "s" and ends[i][0] == t)) or not t < ends[i][1]:
+            _, i, at = conform(node, (str, index(len(ends)), float), here)
+            (low, high), t = ends[i], Fraction(at)
+            if not low <= t < high or (kind == "a" and t == low):
                 raise Rejected(f"{here}: splits at {at!r}, outside its box")
             first, second = split(problem, ends, i, t, kind == "s")
             waiting += (second, signs), (first, signs)
         elif kind == "n":
-            _, layer, neuron = a_list(node, here, 3)
-            layer = an_index(layer, here, len(widths))
-            key = layer, an_index(neuron, here, widths[layer])
+            _, layer, neuron = conform(node, (str, index(len(widths)), float), here)
+            key = layer, index(widths[layer])(neuron, here)
             if key in signs:
                 raise Rejected(f"{here}: splits on a sign that is settled above")
             waiting += (ends, {**signs, key: 1}), (ends, {**signs, key: -1})
         elif kind == "e":
-            a_list(node, here, 1)
+            conform(node, (str,), here)
             if not closed(problem, ends, target):
                 raise Rejected(f"{here}: an 'e' leaf that none of the rules closes")
         else:
             bound = proven(problem, ends, signs, node, target, here, clock)
             if bound is not None and bound < target:
-                raise Rejected(f"{here}: proves a cost of {float(bound)!r} only, of {float(target)!r}")
+                raise Rejected(f"{here}: proves a cost of {near(bound)} only, of {near(target)}")
     if waiting:
         raise Rejected(f"{where}.tree: ends before all of the box is covered")

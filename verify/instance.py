@@ -14,46 +14,115 @@ from pathlib import Path
 from typing import Any
 
 from verify.loan import LOAN_FEATURES, LOANS
-from verify.network import Network
+from verify.network import LAYERS, Network
 from verify.reading import (
     Rejected,
-    a_list,
-    a_number,
-    a_word,
-    an_index,
-    an_interval,
-    an_object,
+    anything,
+    by,
+    conform,
+    index,
+    interval,
+    maybe,
+    not_negative,
     parse_json,
     positive,
     read_bytes,
-    read_json,
+    refuse,
 )
-from verify.trees import Ensemble
+from verify.trees import TREES, Ensemble
 
-KINDS = ("continuous", "integer", "binary", "ordinal", "categorical")
 PARTS = ("l0", "l1", "l2-squared", "linf")
 DEEPEST = 50
+
+FEATURE = {
+    "name": str,
+    "kind": {"continuous", "integer", "binary", "ordinal", "categorical"},
+    "actionable": bool,
+    "bounds?": maybe(interval),
+    "categories?": maybe([str]),
+    "domain?": maybe(interval),
+    "monotone?": maybe({"increase", "decrease"}),
+    "encoding?": maybe({"code", "one-hot"}),
+}
+CLASSIFIER = by(
+    "kind",
+    {
+        "relu-network": {"dtype": {"float32", "float64"}, "layers": LAYERS},
+        "tree-ensemble": {"dtype": {"float32"}, "trees": TREES},
+    },
+)
+SCALE = {str: positive}
+COST = by(
+    "kind",
+    {part: {"scale?" if part == "l0" else "scale": SCALE} for part in PARTS}
+    | {"mixture": {f"{part}?": not_negative for part in PARTS} | {"scale?": SCALE}},
+)
+NOISE = by(
+    "kind",
+    {"normal": {"sd": positive}, "gamma": {"shape": positive, "scale": positive}, "bernoulli": {"p": float}},
+)
+MECHANISM = {
+    "equation": anything,
+    "link?": maybe({"kind": {"sigmoid"}, "offset?": float, "scale?": float}),
+    "noise?": maybe(NOISE),
+}
+SCM = by(
+    "name",
+    {name: {} for name in (*LOANS, "independent")} | {"explicit": {"mechanisms": {str: MECHANISM}}},
+)
+PREFERENCES = {"actionable": [str], "weights?": {str: positive}, "ranges?": {str: interval}}
+SHARED = {
+    "name?": maybe(str),
+    "description?": maybe(str),
+    "features": [FEATURE],
+    "scm": SCM,
+    "classifier": anything,
+    "accept?": {"at_least?": maybe(float), "margin?": maybe(not_negative), "above?": maybe(float)},
+    "cost": COST,
+    "plausibility?": maybe({"kind": {"scm-density"}, "at_least": {"factual"}}),
+}
+FILE = by(
+    "format",
+    {
+        "milp-recourse/instance-1": SHARED
+        | {"factual": anything, "preferences": anything, "reference?": anything},
+        "milp-recourse/population-1": SHARED | {"factuals": anything, "preferences": anything},
+    },
+)
 NOTHING: dict[str, Any] = {"equation": 0.0, "link": None, "noise": None}
 
 
 class Feature:
     """One feature, as its canonical content describes it."""
 
-    def __init__(self, content: dict[str, Any]) -> None:
+    def __init__(self, content: dict[str, Any], where: str) -> None:
         self.name: str = content["name"]
         self.kind: str = content["kind"]
         self.labels: list[str] | None = content["categories"]
-        self.bounds = content["bounds"] if self.labels is None else [0.0, len(self.labels) - 1.0]
         self.domain: list[float] | None = content["domain"]
         self.monotone: str | None = content["monotone"]
-        self.one_hot = content["encoding"] == "one-hot"
         self.whole = self.kind != "continuous"
+        labelled, ordered = self.kind in ("ordinal", "categorical"), self.kind != "categorical"
+        content["encoding"] = content["encoding"] or ("code" if ordered else "one-hot")
+        self.one_hot = content["encoding"] == "one-hot"
+        if (
+            labelled != bool(self.labels)
+            or len(set(self.labels or ())) < len(self.labels or ())
+            or (labelled and content["bounds"])
+            or (content["actionable"] and not labelled and not content["bounds"])
+            or (not ordered and (self.domain or self.monotone))
+            or (self.one_hot and not labelled)
+        ):
+            raise Rejected(f"{where}: what it has does not go with a feature that is {self.kind}")
+        self.bounds = content["bounds"] if self.labels is None else [0.0, len(self.labels) - 1.0]
 
     def value(self, given: Any, where: str) -> Fraction:
         """A file's number or label as the number the model reads."""
         if self.labels is not None:
-            return Fraction(self.labels.index(a_word(given, where, self.labels)))
-        value = Fraction(a_number(given, where))
+            if given not in self.labels:
+                refuse(where, given, "one of " + ", ".join(self.labels))
+            return Fraction(self.labels.index(given))
+        value = Fraction(conform(given, float, where))
         if (self.whole and value.denominator != 1) or (self.kind == "binary" and value not in (0, 1)):
             raise Rejected(f"{where}: {given!r} is not a value of a feature that is {self.kind}")
         return value
@@ -63,31 +132,27 @@ class Instance:
     """One applicant's problem, built from the very content that the digest covers."""
 
     def __init__(self, model: Model, factual: Any, preferences: Any, where: str) -> None:
-        given = an_object(preferences, f"{where}preferences", ["actionable"], ["weights", "ranges"], {})
-        names = [f["name"] for f in model.content["features"]]
-        wanted = a_list(given["actionable"], f"{where}actionable")
-        movable = [f["name"] for f in model.content["features"] if f["actionable"]]
-        if len(set(map(str, wanted))) < len(wanted) or not all(name in movable for name in wanted):
-            raise Rejected(f"{where}actionable: names what is not actionable, or a name twice")
-        actionable = [name for name in names if name in wanted]
-        weights, ranges = given["weights"], given["ranges"]
-        for key, chosen in (("weights", weights), ("ranges", ranges)):
-            an_object(chosen, f"{where}{key}", (), movable)
         self.model, self.features = model, model.features
-        cost = model.content["cost"]
+        factual = conform(factual, {f.name: anything for f in self.features}, f"{where}factual")
+        given = conform(preferences, PREFERENCES, f"{where}preferences")
+        weights, ranges, scale = given["weights"] or {}, given["ranges"] or {}, model.content["cost"]["scale"]
+        movable = [f["name"] for f in model.content["features"] if f["actionable"]]
+        if not {*given["actionable"], *weights, *ranges} <= set(movable):
+            raise Rejected(f"{where}preferences: name what is not actionable")
+        actionable = [f for f in movable if f in given["actionable"]]
+        if len(given["actionable"]) > len(actionable):
+            raise Rejected(f"{where}preferences.actionable: a name twice")
+        if any(model.content["cost"][part] for part in PARTS[1:]) and not set(actionable) <= set(scale):
+            raise Rejected("cost.scale: not for every individually actionable feature")
         self.content: dict[str, Any] = model.content | {
-            "factual": an_object(factual, f"{where}factual", names),
+            "factual": factual,
             "actionable": actionable,
-            "weights": {f: positive(weights.get(f, 1.0), f"{where}weights.{f}") for f in actionable},
-            "ranges": {f: an_interval(ranges[f], f"{where}ranges.{f}") if f in ranges else None
-                       for f in actionable},
-            "cost": cost | {"scale": {f: positive(cost["scale"].get(f, 1.0), f"cost.scale.{f}")
-                                      for f in actionable}},
-        }  # fmt: skip
-        if any(cost[part] for part in PARTS[1:]) and not all(f in cost["scale"] for f in actionable):
-            raise Rejected("cost.scale: names not every individually actionable feature")
+            "weights": {f: weights.get(f, 1.0) for f in actionable},
+            "ranges": {f: ranges.get(f) for f in actionable},
+            "cost": model.content["cost"] | {"scale": {f: scale.get(f, 1.0) for f in actionable}},
+        }
         self.factual = {f.name: f.value(factual[f.name], f"{where}factual.{f.name}") for f in self.features}
-        self.part = {part: Fraction(cost[part]) for part in PARTS}
+        self.part = {part: Fraction(model.content["cost"][part]) for part in PARTS}
         self.weight = {f: Fraction(w) for f, w in self.content["weights"].items()}
         self.scale = {f: Fraction(s) for f, s in self.content["cost"]["scale"].items()}
 
@@ -106,9 +171,9 @@ class Instance:
             if f.name not in self.weight:
                 continue
             low, high = map(Fraction, f.bounds)
-            for interval in (self.content["ranges"][f.name], f.domain):
-                if interval is not None:
-                    low, high = max(low, Fraction(interval[0])), min(high, Fraction(interval[1]))
+            for limits in (self.content["ranges"][f.name], f.domain):
+                if limits is not None:
+                    low, high = max(low, Fraction(limits[0])), min(high, Fraction(limits[1]))
             if f.monotone == "increase":
                 low = max(low, self.factual[f.name])
             if f.monotone == "decrease":
@@ -124,40 +189,33 @@ class Model:
     """What a file says about everyone: features, equations, classifier, cost."""
 
     def __init__(self, data: dict[str, Any], folder: Path) -> None:
-        listed = [_feature(f, f"features.{k}") for k, f in enumerate(a_list(data["features"], "features"))]
-        names = [f["name"] for f in listed]
+        listed = data["features"]
+        self.features = [Feature(f, f"features.{k}") for k, f in enumerate(listed)]
+        names = [f.name for f in self.features]
         if len(set(names)) < len(names):
             raise Rejected("features: a name twice")
         scm, self.mechanisms, self.order = _scm(data["scm"], names)
         classifier = _classifier(data["classifier"], folder)
-        self.features = [Feature(f) for f in listed]
         columns = sum(len(f.labels or ()) if f.one_hot else 1 for f in self.features)
-        accept = data["accept"] or {}
+        accept: dict[str, Any] = data["accept"] or dict.fromkeys(("at_least", "margin", "above"))
         self.network: Network | None = None
-        if classifier["kind"] == "relu-network":
-            given = an_object(accept, "accept", (), ("at_least", "margin"))
-            margin = a_number(given["margin"] or 0.0, "accept.margin", 0.0)
-            accept = {"at_least": a_number(given["at_least"] or 0.0, "accept.at_least"), "margin": margin}
+        if accept["above" if "layers" in classifier else "at_least"] is not None:
+            raise Rejected("accept: another classifier's")
+        if "layers" in classifier:
+            accept = {key: accept[key] or 0.0 for key in ("at_least", "margin")}
             needed = Fraction(accept["at_least"]) + Fraction(accept["margin"])
             self.network = Network(classifier["layers"], columns, needed)
         else:
-            given = an_object(accept, "accept", (), ("above",))
-            accept = {"above": 0.5 if given["above"] is None else a_number(given["above"], "accept.above")}
+            accept = {"above": 0.5 if accept["above"] is None else accept["above"]}
             self.trees = Ensemble(classifier["trees"], columns, accept["above"])
-            for tree in classifier["trees"]:  # a leaf's feature means nothing
-                tree["feature"] = [max(number, -2.0) for number in tree["feature"]]
-        plausibility = data["plausibility"]
-        if plausibility is not None:
-            an_object(plausibility, "plausibility", ("kind", "at_least"))
-            a_word(plausibility["kind"], "plausibility.kind", ("scm-density",))
-            a_word(plausibility["at_least"], "plausibility.at_least", ("factual",))
+        cost = dict.fromkeys(PARTS, 0.0) | {data["cost"]["kind"]: 1.0} | data["cost"]
         self.content: dict[str, Any] = {
             "features": listed,
             "scm": scm,
             "classifier": classifier,
             "accept": accept,
-            "cost": _cost(data["cost"], names),
-            "plausibility": plausibility is not None,
+            "cost": {part: cost[part] or 0.0 for part in PARTS} | {"scale": cost["scale"] or {}},
+            "plausibility": data["plausibility"] is not None,
         }
         self.hexed = {key: hexed(value) for key, value in self.content.items() if key != "cost"}
 
@@ -166,136 +224,79 @@ class Source:
     """An instance's or a population's file."""
 
     def __init__(self, path: Path) -> None:
-        data = read_json(path)
-        kind = kind_of(data, "format")
-        self.population = kind == "milp-recourse/population-1"
-        if not self.population and kind != "milp-recourse/instance-1":
-            raise Rejected(f"{path.name}: neither an instance nor a population")
-        own = ("factuals", "preferences") if self.population else ("factual", "preferences")
-        optional = ("name", "description", "accept", "plausibility") + ("reference",) * (not self.population)
-        data = an_object(data, path.name, ("format", "features", "scm", "classifier", "cost", *own), optional)
+        data = conform(parse_json(read_bytes(path), path.name), FILE, path.name)
+        self.population = "factuals" in data
         self.model = Model(data, path.parent)
         self.factuals = data["factuals"] if self.population else [data["factual"]]
         self.preferences = data["preferences"]
         if isinstance(self.factuals, dict):
-            table = a_word(an_object(self.factuals, "factuals", ("csv",))["csv"], "factuals.csv")
+            table = conform(self.factuals, {"csv": str}, "factuals")["csv"]
             self.factuals = _table(path.parent / table, self.model.features)
-        if self.population and isinstance(self.preferences, list):
-            a_list(self.preferences, "preferences", len(a_list(self.factuals, "factuals")))
+        conform(self.factuals, [anything], "factuals")
+        if isinstance(self.preferences, list) and len(self.preferences) != len(self.factuals):
+            raise Rejected("preferences: not as many as applicants")
 
-    def instance(self, index: Any) -> Instance:
+    def instance(self, applicant: Any) -> Instance:
         """The instance a certificate's ``index`` names; None in an instance's own file (section 2)."""
-        if self.population != (index is not None):
+        if self.population != (applicant is not None):
             raise Rejected(f"index: {'needed for' if self.population else 'only for'} a population")
-        k = an_index(index, "index", len(self.factuals)) if self.population else 0
+        k = index(len(self.factuals))(applicant, "index") if self.population else 0
         chosen = self.preferences[k] if isinstance(self.preferences, list) else self.preferences
         return Instance(self.model, self.factuals[k], chosen, f"{k}: " if self.population else "")
-
-
-def kind_of(data: Any, key: str = "kind") -> Any:
-    """What an object says it is."""
-    return data.get(key) if isinstance(data, dict) else None
 
 
 def hexed(value: Any) -> Any:
     """The value with every number as the hex digits of its double (section 2)."""
     if isinstance(value, float):
-        a_number(value, "a number of the instance")
-        return struct.pack(">d", value + 0.0).hex()  # -0.0 + 0.0 is 0.0
+        return struct.pack(">d", conform(value, float, "a number") + 0.0).hex()  # -0.0 + 0.0 is 0.0
     if isinstance(value, dict):
         return {key: hexed(item) for key, item in value.items()}
     return [hexed(item) for item in value] if isinstance(value, list) else value
 
 
-def _feature(data: Any, where: str) -> dict[str, Any]:
-    optional = ("bounds", "categories", "domain", "monotone", "encoding")
-    f = an_object(data, where, ("name", "kind", "actionable"), optional)
-    a_word(f["name"], f"{where}.name")
-    kind = a_word(f["kind"], f"{where}.kind", KINDS)
-    if not isinstance(f["actionable"], bool):
-        raise Rejected(f"{where}.actionable: allowed: true or false")
-    for key in ("bounds", "domain"):
-        if f[key] is not None:
-            f[key] = an_interval(f[key], f"{where}.{key}")
-    labelled = kind in ("ordinal", "categorical")
-    if labelled:
-        labels = [a_word(label, where) for label in a_list(f["categories"], f"{where}.categories")]
-        if not labels or len(set(labels)) < len(labels):
-            raise Rejected(f"{where}.categories: none, or a label twice")
-    elif f["categories"] is not None or (f["actionable"] and f["bounds"] is None):
-        raise Rejected(f"{where}: numbers have bounds, labels have categories")
-    if (labelled and f["bounds"]) or (kind == "categorical" and (f["domain"] or f["monotone"])):
-        raise Rejected(f"{where}: labels have no bounds, and categories no order")
-    if f["monotone"] is not None:
-        a_word(f["monotone"], f"{where}.monotone", ("increase", "decrease"))
-    default = "one-hot" if kind == "categorical" else "code"
-    f["encoding"] = a_word(f["encoding"] or default, f"{where}.encoding", ("code", "one-hot")[: 1 + labelled])
-    return f
-
-
-def _cost(data: Any, names: list[str]) -> dict[str, Any]:
-    kind = a_word(kind_of(data), "cost.kind")
-    if kind.startswith("percentile"):
-        raise Rejected("cost: percentiles are not covered by version 1 (section 9)")
-    a_word(kind, "cost.kind", (*PARTS, "mixture"))
-    given = an_object(data, "cost", ("kind",), (*PARTS, "scale") if kind == "mixture" else ("scale",))
-    scale = an_object(given["scale"] or {}, "cost.scale", (), names)
-    if kind == "mixture":
-        cost = {part: a_number(given[part] or 0.0, f"cost.{part}", 0.0) for part in PARTS}
-    else:
-        cost = {part: float(part == kind) for part in PARTS}
-    return cost | {"scale": {f: s for f, s in scale.items() if s is not None}}
-
-
 def _classifier(data: Any, folder: Path) -> dict[str, Any]:
     if isinstance(data, dict) and "path" in data:
-        given = an_object(data, "classifier", ("path", "sha256"))
-        file = folder / a_word(given["path"], "classifier.path")
+        given = conform(data, {"path": str, "sha256": str}, "classifier")
+        file = folder / given["path"]
         raw = file.read_bytes() if file.is_file() else b""
-        if hashlib.sha256(raw).hexdigest() != a_word(given["sha256"], "classifier.sha256").lower():
+        if hashlib.sha256(raw).hexdigest() != given["sha256"].lower():
             raise Rejected(f"classifier: {file.name} is not the file with the sha256 that the instance gives")
         data = parse_json(read_bytes(file), file.name)
-    kind = a_word(kind_of(data), "classifier.kind")
-    if kind == "relu-network":
-        an_object(data, "classifier", ("kind", "dtype", "layers"))
-    else:
-        a_word(kind, "classifier.kind", ("tree-ensemble",))
-        an_object(data, "classifier", ("kind", "dtype", "trees"))
-    a_word(data["dtype"], "classifier.dtype", ("float32", "float64"))
-    return dict(data)
+    found: dict[str, Any] = conform(data, CLASSIFIER, "classifier")
+    for tree in found.get("trees", ()):
+        tree["feature"] = [max(number, -2.0) for number in tree["feature"]]  # a leaf's means nothing
+    return found
 
 
 def _table(path: Path, features: list[Feature]) -> list[dict[str, Any]]:
     """Applicants from CSV; labels stay text, everything else is a number."""
     try:
         text = io.StringIO(read_bytes(path).decode("utf-8-sig"), newline="")
-        rows = [row for row in csv.reader(text) if row]
+        header, *rows = [row for row in csv.reader(text) if row]
         labelled = {f.name for f in features if f.labels is not None}
-        if not rows or sorted(rows[0]) != sorted(f.name for f in features):
+        if sorted(header) != sorted(f.name for f in features):
             raise Rejected(f"{path.name}: the header is not the features")
         return [
-            {name: cell if name in labelled else float(cell) for name, cell in zip(rows[0], row, strict=True)}
-            for row in rows[1:]
+            {name: cell if name in labelled else float(cell) for name, cell in zip(header, row, strict=True)}
+            for row in rows
         ]
     except (ValueError, csv.Error) as error:
         raise Rejected(f"{path.name}: {error}") from None
 
 
-def _scm(data: Any, names: list[str]) -> tuple[dict[str, Any], dict[str, Any], list[str]]:
+def _scm(data: dict[str, Any], names: list[str]) -> tuple[dict[str, Any], dict[str, Any], list[str]]:
     """Canonical SCM; feature -> mechanism; causal order."""
-    name = a_word(kind_of(data, "name"), "scm.name")
-    an_object(data, "scm", ("name", "mechanisms") if name == "explicit" else ("name",))
-    if name in LOANS:
-        if names != LOAN_FEATURES:
-            raise Rejected(f"scm: {name} wants exactly the features {', '.join(LOAN_FEATURES)}")
-        mechanisms: dict[str, Any] = LOANS[name]
-    elif name == "explicit":
-        given = an_object(data["mechanisms"], "scm.mechanisms", (), names)
-        mechanisms = {f: _mechanism(m, f"scm.mechanisms.{f}") for f, m in given.items() if m is not None}
-        mechanisms = {f: m for f, m in mechanisms.items() if m != NOTHING}
-    else:
-        a_word(name, "scm.name", ("independent",))
-        mechanisms = {}
+    mechanisms: dict[str, Any] = LOANS.get(data["name"], {})
+    if mechanisms and names != LOAN_FEATURES:
+        raise Rejected(f"scm: {data['name']} wants exactly the features {', '.join(LOAN_FEATURES)}")
+    if "mechanisms" in data:
+        for f, mechanism in data["mechanisms"].items():
+            link = mechanism["link"]
+            if f not in names or (link and link["scale"] == 0):
+                raise Rejected(f"scm.mechanisms.{f}: no such feature, or scale 0")
+            if link:
+                link["offset"], link["scale"] = link["offset"] or 0.0, link["scale"] or 1.0
+        data["mechanisms"] = mechanisms = {f: m for f, m in data["mechanisms"].items() if m != NOTHING}
     parents = {f: set(_parents(mechanisms.get(f, NOTHING)["equation"], names)) for f in names}
     order: list[str] = []
     while len(order) < len(names):
@@ -303,39 +304,23 @@ def _scm(data: Any, names: list[str]) -> tuple[dict[str, Any], dict[str, Any], l
         if not ready:
             raise Rejected("scm: a cycle")
         order.append(ready[0])
-    canonical = {"name": name, "mechanisms": mechanisms} if name == "explicit" else {"name": name}
-    return canonical, mechanisms, order
-
-
-def _mechanism(data: Any, where: str) -> dict[str, Any]:
-    m = an_object(data, where, ("equation",), ("link", "noise"))
-    if m["link"] is not None:
-        link = an_object(m["link"], f"{where}.link", ("kind",), ("offset", "scale"))
-        a_word(link["kind"], f"{where}.link.kind", ("sigmoid",))
-        scale = 1.0 if link["scale"] is None else a_number(link["scale"], f"{where}.link.scale")
-        m["link"] = {"kind": "sigmoid", "offset": a_number(link["offset"] or 0.0, where), "scale": scale}
-    if m["noise"] is not None:
-        keys = {"normal": ("sd",), "gamma": ("shape", "scale"), "bernoulli": ("p",)}
-        kind = a_word(kind_of(m["noise"]), f"{where}.noise", keys)
-        an_object(m["noise"], f"{where}.noise", ("kind", *keys[kind]))
-        for key in keys[kind]:
-            (a_number if key == "p" else positive)(m["noise"][key], f"{where}.noise.{key}")
-    return m
+    return data, mechanisms, order
 
 
 def _parents(expression: Any, names: list[str], depth: int = 0) -> list[str]:
     """The features an equation reads; its form is checked on the way."""
     if depth > DEEPEST:
         raise Rejected(f"scm: an equation nested more than {DEEPEST} deep")
-    if isinstance(expression, float):
-        return []
-    if isinstance(expression, str):
-        return [a_word(expression, "scm: an equation", names)]
-    if isinstance(expression, dict) and set(expression) == {"network", "inputs"}:
-        parts = a_list(expression["inputs"], "inputs")
-        Network(an_object(expression["network"], "network", ("layers",))["layers"], len(parts), Fraction(0))
+    if not isinstance(expression, dict):
+        shape: Any = float if isinstance(expression, float) else set(names)
+        return [f for f in (conform(expression, shape, "scm: an equation"),) if isinstance(f, str)]
+    if "network" in expression:
+        shape = {"network": {"layers": LAYERS}, "inputs": [anything]}
+        parts = conform(expression, shape, "scm: an equation")["inputs"]
+        Network(expression["network"]["layers"], len(parts), Fraction(0))
     else:
-        form = next(iter(expression), None) if isinstance(expression, dict) and len(expression) == 1 else None
-        a_word(form, "scm: an equation", ("sum", "product", "relu", "sigmoid", "square"))
-        parts = a_list(expression[form], f"{form}") if form in ("sum", "product") else [expression[form]]
+        form = next(iter(expression), None) if len(expression) == 1 else None
+        conform(form, {"sum", "product", "relu", "sigmoid", "square"}, "scm: an equation")
+        many = form in ("sum", "product")
+        parts = conform(expression[form], list, f"scm: {form}") if many else [expression[form]]
     return [name for part in parts for name in _parents(part, names, depth + 1)]

@@ -10,7 +10,9 @@ from typing import Any
 from verify.bounds import Box, Interval, Row
 from verify.network import Neurons, Signs
 from verify.problem import Problem, Term
-from verify.reading import Clock, Rejected, a_list, a_number, a_word, an_object
+from verify.reading import Clock, Rejected, conform, not_negative
+
+PAIR = (not_negative, not_negative)
 
 
 def closed(problem: Problem, ends: Sequence[Interval], target: Fraction) -> bool:
@@ -45,13 +47,13 @@ def proven(
 
     Neurons are looked at where a term needs them, or where the bound falls short without.
     """
-    if len(leaf) not in (3, 4):
-        raise Rejected(f"{where}: a leaf has slopes, terms and perhaps shares")
-    slopes = _slopes(problem, leaf[1], where)
-    shares = _numbers(leaf[3], f"{where}: shares", len(ends)) if len(leaf) == 4 else [Fraction(0)] * len(ends)
+    shape = (str, str, list, (not_negative,) * len(ends))
+    _, slopes, listed, *given = conform(leaf, shape if len(leaf) == 4 else shape[:3], where)
+    shares = [Fraction(share) for share in (given[0] if given else [0] * len(ends))]
     if sum(shares) > 1:
         raise Rejected(f"{where}: shares that sum to more than 1")
-    terms = [_term(problem, signs, slopes, data, where) for data in a_list(leaf[2], where)]
+    _slopes(problem, slopes, where)
+    terms = [_term(problem, signs, slopes, data, where) for data in listed]
     box, neurons = Box(ends, problem.units), None
     if problem.network and any(g or any(n) for _, g, n, _ in terms):
         neurons = Neurons(problem.network, box, slopes, signs)
@@ -100,42 +102,34 @@ def split(
         yield (*ends[:i], part, *ends[i + 1 :])
 
 
-def _slopes(problem: Problem, value: Any, where: str) -> str:
-    slopes = a_word(value, f"{where}: slopes")
+def _slopes(problem: Problem, slopes: str, where: str) -> str:
     if len(slopes) != problem.neurons or not set(slopes) <= {"0", "1"}:
         raise Rejected(f"{where}: slopes: allowed: {problem.neurons} characters 0 or 1")
     return slopes
-
-
-def _numbers(value: Any, where: str, count: int) -> list[Fraction]:
-    return [Fraction(a_number(v, where, 0.0)) for v in a_list(value, where, count)]
 
 
 def _term(
     problem: Problem, signs: Signs, slopes: str, data: Any, where: str
 ) -> tuple[str, Fraction, list[Fraction], Row]:
     """A term's slopes, its multipliers of logit and signs, and the rest of its form (section 6.2)."""
-    an_object(data, where, (), ("s", "g", "n", "r", "b"))
-    own = _slopes(problem, data["s"], where) if "s" in data else slopes
-    g = Fraction(a_number(data.get("g", 0.0), f"{where}: g", 0.0))
-    n = _numbers(data.get("n", [0.0] * len(signs)), f"{where}: n", len(signs))
-    if g and problem.network is None:
-        raise Rejected(f"{where}: g: there is no logit")
+    domains = {f"{f}?": PAIR for f in problem.domains}
+    shape: dict[str, Any] = {"n?": (not_negative,) * len(signs), "r?": domains}
+    if problem.network:
+        shape["g?"] = not_negative
+    if problem.plausible:
+        shape["b?"] = (not_negative, *[float] * len(problem.squares))
+    given = conform(data, {"s?": str, **shape}, where)
+    own = slopes if given["s"] is None else _slopes(problem, given["s"], where)
     form = [Fraction(0)] * len(problem.row({}))
-    for f, pair in an_object(data.get("r", {}), f"{where}: r", (), problem.domains).items():
-        if pair is not None:
-            value, low, high = problem.domains[f]
-            least_times, most_times = _numbers(pair, f"{where}: r.{f}", 2)
-            form = [c + (least_times - most_times) * v for c, v in zip(form, value, strict=True)]
-            form[0] += most_times * high - least_times * low
-    if "b" in data:
-        if not problem.plausible:
-            raise Rejected(f"{where}: b: there is no ball")
-        mu, *points = a_list(data["b"], f"{where}: b", 1 + len(problem.squares))
-        mu = Fraction(a_number(mu, f"{where}: b", 0.0))
+    for f, (value, low, high) in problem.domains.items() if given["r"] else ():
+        least_times, most_times = map(Fraction, given["r"][f] or (0, 0))
+        form = [c + (least_times - most_times) * v for c, v in zip(form, value, strict=True)]
+        form[0] += most_times * high - least_times * low
+    if problem.plausible and given["b"]:
+        mu, *points = map(Fraction, given["b"])
         form[0] -= mu * problem.rest
-        for (weight, residual), point in zip(problem.squares, points, strict=True):
-            rho = Fraction(a_number(point, f"{where}: b"))
+        for (weight, residual), rho in zip(problem.squares, points, strict=True):
             form = [c - 2 * mu * weight * rho * r for c, r in zip(form, residual, strict=True)]
             form[0] += mu * weight * rho**2
-    return own, g, n, form
+    n = [Fraction(m) for m in given["n"] or [0] * len(signs)]
+    return own, Fraction(given.get("g") or 0), n, form

@@ -9,10 +9,13 @@ from operator import mul
 from typing import Any
 
 from verify.bounds import Box, Interval, Row, whole_numbers
-from verify.reading import Rejected, a_list, a_number, an_object
+from verify.reading import Rejected
 
 GRID = 2**32
 """Slopes of chords are multiples of 1 / GRID."""
+
+LAYERS = [{"weight": [[float]], "bias": [float]}]
+"""The shape of a network's layers in a file."""
 
 Signs = Mapping[tuple[int, int], int]
 """(layer, neuron) -> -1 or 1 for the neurons split on, in the order of the splits."""
@@ -40,20 +43,14 @@ class Network:
 
     def __init__(self, layers: Any, inputs: int, needed: Fraction) -> None:
         self.layers: list[Layer] = []
-        listed = a_list(layers, "layers")
-        for k, data in enumerate(listed):
-            where = f"layers.{k}"
-            given = an_object(data, where, ("weight", "bias"))
-            bias = [Fraction(a_number(b, where)) for b in a_list(given["bias"], where)]
-            weight = [
-                [Fraction(a_number(w, where)) for w in a_list(row, where, inputs)]
-                for row in a_list(given["weight"], where, len(bias))
-            ]
-            if k == len(listed) - 1:
-                bias = [b - needed for b in bias]
+        for k, data in enumerate(layers, start=1):
+            bias = [Fraction(b) - (needed if k == len(layers) else 0) for b in data["bias"]]
+            weight = [[Fraction(w) for w in row] for row in data["weight"]]
+            if len(weight) != len(bias) or not bias or any(len(row) != inputs for row in weight):
+                raise Rejected(f"layers: number {k} does not fit the one before, or its own bias")
             self.layers.append(Layer(weight, bias))
             inputs = len(bias)
-        if not listed or inputs != 1 or not all(layer.rows for layer in self.layers):
+        if not layers or inputs != 1:
             raise Rejected("layers: allowed: one or more, the last with one output")
         self.widths = [len(layer.bias) for layer in self.layers[:-1]]
 

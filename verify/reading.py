@@ -8,7 +8,9 @@ import math
 import time
 import zlib
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable
+from fractions import Fraction
+from itertools import count, repeat
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -45,13 +47,8 @@ def read_bytes(path: Path) -> bytes:
     return content
 
 
-def read_json(path: Path) -> Any:
-    """The value of a JSON file; every number a float, no key twice."""
-    return parse_json(read_bytes(path), path.name)
-
-
 def parse_json(content: bytes, name: str) -> Any:
-    """The value of JSON text; numbers that overflow are left to :func:`a_number`, which speeds this up."""
+    """The value of JSON text, every number a float (one that overflows is left to :func:`conform`)."""
 
     def refuse_constant(text: str) -> NoReturn:
         raise Rejected(f"{name}: {text} is not a finite number")
@@ -59,21 +56,58 @@ def parse_json(content: bytes, name: str) -> Any:
     def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         made = dict(pairs)
         if len(made) < len(pairs):
-            twice = next(key for key, count in Counter(key for key, _ in pairs).items() if count > 1)
+            twice = next(key for key, times in Counter(key for key, _ in pairs).items() if times > 1)
             raise Rejected(f"{name}: the key {twice[:40]!r} twice")
         return made
 
     try:
-        return json.loads(
-            content.decode("utf-8"),
-            parse_int=float,
-            parse_constant=refuse_constant,
-            object_pairs_hook=unique,
-        )
+        text = content.decode("utf-8")
+        return json.loads(text, parse_int=float, parse_constant=refuse_constant, object_pairs_hook=unique)
     except RecursionError:
         raise Rejected(f"{name}: nested too deeply") from None
     except ValueError as error:  # no UTF-8, no JSON
         raise Rejected(f"{name}: no JSON: {error}") from None
+
+
+def conform(value: Any, shape: Any, where: str) -> Any:  # noqa: PLR0912
+    """The value if it has a shape, the absent optional keys of objects filled in with None.
+
+    A shape is ``float`` (a finite number), ``str``, ``bool`` or ``list``; a set of words; ``[shape]``, a
+    list; ``(shape, ...)``, a list of that length; ``{"key": shape, "key?": shape, ...}``, an object with
+    these keys, some optional, or ``{str: shape}``, one with any; or a function of value and place.
+    """
+    if isinstance(shape, type):
+        if type(value) is not shape or (isinstance(value, float) and not math.isfinite(value)):
+            refuse(where, value, {float: "a number", str: "text", list: "a list"}.get(shape, "true or false"))
+    elif isinstance(shape, set | frozenset):
+        if not isinstance(value, str) or value not in shape:
+            refuse(where, value, "one of " + ", ".join(sorted(shape)))
+    elif isinstance(shape, list | tuple):
+        if not isinstance(value, list) or (isinstance(shape, tuple) and len(value) != len(shape)):
+            refuse(where, value, "a list" if isinstance(shape, list) else f"a list of {len(shape)}")
+        inner = repeat(shape[0]) if isinstance(shape, list) else shape
+        return [conform(item, one, f"{where}.{k}") for k, item, one in zip(count(), value, inner)]
+    elif isinstance(shape, dict):
+        if not isinstance(value, dict):
+            refuse(where, value, "an object")
+        if str in shape:
+            return {key: conform(item, shape[str], f"{where}.{key}") for key, item in value.items()}
+        for key in value:
+            if key not in shape and key + "?" not in shape:
+                raise Rejected(f"{where}: unknown key {key[:40]!r}")
+        found = {}
+        for key, one in shape.items():
+            name = key.removesuffix("?")
+            if name in value:
+                found[name] = conform(value[name], one, f"{where}.{name}")
+            elif name == key:
+                raise Rejected(f"{where}: the key {name!r} is missing")
+            else:
+                found[name] = None
+        return found
+    else:
+        return shape(value, where)
+    return value
 
 
 def refuse(where: str, value: Any, allowed: str) -> NoReturn:
@@ -82,60 +116,60 @@ def refuse(where: str, value: Any, allowed: str) -> NoReturn:
     raise Rejected(f"{where}: got {shown[:60]}; allowed: {allowed}")
 
 
-def an_object(
-    value: Any, where: str, required: Iterable[str], optional: Iterable[str] = (), absent: Any = None
-) -> dict[str, Any]:
-    """A JSON object with exactly these keys; optional ones that are absent are filled in."""
-    required, optional = tuple(required), tuple(optional)
-    if not isinstance(value, dict):
-        refuse(where, value, "an object")
-    for key in value:
-        if key not in required and key not in optional:
-            raise Rejected(f"{where}: unknown key {key[:40]!r}")
-    for key in required:
-        if key not in value:
-            raise Rejected(f"{where}: the key {key!r} is missing")
-    return dict.fromkeys(optional, absent) | value
+def near(value: Fraction) -> str:
+    """A number for people."""
+    return repr(float(value)) if abs(value) < 2**1023 else "a number beyond every double"
 
 
-def a_list(value: Any, where: str, length: int | None = None) -> list[Any]:
-    """A JSON list, of this length where one is given."""
-    if not isinstance(value, list) or (length is not None and len(value) != length):
-        refuse(where, value, "a list" if length is None else f"a list of {length}")
+def anything(value: Any, _: str) -> Any:
+    """The shape that every value has."""
     return value
 
 
-def a_number(value: Any, where: str, least: float = -math.inf) -> float:
-    """A number at least ``least``."""
-    if type(value) is not float or not math.isfinite(value) or value < least:
-        refuse(where, value, "a number" if least == -math.inf else f"a number at least {least:g}")
-    return value
+def maybe(shape: Any) -> Callable[[Any, str], Any]:
+    """A shape or null."""
+    return lambda value, where: None if value is None else conform(value, shape, where)
+
+
+def by(key: str, shapes: dict[str, Any]) -> Callable[[Any, str], Any]:
+    """An object whose other keys depend on what it says it is."""
+
+    def chosen(value: Any, where: str) -> Any:
+        kind: Any = value.get(key) if isinstance(value, dict) else None
+        conform(kind, set(shapes), f"{where}.{key}")
+        return conform(value, {key: str, **shapes[kind]}, where)
+
+    return chosen
+
+
+def not_negative(value: Any, where: str) -> float:
+    """A number at least 0."""
+    if conform(value, float, where) < 0:
+        refuse(where, value, "a number at least 0")
+    return float(value)
 
 
 def positive(value: Any, where: str) -> float:
     """A number above 0."""
-    if a_number(value, where) <= 0:
+    if conform(value, float, where) <= 0:
         refuse(where, value, "a number above 0")
     return float(value)
 
 
-def an_index(value: Any, where: str, count: int) -> int:
-    """A whole number from 0 to ``count`` - 1."""
-    if type(value) is not float or not value.is_integer() or not 0 <= value < count:
-        refuse(where, value, f"a whole number from 0 to {count - 1}")
-    return int(value)
+def index(size: int) -> Callable[[Any, str], int]:
+    """A whole number from 0 to ``size`` - 1."""
+
+    def checked(value: Any, where: str) -> int:
+        if type(value) is not float or not value.is_integer() or not 0 <= value < size:
+            refuse(where, value, f"a whole number from 0 to {size - 1}")
+        return int(value)
+
+    return checked
 
 
-def an_interval(value: Any, where: str) -> list[float]:
+def interval(value: Any, where: str) -> list[float]:
     """[lo, hi] with lo <= hi."""
-    low, high = (a_number(end, where) for end in a_list(value, where, 2))
+    low, high = conform(value, (float, float), where)
     if low > high:
         refuse(where, low, "[lo, hi] with lo <= hi")
     return [low, high]
-
-
-def a_word(value: Any, where: str, among: Iterable[str] | None = None) -> str:
-    """A string, one of ``among`` where given."""
-    if not isinstance(value, str) or (among is not None and value not in among):
-        refuse(where, value, "text" if among is None else "one of " + ", ".join(among))
-    return value

@@ -8,17 +8,20 @@ from collections.abc import Iterable
 from fractions import Fraction
 from typing import Any
 
-from verify.reading import Rejected, a_list, a_number, an_index, an_object
+from verify.reading import Rejected, conform, index
 
 Range = tuple[Fraction, Fraction]
 Node = tuple[int, float, int, int] | float
+
+TREES = [{key: [float] for key in ("feature", "threshold", "left", "right", "value")}]
+"""The shape of an ensemble's trees: scikit-learn's node arrays."""
 
 
 class Ensemble:
     """Trees whose mean value must lie above a threshold."""
 
     def __init__(self, trees: Any, columns: int, above: float) -> None:
-        listed = enumerate(a_list(trees, "classifier.trees"))
+        listed = enumerate(trees)
         self.trees = [_tree(tree, columns, f"classifier.trees.{k}") for k, tree in listed]
         if not self.trees:
             raise Rejected("classifier.trees: none")
@@ -64,29 +67,23 @@ def _largest(tree: list[Node], box: list[tuple[float, float]]) -> float:
     return best
 
 
-def _tree(data: Any, columns: int, where: str) -> list[Node]:
+def _tree(data: dict[str, Any], columns: int, where: str) -> list[Node]:
     """Nodes: a leaf's value, or (column, threshold, left, right); every node is reached exactly once."""
-    keys = ("feature", "threshold", "left", "right", "value")
-    given = an_object(data, where, keys)
-    count = len(a_list(given["feature"], where))
-    for key in keys:
-        for value in a_list(given[key], f"{where}.{key}", count):
-            a_number(value, f"{where}.{key}")
     nodes: list[Node] = []
-    children = [0]
-    for feature, threshold, left, right, value in zip(*(given[key] for key in keys), strict=True):
-        if left == -1:
+    children, count = [0], len(data["value"])
+    for *inner, value in zip(*(data[key] for key in TREES[0]), strict=True):
+        if inner[2] == -1:
             nodes.append(value)
             continue
-        pair = an_index(left, f"{where}.left", count), an_index(right, f"{where}.right", count)
-        children += pair
-        nodes.append((an_index(feature, f"{where}.feature", columns), threshold, *pair))
+        node = conform(inner, (index(columns), float, index(count), index(count)), where)
+        nodes.append(tuple(node))
+        children += node[2:]
     reached, open_nodes = 0, [0]
-    while open_nodes and reached <= count:
-        node = nodes[open_nodes.pop()]
+    while open_nodes and reached <= len(nodes):
+        here = nodes[open_nodes.pop()]
         reached += 1
-        if not isinstance(node, float):
-            open_nodes += node[2:]
-    if sorted(children) != list(range(count)) or reached != count:
+        if not isinstance(here, float):
+            open_nodes += here[2:]
+    if sorted(children) != list(range(len(nodes))) or reached != len(nodes):
         raise Rejected(f"{where}: not a tree in which every node is reached once")
     return nodes

@@ -251,7 +251,7 @@ def action_outside_the_mask(c):
     c["action"]["age"] = 0.0
 
 
-@attack("toy.json", "unknown key 'luck'")
+@attack("toy.json", "luck is not for this applicant to act on")
 def action_on_an_unknown_feature(c):
     """A feature that does not exist."""
     c["action"]["luck"] = 1.0
@@ -316,13 +316,13 @@ def repeated_subset(c):
     c["configurations"][1] = c["configurations"][0]
 
 
-@attack("loan_002.json.gz", "not in the order of the features")
+@attack("loan_002.json.gz", "not levers in the order of the features, or none")
 def reordered_subset(c):
     """Actions in another order, so that splits cut other features."""
     c["configurations"][0]["acted"].reverse()
 
 
-@attack("toy.json", "not in the order of the features")
+@attack("toy.json", "not levers in the order of the features, or none")
 def empty_subset(c):
     """A set of no features beside the others."""
     c["configurations"].insert(0, {"acted": [], "tree": [["e"]]})
@@ -451,7 +451,7 @@ def negative_ball_multiplier(c):
     next(term for term in leaf[2] if "b" in term)["b"][0] = -1.0
 
 
-@attack("toy.json", "there is no ball")
+@attack("toy.json", "unknown key 'b'")
 def ball_without_plausibility(c):
     """The ball used where plausibility is not asked for."""
     tree(c)[2][2][0]["b"] = [1.0]
@@ -477,7 +477,7 @@ def trees_leaf_that_can_accept(c):
     tree(c)[0][2] = 0.75
 
 
-@attack("two_trees.json", "there is no logit")
+@attack("two_trees.json", "unknown key 'g'")
 def logit_of_trees(c):
     """A logit row where there is no network."""
     tree(c)[1] = ["d", "", [{"g": 1.0}]]
@@ -681,13 +681,13 @@ def unknown_key_in_a_term(c):
     tree(c)[2][2][0]["x"] = 1.0
 
 
-@malformed("toy.json", "allowed: one of a, s, n, e, d")
+@malformed("toy.json", "allowed: one of a, d, e, n, s")
 def unknown_node(c):
     """A kind of node that the format does not have."""
     tree(c)[6] = ["trusted"]
 
 
-@malformed("toy.json", "allowed: one of a, s, n, e, d")
+@malformed("toy.json", "allowed: one of a, d, e, n, s")
 def empty_node(c):
     """A node that is nothing."""
     tree(c)[6] = []

@@ -1,0 +1,13 @@
+"""A few hundred mutants here; ``python tests/certificates/fuzz.py`` runs ten thousand."""
+
+from __future__ import annotations
+
+from attacks import ACCEPTED
+from fuzz import run
+
+
+def test_no_mutant_passes_with_a_false_claim():
+    """Some pass, being true, and most are rejected; the checker never lies and never breaks down."""
+    counts, lies = run(400, 20, list(ACCEPTED))
+    assert lies == []
+    assert counts["rejected"] > 200 and counts["accepted, true"] > 5
