@@ -261,6 +261,7 @@ def _classifier(data: Any, folder: Path) -> dict[str, Any]:
     else:
         a_word(kind, "classifier.kind", ("tree-ensemble",))
         an_object(data, "classifier", ("kind", "dtype", "trees"))
+        a_word(data["dtype"], "classifier.dtype of trees", ("float32",))
     a_word(data["dtype"], "classifier.dtype", ("float32", "float64"))
     return dict(data)
 
