@@ -31,6 +31,7 @@ ARROW = (
     "formats",
     ("certificates", "export", "workers"),
     "solve",
+    "alternatives",
     "prove",
     "instances_path",
     "reports",

@@ -7,6 +7,8 @@ are found by walking the trees for every cell's value, by the deployed compariso
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, milp
 from tree_samples import candidates
@@ -15,17 +17,29 @@ from milp_recourse.domain.forest import Tree, TreeEnsemble
 from milp_recourse.instance import Instance
 from milp_recourse.judge import deltas
 
-CLEAR = 1e-4
+CLEAR = 1e-5
 """Scores this close to the threshold are left to exact arithmetic."""
+
+TOLERANCE = 1e-6
+"""Relative and absolute, of a solver whose own tolerances are 1e-6 and 1e-7."""
+
+
+def between_scores(instance: Instance) -> Instance:
+    """The instance with its threshold moved off the scores that can be reached.
+
+    Leaf values have at most 3 digits and there are at most 5 trees, so scores are 2e-4 apart.
+    """
+    return replace(instance, accept=replace(instance.accept, threshold=instance.accept.threshold + 5e-5))
 
 
 def solve_cells(instance: Instance) -> float | None:
-    """The least cost, inf where there is none; None where ties with the threshold decide."""
+    """The least cost, inf where there is none; None where scores too close to the threshold decide."""
     first, second = (_solve(instance, shift) for shift in (CLEAR, -CLEAR))
     if first is None or second is None:
         return None
-    clear = first == second or abs(first - second) <= 1e-7 * (1 + abs(first))
-    return first if clear else None
+    if first == second:
+        return first
+    return first if abs(first - second) <= TOLERANCE * (1 + abs(second)) < np.inf else None
 
 
 def _solve(instance: Instance, shift: float) -> float | None:  # noqa: PLR0912
