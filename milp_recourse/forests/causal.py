@@ -33,6 +33,7 @@ from milp_recourse.forests.table import LeafTable, Masks
 from milp_recourse.instance import Instance
 from milp_recourse.judge import judge
 from milp_recourse.result import gap_tolerance
+from milp_recourse.search.convex import ConvexProblem, Quadratic, saddle_point
 
 Array = NDArray[np.float64]
 Cells = NDArray[np.int64]
@@ -47,8 +48,8 @@ SMALLEST = 1e-13
 INSIDE = 1e-12
 """Relative distance that points keep from the ends of their box, and from the ball's."""
 
-ROUGH, FINE = (10, 2), (36, 6)
-"""Steps towards the multiplier and sweeps of coordinate descent in each: everywhere, and on decided nodes."""
+DUAL_STEPS, SWEEPS = 10, 2
+"""Steps towards the ball's multiplier, and sweeps of coordinate descent in each."""
 
 
 @dataclass(frozen=True)
@@ -171,6 +172,17 @@ class _Boxes:
         return _Boxes(*(getattr(self, name)[index] for name in self.__dataclass_fields__))
 
 
+@dataclass(frozen=True)
+class _Linear:
+    """slope a + constant <= 0 for every feasible a; sizes that rounding is proportional to; shares."""
+
+    slope: Array
+    size_of_slope: Array
+    constant: Array
+    size_of_constant: Array
+    shares: Array
+
+
 class _PieceSearch:
     def __init__(self, search: CausalSearch, piece: Piece) -> None:
         forest = search.instance.classifier
@@ -215,15 +227,19 @@ class _PieceSearch:
         done = self.try_points(nodes, points)
         done |= self.try_points(nodes, np.clip(self.costs.factual, *self.inner(nodes)))
         if self.piece.weights is not None and not self.costs.quantiles:
-            for effort in (ROUGH, FINE):
-                chosen = ~done & (nodes.least < self.search.target)
-                if effort == FINE:  # a decided node is a convex problem: this closes it
-                    chosen &= self.decided(nodes)
-                index = np.flatnonzero(chosen)
-                if len(index):
-                    least, near = self.dual(nodes.at(index), *effort)
-                    nodes.least[index] = least
-                    done[index] |= self.try_points(nodes.at(index), near)
+            index = np.flatnonzero(~done & (nodes.least < self.search.target))
+            if len(index):
+                least, near = self.dual(nodes.at(index))
+                nodes.least[index] = least
+                done[index] |= self.try_points(nodes.at(index), near)
+        if not self.costs.quantiles:
+            open_ = ~done & (nodes.least < self.search.target) & self.decided(nodes)
+            for k in np.flatnonzero(open_):
+                one = np.array([k])
+                bound, point = self.convex(nodes.at(one))
+                nodes.least[k] = max(nodes.least[k], bound)
+                if point is not None:
+                    done[k] |= self.try_points(nodes.at(one), point[None])[0]
         kept = np.flatnonzero(~done & (nodes.least < self.search.target))
         if len(kept):
             self.split(nodes.at(kept))
@@ -373,7 +389,7 @@ class _PieceSearch:
         """Whether no split of cells can change what the trees say."""
         return self.table.decided(nodes.masks) | (nodes.first == nodes.last).all(axis=1)
 
-    def dual(self, nodes: _Boxes, steps: int, sweeps: int) -> tuple[Array, Array]:
+    def dual(self, nodes: _Boxes) -> tuple[Array, Array]:
         """Lower bounds of costs in the ball, (B,), and the points they are taken near, (B, d)."""
         low, high = nodes.low, nodes.high
         bound, near = nodes.least.copy(), np.clip(self.costs.factual, low, high)
@@ -387,10 +403,10 @@ class _PieceSearch:
         best = np.zeros(len(outside))
         inside = a.copy()
         unit = max(float(np.max(self.costs.kappa + self.costs.beta, initial=0.0)), 1e-12)
-        for _ in range(steps):
+        for _ in range(DUAL_STEPS):
             middle = 0.5 * (small + large)
             mu = unit * np.exp2(middle)
-            a = self.descend(inner_low, inner_high, a, mu, sweeps)
+            a = self.descend(inner_low, inner_high, a, mu)
             out = self.excess(a) > -INSIDE
             small, large = np.where(out, middle, small), np.where(out, large, middle)
             inside = np.where(out[:, None], inside, a)
@@ -399,7 +415,7 @@ class _PieceSearch:
         near[outside] = inside
         return bound, near
 
-    def descend(self, low: Array, high: Array, a: Array, mu: Array, sweeps: int) -> Array:
+    def descend(self, low: Array, high: Array, a: Array, mu: Array) -> Array:
         """Coordinate descent on c(a) + mu ball(a), from a."""
         piece, costs = self.piece, self.costs
         assert piece.weights is not None
@@ -408,7 +424,7 @@ class _PieceSearch:
         r = a @ matrix.T + piece.residuals.constant
         weighted = piece.weights[:, None] * matrix
         curves = 2 * (costs.kappa + mu[:, None] * (weighted * matrix).sum(axis=0)) + 1e-300
-        for _ in range(sweeps):
+        for _ in range(SWEEPS):
             for j in range(a.shape[1]):
                 # minimise over the distance t from x: curve t^2 / 2 + slope t + beta |t|
                 here = a[:, j] - costs.factual[j]
@@ -420,38 +436,128 @@ class _PieceSearch:
                 a[:, j] = moved
         return a
 
-    def value(self, low: Array, high: Array, a: Array, mu: Array) -> Array:
-        """The dual bound at mu and the residuals of a, rounded down."""
+    def value(self, low: Array, high: Array, a: Array, mu: Array, more: _Linear | None = None) -> Array:
+        """The dual bound at mu, with the squares touched at a, rounded down; (B,).
+
+        Parameters
+        ----------
+        more
+            A form that no feasible action makes positive, to be added, and shares of the maximum.
+        """
         piece, costs = self.piece, self.costs
-        assert piece.weights is not None
-        rho = a @ piece.residuals.matrix.T + piece.residuals.constant
-        g = mu[:, None] * (2 * (rho * piece.weights) @ piece.residuals.matrix + piece.linear.matrix[0])
-        constant = mu * (
-            (piece.weights * (2 * rho * piece.residuals.constant - rho**2)).sum(axis=1)
-            + piece.linear.constant[0]
-        )
-        d = len(costs.kappa)
-        x, kappa, beta = costs.factual, costs.kappa, costs.beta
-        shift = g * x  # g a = g x + g (a - x)
-        l, u = low - x, high - x
+        weights = np.zeros(0) if piece.weights is None else piece.weights
+        matrix, offset = piece.residuals.matrix, piece.residuals.constant
+        linear, shift = piece.linear.matrix[0], piece.linear.constant[0]
+        rho = a @ matrix.T + offset
+        touched = np.abs(rho) * weights
+        far, x = np.maximum(np.abs(low), np.abs(high)), costs.factual
+        g = mu[:, None] * (2 * (rho * weights) @ matrix + linear)
+        size_of_g = mu[:, None] * (2 * touched @ np.abs(matrix) + np.abs(linear))
+        constant = mu * ((weights * (2 * rho * offset - rho**2)).sum(axis=1) + shift)
+        size = mu * (touched @ (2 * np.abs(offset)) + (touched * np.abs(rho)).sum(axis=1) + np.abs(shift))
+        beta = np.broadcast_to(costs.beta, g.shape)
+        if more is not None:
+            g, size_of_g = g + more.slope, size_of_g + more.size_of_slope
+            constant, size = constant + more.constant, size + more.size_of_constant
+            beta = beta + more.shares * np.where(costs.jump > 0, 0.0, costs.omega)
+        # g a = g x + g (a - x), and the rest in t = a - x
+        l, u, kappa = low - x, high - x, costs.kappa
         with np.errstate(divide="ignore", invalid="ignore"):
             plus, minus = -(g + beta) / (2 * kappa), -(g - beta) / (2 * kappa)
         turns = (np.clip(np.nan_to_num(t), l, u) for t in (np.zeros_like(g), plus, minus))
-        terms = [kappa * t**2 + beta * np.abs(t) + g * t for t in (l, u, *turns)]
-        least = np.min(terms, axis=0)
-        total = (least + shift).sum(axis=1) + constant + costs.fixed
-        far, away = np.maximum(np.abs(low), np.abs(high)), np.maximum(np.abs(l), np.abs(u))
-        touched = np.abs(rho) * piece.weights
-        terms_of_g = mu[:, None] * (
-            2 * touched @ np.abs(piece.residuals.matrix) + np.abs(piece.linear.matrix[0])
+        least = np.min([kappa * t**2 + beta * np.abs(t) + g * t for t in (l, u, *turns)], axis=0)
+        total = (least + g * x).sum(axis=1) + constant + costs.fixed
+        away = np.maximum(np.abs(l), np.abs(u))
+        size = size + (kappa * away**2 + beta * away + size_of_g * (far + away + np.abs(x))).sum(axis=1)
+        return np.asarray(total - 2.0**-50 * (len(x) + len(weights) + 64) * (size + costs.fixed))
+
+    def convex(self, node: _Boxes) -> tuple[float, Array | None]:
+        """Bound and best point of one node whose trees are decided: a convex problem.
+
+        Solved by an interior-point method in distances p, n >= 0, a = x + p - n, with the cells of
+        columns and the rows as constraints; its multipliers make the bound, whatever they are.
+        """
+        piece, costs = self.piece, self.costs
+        low, high = node.low[0], node.high[0]
+        d, x = len(low), costs.factual
+        free = high - low > SMALLEST * (np.abs(low) + np.abs(high) + 1.0)
+        if not free.any():
+            return 0.0, None
+        held = np.where(free, 0.0, low - x)
+        ends = self.ends(node.first, node.last)
+        rows = np.concatenate([self.columns.matrix, piece.rows.matrix])
+        offsets = np.concatenate([self.columns.constant, piece.rows.constant])
+        least = np.concatenate([ends[0][0], piece.row_low])
+        most = np.concatenate([ends[1][0], piece.row_high])
+        used = np.concatenate([~self.columns.exact, ~piece.rows.exact]) & (rows[:, free] != 0).any(axis=1)
+        signs = [(k, 1.0, most[k]) for k in np.flatnonzero(used & np.isfinite(most))]
+        signs += [(k, -1.0, -least[k]) for k in np.flatnonzero(used & np.isfinite(least))]
+        matrix = np.array([s * rows[k] for k, s, _ in signs]).reshape(-1, d)
+        right = np.array([end - s * offsets[k] for k, s, end in signs])  # matrix @ a <= right
+        q, c, g, h = self._distances(free, matrix[:, free], right - matrix @ (x + held), low - x, high - x)
+        ball = None
+        if piece.weights is not None:
+            spread = np.zeros((d, len(q)))
+            count = int(free.sum())
+            spread[np.flatnonzero(free), np.arange(count)] = 1.0
+            spread[np.flatnonzero(free), count + np.arange(count)] = -1.0
+            start = x + held
+            ball = Quadratic(
+                piece.residuals.matrix @ spread,
+                piece.residuals.matrix @ start + piece.residuals.constant,
+                piece.weights,
+                piece.linear.matrix[0] @ spread,
+                float(piece.linear.matrix[0] @ start + piece.linear.constant[0]),
+            )
+        found = saddle_point(ConvexProblem(q, c, g, h, ball), np.full(len(q), 1e-3))
+        if found is None:
+            return 0.0, None
+        z, multipliers, mu = found
+        count = int(free.sum())
+        a = x + held
+        a[free] += z[:count] - z[count : 2 * count]
+        a = np.clip(a, low, high)
+        lam = np.maximum(multipliers[: len(right)], 0.0)
+        shares = np.zeros(d)
+        if costs.omega.any():
+            shares[free] = np.maximum(multipliers[len(right) : len(right) + count], 0.0)
+            shares /= max(shares.sum() * (1 + 1e-15), 1e-300)
+            shares = np.minimum(shares * (1 - 1e-14), 1.0)
+        more = _Linear(
+            (lam @ matrix)[None],
+            (lam @ np.abs(matrix))[None],
+            np.array([-(lam @ right)]),
+            np.array([lam @ (np.abs(right) + 2 * np.abs([offsets[k] for k, *_ in signs]))])
+            if signs
+            else np.zeros(1),
+            shares[None],
         )
-        size = (kappa * away**2 + beta * away + terms_of_g * (far + away + np.abs(x))).sum(axis=1)
-        size += mu * (
-            touched @ (2 * np.abs(piece.residuals.constant))
-            + (touched * np.abs(rho)).sum(axis=1)
-            + np.abs(piece.linear.constant[0])
-        )
-        return np.asarray(total - 2.0**-50 * (d + len(piece.weights) + 8) * size)
+        bound = self.value(node.low, node.high, a[None], np.array([max(mu, 0.0)]), more)
+        return float(bound[0]), a
+
+    def _distances(
+        self, free: NDArray[np.bool_], matrix: Array, right: Array, low: Array, high: Array
+    ) -> tuple[Array, Array, Array, Array]:
+        """q, c, G, h in (p, n[, t]) of the free actions: rows, shares of the maximum, then the box."""
+        costs, count = self.costs, int(free.sum())
+        widest = bool(costs.omega.any())
+        size = 2 * count + widest
+        kappa, beta = costs.kappa[free], costs.beta[free]
+        q = np.concatenate([kappa, kappa, np.zeros(int(widest))])
+        c = np.concatenate([beta, beta, np.ones(int(widest))])
+        pad = np.zeros((len(matrix), int(widest)))
+        blocks, limits = [np.concatenate([matrix, -matrix, pad], axis=1)], [right]
+        eye = np.eye(count)
+        if widest:
+            omega = np.diag(np.where(costs.jump[free] > 0, 0.0, costs.omega[free]))
+            blocks.append(np.concatenate([omega, omega, -np.ones((count, 1))], axis=1))
+            limits.append(np.zeros(count))
+        none = np.zeros((count, int(widest)))
+        blocks += [np.concatenate([eye, -eye, none], axis=1), np.concatenate([-eye, eye, none], axis=1)]
+        limits += [high[free], -low[free]]
+        blocks.append(-np.eye(size))
+        limits.append(np.zeros(size))
+        return q, c, np.concatenate(blocks), np.concatenate(limits)
 
     # -- splitting -----------------------------------------------------------------------
 
