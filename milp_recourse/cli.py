@@ -188,6 +188,41 @@ def verify(
     )
 
 
+class By(StrEnum):
+    """What tells alternatives apart."""
+
+    leaf = "leaf"
+    features = "features"
+
+
+@app.command()
+def alternatives(
+    instance: Annotated[Path, typer.Argument(help="an instance, .json or .json.gz")],
+    count: Annotated[int, typer.Option(help="at most so many")] = 15,
+    by: Annotated[By, typer.Option(help="one per accepting leaf, or per set of features acted on")] = By.leaf,
+    backend: Backend = None,
+    json: Annotated[Path | None, typer.Option(metavar="FILE.json", help="write the list")] = None,
+    time_limit: TimeLimit = None,
+) -> None:
+    """The cheapest distinct recourses of one applicant, cheapest first."""
+    from json import dumps
+
+    from milp_recourse.alternatives import alternatives as find
+    from milp_recourse.formats import read_instance
+    from milp_recourse.reports.words import describe_action
+
+    if json is not None and json.is_dir():
+        raise BadInput("--json", f"{json}, a directory", "the name of a file")
+    problem = read_instance(instance)
+    found = find(problem, count, by.value, backend, time_limit)
+    if json is not None:
+        json.write_text(dumps([a.to_dict() for a in found], indent=1) + "\n", encoding="utf-8")
+    for rank, way in enumerate(found, 1):
+        typer.echo(f"{rank:3}  {way.cost:<12.6g} {describe_action(problem, way.action)}")
+    if not found:
+        typer.echo("no recourse: nothing within the applicant's limits is accepted")
+
+
 @app.command()
 def backends() -> None:
     """Which back ends are usable here, and why not."""

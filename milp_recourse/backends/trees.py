@@ -8,6 +8,8 @@ import time
 from milp_recourse.backends.protocol import Options, Proposal
 from milp_recourse.domain.forest import TreeEnsemble
 from milp_recourse.forests.axes import separable
+from milp_recourse.forests.causal import CausalSearch
+from milp_recourse.forests.pieces import why_not_pieces
 from milp_recourse.forests.search import ForestSearch
 from milp_recourse.forests.single import leaf_recourses
 from milp_recourse.instance import Instance
@@ -15,9 +17,7 @@ from milp_recourse.instance import Instance
 
 def why_not_trees(instance: Instance) -> str | None:
     """Why an ensemble's instance cannot be solved, or None."""
-    if not separable(instance):
-        return "trees whose inputs cause each other are not solved yet"
-    return None
+    return None if separable(instance) else why_not_pieces(instance)
 
 
 def solve_trees(instance: Instance, options: Options) -> Proposal:
@@ -25,12 +25,13 @@ def solve_trees(instance: Instance, options: Options) -> Proposal:
     start = time.perf_counter()
     forest = instance.classifier
     assert isinstance(forest, TreeEnsemble)
-    if len(forest.trees) == 1:
+    deadline = None if options.time_limit is None else start + options.time_limit
+    if separable(instance) and len(forest.trees) == 1:
         ways = leaf_recourses(instance)
         action, bound = (ways[0].action, ways[0].lower_bound) if ways else (None, math.inf)
         return Proposal(action, bound, "rigorous", len(ways), seconds=time.perf_counter() - start)
-    deadline = None if options.time_limit is None else start + options.time_limit
-    found = ForestSearch(instance, deadline).run()
+    search = ForestSearch if separable(instance) else CausalSearch
+    found = search(instance, deadline).run()
     return Proposal(
         found.action,
         found.lower_bound,

@@ -243,3 +243,39 @@ def _cell(value: object) -> str:
     if isinstance(value, float):
         return f"{value:.3g}" if abs(value) < 100 else f"{value:.0f}"
     return "" if value is None else str(value)
+
+
+@app.command()
+def trees(
+    folder: Annotated[Path, typer.Option("--out", help="Where results go.")] = Path("bench_trees"),
+    queries: Annotated[int, typer.Option(min=1, help="Applicants per forest.")] = 10,
+    time_limit: Annotated[float, typer.Option(min=1, help="Seconds per query.")] = 60.0,
+    forests: Annotated[str, typer.Option(help="Trees x depth, comma-separated.")] = "20x5,100x5",
+    ocean_python: Annotated[
+        str | None, typer.Option(metavar="PYTHON", help="A Python 3.12 with oceanpy; none: without it.")
+    ] = None,
+) -> None:
+    """``bab`` and ``cpsat`` against OceanPy's CP model: forests on scaled Loan features, one thread each."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from milp_recourse.benchmarks import trees as bench
+    from milp_recourse.errors import BadInput
+
+    rows: list[bench.Row] = []
+    for name in forests.split(","):
+        count, _, depth = name.strip().partition("x")
+        if not (count.isdigit() and depth.isdigit() and int(count) and int(depth)):
+            raise BadInput("--forests", name, "trees x depth, as 20x5")
+        rows += bench.run(bench.problem(int(count), int(depth), queries), time_limit, ocean_python)
+    summary = bench.summarise(rows, time_limit)
+    bench.write(rows, summary, folder, time_limit)
+    table = Table(title=f"one thread, processor seconds, {time_limit:g} s limit")
+    for column in summary[0]:
+        table.add_column(
+            column.replace("_", " "), justify="left" if column in ("forest", "solver") else "right"
+        )
+    for row in summary:
+        table.add_row(*(_cell(v) for v in row.values()))
+    console = Console()
+    (console if console.is_terminal else Console(width=160)).print(table)

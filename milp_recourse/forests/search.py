@@ -34,9 +34,6 @@ Cells = NDArray[np.int64]
 BATCH = 32
 """Nodes taken at once: enough to keep numpy busy, few enough that little is looked at in vain."""
 
-CANDIDATES = 1
-"""Cuts tried per axis, evenly among the cells that are left."""
-
 
 @dataclass(frozen=True)
 class Outcome:
@@ -133,7 +130,9 @@ class ForestSearch:
 
     def _split(self, queue: _Queue, nodes: _Nodes, points: Cells, limit: float) -> None:
         """Cut every node in two and file the halves."""
-        axis, cut, low_masks, high_masks = self._cuts(nodes)
+        axis, cut, low_masks, high_masks = best_cuts(
+            self.table, nodes.low, nodes.high, nodes.masks, nodes.bound, self.instance.accept.threshold
+        )
         rows = np.arange(len(axis))
         lower, upper = nodes.high.copy(), nodes.low.copy()
         lower[rows, axis], upper[rows, axis] = cut, cut + 1
@@ -149,33 +148,6 @@ class ForestSearch:
             numbers.ravel(),
             limit,
         )
-
-    def _cuts(self, nodes: _Nodes) -> tuple[Cells, Cells, Masks, Masks]:
-        """Where to cut: the axis and cell whose halves both lose most of the excess score."""
-        size = len(nodes.cost)
-        best = np.full(size, -1.0)
-        axis, cut = np.zeros(size, dtype=np.int64), np.zeros(size, dtype=np.int64)
-        masks = np.zeros((2, *nodes.masks.shape), dtype=nodes.masks.dtype)
-        threshold = self.instance.accept.threshold
-        excess = np.maximum(nodes.bound - threshold, 1e-300)
-        for i in range(len(self.axes)):
-            wide = np.flatnonzero(nodes.high[:, i] > nodes.low[:, i])
-            if not len(wide):
-                continue
-            low, high, whole = nodes.low[wide, i], nodes.high[wide, i], nodes.masks[wide]
-            for c in range(CANDIDATES):
-                at = low + (high - low) * (c + 1) // (CANDIDATES + 1)
-                at = np.clip(at, low, high - 1)
-                halves = whole & self.table.slab(i, low, at), whole & self.table.slab(i, at + 1, high)
-                lost = [
-                    np.minimum((nodes.bound[wide] - self.table.bound(h)) / excess[wide], 1.0) for h in halves
-                ]
-                merit = 10.0 * np.minimum(*lost) + np.maximum(*lost)
-                better = merit > best[wide]
-                chosen = wide[better]
-                best[chosen], axis[chosen], cut[chosen] = merit[better], i, at[better]
-                masks[0][chosen], masks[1][chosen] = halves[0][better], halves[1][better]
-        return axis, cut, masks[0], masks[1]
 
     def _file(
         self, queue: _Queue, low: Cells, high: Cells, masks: Masks, numbers: Cells, limit: float
@@ -198,6 +170,44 @@ class ForestSearch:
         action = None if best is None else action_of(self.axes, best[1])
         cost = None if best is None else best[0]
         return Outcome(action, cost, bound, self.nodes, message, self.tree)
+
+
+def best_cuts(
+    table: LeafTable, low: Cells, high: Cells, masks: Masks, bound: Array, threshold: float
+) -> tuple[Cells, Cells, Masks, Masks]:
+    """Where to cut boxes of cells: the axis and cell whose halves both lose most of the excess score.
+
+    Parameters
+    ----------
+    low, high
+        Boxes (n, axes), none a single point.
+    masks, bound
+        The leaves they meet and their largest scores.
+
+    Returns
+    -------
+    tuple
+        Axis and last cell of the lower half, (n,) each, and the masks of both halves.
+    """
+    size = len(bound)
+    best = np.full(size, -1.0)
+    axis, cut = np.zeros(size, dtype=np.int64), np.zeros(size, dtype=np.int64)
+    halved = np.zeros((2, *masks.shape), dtype=masks.dtype)
+    excess = np.maximum(bound - threshold, 1e-300)
+    for i in range(low.shape[1]):
+        wide = np.flatnonzero(high[:, i] > low[:, i])
+        if not len(wide):
+            continue
+        from_, to, whole = low[wide, i], high[wide, i], masks[wide]
+        at = np.minimum(from_ + (to - from_) // 2, to - 1)
+        halves = whole & table.slab(i, from_, at), whole & table.slab(i, at + 1, to)
+        lost = [np.minimum((bound[wide] - table.bound(h)) / excess[wide], 1.0) for h in halves]
+        merit = 10.0 * np.minimum(*lost) + np.maximum(*lost)
+        better = merit > best[wide]
+        chosen = wide[better]
+        best[chosen], axis[chosen], cut[chosen] = merit[better], i, at[better]
+        halved[0][chosen], halved[1][chosen] = halves[0][better], halves[1][better]
+    return axis, cut, halved[0], halved[1]
 
 
 @dataclass(frozen=True)

@@ -10,17 +10,28 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from milp_recourse.domain.forest import TreeEnsemble
-from milp_recourse.forests.axes import Axis
 
 Array = NDArray[np.float64]
 Masks = NDArray[np.uint32]
 
 BITS = 32
+
+
+class CellAxis(Protocol):
+    """What moves columns of the ensemble together, cell by cell."""
+
+    @property
+    def columns(self) -> tuple[tuple[int, NDArray[np.int64]], ...]:
+        """Which columns, and their cell for each of this axis' cells."""
+        ...
+
+    def __len__(self) -> int: ...
 
 
 class LeafTable:
@@ -36,7 +47,7 @@ class LeafTable:
         One per lever.
     """
 
-    def __init__(self, forest: TreeEnsemble, cells: NDArray[np.int64], axes: Sequence[Axis]) -> None:
+    def __init__(self, forest: TreeEnsemble, cells: NDArray[np.int64], axes: Sequence[CellAxis]) -> None:
         self.forest = forest
         all_leaves = forest.leaves
         tree = np.repeat(np.arange(len(all_leaves)), [len(leaves.value) for leaves in all_leaves])
@@ -106,7 +117,7 @@ class LeafTable:
         """No score in a box that meets these leaves is larger, as the deployed model adds up; shape (n,)."""
         return self.forest.total(self.best(masks))
 
-    def cells_of_leaves(self, axes: Sequence[Axis]) -> list[dict[int, list[NDArray[np.bool_]]]]:
+    def cells_of_leaves(self, axes: Sequence[CellAxis]) -> list[dict[int, list[NDArray[np.bool_]]]]:
         """Per tree, leaf number (bit) and axis: which cells the leaf can be reached from."""
         singles = [self._cells(i, len(axis)) for i, axis in enumerate(axes)]
         result = []
@@ -151,7 +162,7 @@ class _Met:
     allowed: NDArray[np.bool_] | None = None
 
     @staticmethod
-    def of(low: NDArray[np.int64], high: NDArray[np.int64], axis: Axis) -> _Met:
+    def of(low: NDArray[np.int64], high: NDArray[np.int64], axis: CellAxis) -> _Met:
         if len(axis.columns) == 1:
             [(column, cells)] = axis.columns
             first = np.searchsorted(cells, low[:, column], side="left")

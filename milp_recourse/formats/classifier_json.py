@@ -24,6 +24,10 @@ from milp_recourse.formats.schema_scm import Layer
 from milp_recourse.formats.strict_json import parse_json, read_bytes
 from milp_recourse.formats.validate import validate
 from milp_recourse.instance import Acceptance, Classifier
+from milp_recourse.readers.json_form import forest_to_json
+
+LARGEST_SCORE = 1e30
+"""Boosted sums stay below this, far inside float32."""
 
 
 def build_classifier(
@@ -47,9 +51,7 @@ def build_classifier(
         network = build_network(model.layers, model.dtype, path)
         _check_columns(network.inputs, columns, f"{path}.layers.0.weight")
         return network
-    return TreeEnsemble(
-        tuple(_tree(tree, columns, f"{path}.trees.{k}") for k, tree in enumerate(model.trees)), columns
-    )
+    return _build_forest(model, columns, path)
 
 
 def build_network(layers: Sequence[Layer], dtype: DType, path: str) -> ReluNetwork:
@@ -88,9 +90,7 @@ def classifier_to_dict(classifier: Classifier) -> dict[str, Any]:
         layers = layers_to_list(classifier)
         return {"kind": "relu-network", "dtype": classifier.dtype, "layers": layers}
     if isinstance(classifier, TreeEnsemble):
-        keys = ("feature", "threshold", "left", "right", "value")
-        trees = [{key: getattr(tree, key).tolist() for key in keys} for tree in classifier.trees]
-        return {"kind": "tree-ensemble", "dtype": "float32", "trees": trees}
+        return forest_to_json(classifier)
     assert_never(classifier)
 
 
@@ -101,8 +101,9 @@ def build_accept(model: AcceptModel, classifier: Classifier) -> Acceptance:
         if getattr(model, key) is not None:
             allowed = "at_least and margin, for a network" if network else "above, for trees"
             raise BadInput(f"accept.{key}", getattr(model, key), allowed)
-    if not network:
-        return Acceptance(0.5 if model.above is None else model.above, 0.0, strict=True)
+    if isinstance(classifier, TreeEnsemble):
+        default = 0.5 if classifier.aggregate == "mean" else 0.0
+        return Acceptance(default if model.above is None else model.above, 0.0, strict=True)
     threshold = model.at_least or 0.0
     if isinstance(classifier, ReluNetwork) and classifier.dtype == "float32":
         _check_float32(np.array([threshold]), "accept.at_least")
@@ -139,12 +140,37 @@ def _check_float32(values: np.ndarray, path: str) -> None:
         raise BadInput(path, values[rounded != values].flat[0].item(), "float32 values, as dtype says")
 
 
-def _tree(model: TreeModel, columns: int, path: str) -> Tree:
+def _build_forest(model: EnsembleModel, columns: int, path: str) -> TreeEnsemble:
+    """Trees, and how their values add up."""
+    sums = model.aggregate == "sum"
+    for key, default in (("base", 0.0), ("sum_dtype", "float64")):
+        if not sums and getattr(model, key) != default:
+            raise BadInput(f"{path}.{key}", getattr(model, key), f"{default}, unless aggregate is sum")
+    trees = tuple(_tree(tree, columns, f"{path}.trees.{k}", sums) for k, tree in enumerate(model.trees))
+    if model.sum_dtype == "float32":
+        _check_float32(np.array([model.base]), f"{path}.base")
+        for k, tree in enumerate(trees):
+            _check_float32(tree.value, f"{path}.trees.{k}.value")
+    _check_size(trees, model.base, path)
+    return TreeEnsemble(trees, columns, model.aggregate, model.base, model.dtype, model.sum_dtype)
+
+
+def _check_size(trees: Sequence[Tree], base: float, path: str) -> None:
+    """Sums must not overflow: infinities would compare, but mean nothing."""
+    with np.errstate(over="ignore"):
+        reach = abs(base) + sum(float(np.abs(tree.value).max()) for tree in trees)
+    if reach > LARGEST_SCORE:
+        raise BadInput(
+            f"{path}.trees", f"values that could add up to {reach:g}", f"at most {LARGEST_SCORE:g}"
+        )
+
+
+def _tree(model: TreeModel, columns: int, path: str, sums: bool = False) -> Tree:
     count = len(model.feature)
     for key in ("threshold", "left", "right", "value"):
         if len(getattr(model, key)) != count:
             raise BadInput(f"{path}.{key}", f"{len(getattr(model, key))} nodes", f"{count}, as in feature")
-    _check_nodes(model, columns, path)
+    _check_nodes(model, columns, path, sums)
     _check_shape(model, path)
     return Tree(
         np.clip(np.array(model.feature, dtype=np.int64), -2, None),
@@ -155,13 +181,13 @@ def _tree(model: TreeModel, columns: int, path: str) -> Tree:
     )
 
 
-def _check_nodes(model: TreeModel, columns: int, path: str) -> None:
+def _check_nodes(model: TreeModel, columns: int, path: str, sums: bool) -> None:
     count = len(model.feature)
     for node, (left, right) in enumerate(zip(model.left, model.right, strict=True)):
         if left == -1:
             if right != -1:
                 raise BadInput(f"{path}.right.{node}", right, "-1, since left is -1: a leaf")
-            if not 0 <= model.value[node] <= 1:
+            if not sums and not 0 <= model.value[node] <= 1:
                 raise BadInput(f"{path}.value.{node}", model.value[node], "a probability, 0 to 1")
             continue
         for key, child in (("left", left), ("right", right)):

@@ -52,14 +52,17 @@ class TreeModel(Strict):
     threshold: list[Number]
     left: list[int]
     right: list[int]
-    value: list[Number] = Field(description="probability of class 1 at the node")
+    value: list[Number] = Field(description="probability of class 1 at the node; for sums any number")
 
 
 class EnsembleModel(Strict):
-    """Trees whose mean value is the score; go left when float32(x) <= threshold."""
+    """Trees whose mean value (or sum) is the score; go left when x, rounded to dtype, is <= threshold."""
 
     kind: Literal["tree-ensemble"]
-    dtype: Literal["float32"]
+    dtype: Literal["float32", "float64"]
+    aggregate: Literal["mean", "sum"] = Field(default="mean", description="sum: boosted trees")
+    base: Number = Field(default=0.0, description="what a sum starts from")
+    sum_dtype: Literal["float32", "float64"] = Field(default="float64", description="precision of a sum")
     trees: Annotated[list[TreeModel], Field(min_length=1)]
 
 
@@ -95,7 +98,7 @@ class AcceptModel(Strict):
 
     at_least: Number | None = Field(default=None, description="networks; default 0")
     margin: NonNegative | None = Field(default=None, description="networks; default 0")
-    above: Number | None = Field(default=None, description="trees; default 0.5")
+    above: Number | None = Field(default=None, description="trees; default 0.5, for sums 0")
 
 
 class PreferencesModel(Strict):

@@ -1,14 +1,15 @@
-"""A network as the classifier entry of an instance file."""
+"""A classifier as the classifier entry of an instance file."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from milp_recourse.domain.forest import TreeEnsemble
 from milp_recourse.domain.network import ReluNetwork
 
 
-def to_json(network: ReluNetwork) -> dict[str, Any]:
-    """The classifier entry: ``{"kind": "relu-network", "dtype": ..., "layers": [...]}``.
+def to_json(network: ReluNetwork | TreeEnsemble) -> dict[str, Any]:
+    """The classifier entry: ``{"kind": ..., "dtype": ..., "layers": [...]}``, or ``"trees"``.
 
     Parameters
     ----------
@@ -20,14 +21,16 @@ def to_json(network: ReluNetwork) -> dict[str, Any]:
     -------
     dict
         Plain lists and floats, for ``json.dump``: per layer ``weight`` (outputs x inputs) and
-        ``bias`` (outputs). Python writes doubles so that they are read back unchanged, and a
-        float32 value is a double, so nothing is lost.
+        ``bias`` (outputs), or per tree its node arrays. Python writes doubles so that they are
+        read back unchanged, and a float32 value is a double, so nothing is lost.
 
     Examples
     --------
     >>> to_json(ReluNetwork.from_layers([([[1.0, -2.0]], [0.5])]))
     {'kind': 'relu-network', 'dtype': 'float64', 'layers': [{'weight': [[1.0, -2.0]], 'bias': [0.5]}]}
     """
+    if isinstance(network, TreeEnsemble):
+        return forest_to_json(network)
     return {
         "kind": "relu-network",
         "dtype": network.dtype,
@@ -36,3 +39,12 @@ def to_json(network: ReluNetwork) -> dict[str, Any]:
             for weight, bias in zip(network.weights, network.biases, strict=True)
         ],
     }
+
+
+def forest_to_json(forest: TreeEnsemble) -> dict[str, Any]:
+    """The classifier entry of trees; what is left out is the format's default."""
+    keys = ("feature", "threshold", "left", "right", "value")
+    said: dict[str, Any] = {"kind": "tree-ensemble", "dtype": forest.dtype}
+    if forest.aggregate != "mean":
+        said |= {"aggregate": forest.aggregate, "base": forest.base, "sum_dtype": forest.sum_dtype}
+    return said | {"trees": [{key: getattr(tree, key).tolist() for key in keys} for tree in forest.trees]}

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from milp_recourse.instance import Instance
 from milp_recourse.result import Result
 
 
 def action_in_words(instance: Instance, result: Result) -> str:
     """``income from 0.75 to 3.2; hold savings at 2``; ``none needed``; ``-`` without an action."""
-    if result.action is None:
-        return "-"
+    return "-" if result.action is None else describe_action(instance, result.action)
+
+
+def describe_action(instance: Instance, action: Mapping[str, float | int | str]) -> str:
+    """The changes an action makes, as in a result; ``none needed`` for the empty one."""
     parts = []
-    for name, value in result.action.items():
+    for name, value in action.items():
         before = instance.feature(name).show(instance.factual[name])
         if value == before:
             parts.append(f"hold {name} at {short(before)}")

@@ -71,6 +71,14 @@ def minimise(problem: ConvexProblem, start: Array, hair: float = 1e-11, steps: i
     hair
         How far every constraint (its gradient normalised) is drawn in.
     """
+    found = saddle_point(problem, start, hair, steps)
+    return None if found is None else found[0]
+
+
+def saddle_point(
+    problem: ConvexProblem, start: Array, hair: float = 1e-11, steps: int = 60
+) -> tuple[Array, Array, float] | None:
+    """The minimiser as :func:`minimise`, the multipliers of the rows of G, and the ball's (0 without one)."""
     norms = np.maximum(np.linalg.norm(problem.g, axis=1), 1e-12)
     rows, limits = problem.g / norms[:, None], problem.h / norms
     limits = limits - hair * (1 + np.abs(limits))
@@ -125,7 +133,10 @@ def minimise(problem: ConvexProblem, start: Array, hair: float = 1e-11, steps: i
         if not np.isfinite(z).all() or np.abs(dual).max() > 1e14:
             return None
         g, jacobian = constraints(z)
-    return z if float(g.max(initial=-1.0)) <= 0.5 * hair else None
+    if float(g.max(initial=-1.0)) > 0.5 * hair:
+        return None
+    count = len(limits)
+    return z, dual[:count] / norms, float(dual[count]) / scale if ball is not None else 0.0
 
 
 def _longest(value: Array, change: Array) -> float:

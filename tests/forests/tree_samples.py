@@ -11,6 +11,7 @@ from fractions import Fraction
 from itertools import product
 
 import numpy as np
+from generators import Style, random_instance
 from numpy.typing import NDArray
 
 from milp_recourse.domain.cost import Cost
@@ -244,3 +245,27 @@ def _float_cost(instance: Instance, chosen: dict[str, float | None]) -> float:
 
     action = {n: v for n, v in chosen.items() if v is not None}
     return float(instance.cost.exact(deltas(instance, action), instance.weights))
+
+
+def random_causal_instance(seed: int) -> Instance | None:
+    """Trees inside a random piecewise affine causal model; None where nothing can be acted on."""
+    style = Style(levers=2, curves=False, gamma=False, plausible=0.5, discrete=seed % 2 == 0)
+    rng = np.random.default_rng(seed)
+    instance = random_instance(seed, style)
+    if not instance.levers or any(len(f.columns) > 1 for f in instance.features):
+        return None
+    columns = len(instance.features)
+    rows = instance.factual_row + rng.normal(0, 1.5, (20, columns))
+    thresholds = [np.round(rng.choice(rows[:, c], 2), 2).tolist() for c in range(columns)]
+    forest = TreeEnsemble(
+        tuple(
+            random_tree(rng, thresholds, 2, np.round(rng.random(5), 2))
+            for _ in range(int(rng.integers(1, 4)))
+        ),
+        columns,
+    )
+    here = forest.score(instance.factual_row)
+    reached = np.unique(forest.scores(rows))
+    above = reached[reached > here]
+    threshold = float(rng.choice([here, *above[:-1]]))
+    return replace(instance, classifier=forest, accept=Acceptance(threshold, 0.0, strict=True))

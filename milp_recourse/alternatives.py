@@ -1,0 +1,134 @@
+"""Several recourses to choose from: one per accepting leaf of a tree, or one per set of features acted on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from itertools import combinations
+from pathlib import Path
+from typing import Any, Literal
+
+from milp_recourse.domain.forest import TreeEnsemble
+from milp_recourse.errors import BadInput, Unsupported
+from milp_recourse.forests.axes import separable
+from milp_recourse.forests.single import leaf_recourses
+from milp_recourse.formats import read_instance
+from milp_recourse.instance import Instance
+from milp_recourse.judge import judge
+from milp_recourse.result import Status
+from milp_recourse.solve import check_options, solve_together
+
+By = Literal["leaf", "features"]
+
+MOST_LEVERS = 8
+"""Features acted on are told apart up to here: 255 sets."""
+
+
+@dataclass(frozen=True)
+class Alternative:
+    """One recourse.
+
+    Attributes
+    ----------
+    cost
+        Its exact cost, rounded to a double.
+    action, counterfactual
+        As in a result: labels as labels.
+    score
+        The deployed score; None for networks.
+    leaf
+        Position of the leaf in its tree's arrays, for one per leaf.
+    """
+
+    cost: float
+    action: Mapping[str, float | int | str]
+    counterfactual: Mapping[str, float | int | str]
+    score: float | None
+    leaf: int | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """As a JSON value."""
+        said = {"cost": self.cost, "action": dict(self.action), "counterfactual": dict(self.counterfactual)}
+        return said | {"score": self.score, "leaf": self.leaf}
+
+
+def alternatives(
+    problem: Instance | str | Path,
+    count: int = 15,
+    by: By = "leaf",
+    backend: str | None = None,
+    time_limit: float | None = None,
+) -> list[Alternative]:
+    """The ``count`` cheapest distinct recourses, cheapest first; each is judged like a result's action.
+
+    ``leaf``: the cheapest way into each accepting leaf of a decision tree. ``features``: for each set
+    of features, the optimum of acting on no others, where it acts on all of them; proven as ``backend``
+    proves, whatever the classifier.
+
+    Parameters
+    ----------
+    problem
+        An instance, or the path of its file. The applicant's ranges are hard limits: nothing beyond them
+        is listed.
+    backend, time_limit
+        For ``features``: as for :func:`milp_recourse.solve`; the limit holds per set.
+
+    Raises
+    ------
+    BadInput
+        The file breaks the format, or the count is below 1.
+    Unsupported
+        ``leaf`` of anything but one tree without causes and plausibility; ``features`` with more than
+        8 levers, or where a set stays open.
+
+    References
+    ----------
+    One recourse per accepting leaf, nearest first, is the setting of the Acceptability and Weighted
+    Proximity study.
+    """
+    check_options(time_limit)
+    if count < 1:
+        raise BadInput("count", count, "a whole number, 1 or more")
+    instance = problem if isinstance(problem, Instance) else read_instance(problem)
+    found = _by_leaf(instance) if by == "leaf" else _by_features(instance, backend, time_limit)
+    listed = []
+    for action, leaf in found:
+        verdict = judge(instance, action)
+        if not verdict.feasible:
+            continue
+        shown = {n: instance.feature(n).show(v) for n, v in action.items()}
+        after = {f.name: f.show(verdict.counterfactual[f.name]) for f in instance.features}
+        listed.append(Alternative(float(verdict.cost), shown, after, verdict.score, leaf))
+    listed.sort(key=lambda a: a.cost)
+    return listed[:count]
+
+
+def _by_leaf(instance: Instance) -> Iterator[tuple[dict[str, float], int | None]]:
+    forest = instance.classifier
+    if not isinstance(forest, TreeEnsemble) or len(forest.trees) != 1 or not separable(instance):
+        raise Unsupported(
+            "one recourse per leaf: one decision tree, no causes and no plausibility; else by features"
+        )
+    yield from ((way.action, way.node) for way in leaf_recourses(instance))
+
+
+def _by_features(
+    instance: Instance, backend: str | None, time_limit: float | None
+) -> Iterator[tuple[dict[str, float], int | None]]:
+    levers = list(instance.levers)
+    if len(levers) > MOST_LEVERS:
+        raise Unsupported(f"one recourse per set of features: {len(levers)} levers; allowed: {MOST_LEVERS}")
+    sets = [s for size in range(1, len(levers) + 1) for s in combinations(levers, size)]
+    problems = [
+        replace(instance, preferences=replace(instance.preferences, actionable=chosen)) for chosen in sets
+    ]
+    for chosen, result in zip(sets, solve_together(problems, backend, time_limit), strict=True):
+        if result.status is Status.LIMIT:
+            raise Unsupported(f"acting on {', '.join(chosen)} stayed open: {result.message}")
+        if result.action is not None and set(result.action) == set(chosen):
+            yield {n: _number(instance, n, v) for n, v in result.action.items()}, None
+
+
+def _number(instance: Instance, name: str, value: float | int | str) -> float:
+    categories = instance.feature(name).categories
+    return float(value) if categories is None else float(categories.index(str(value)))

@@ -1,0 +1,612 @@
+r"""Branch and bound over cells where actions flow downstream, piece by piece.
+
+A node is a box of actions and a box of cells of what they move. Cells follow from the actions' intervals, and
+the actions' intervals from the cells, the rows and the ball, to and fro; intervals are rounded outward. A
+node is closed when it is empty, when its largest score is not accepted, or when no action in it costs less
+than the best one in hand. With plausibility the least cost is bounded by weak duality: for any
+:math:`\mu \ge 0` and any points :math:`\rho` at which the ball's squares are touched,
+
+.. math:: \min_a \; c(a) + \mu \Bigl(\sum_k w_k (2 \rho_k r_k(a) - \rho_k^2) + l(a)\Bigr)
+
+falls apart into one minimum per action, and is exact at the right multiplier and points.
+
+References
+----------
+Boyd and Vandenberghe (2004), section 5.1 (weak duality); Messine (2004), https://doi.org/10.1051/ro:2004026
+(affine constraints propagated to and fro)
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+import time
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from milp_recourse.domain.forest import TreeEnsemble
+from milp_recourse.forests.pieces import Forms, Piece, pieces_of
+from milp_recourse.forests.search import Outcome, best_cuts
+from milp_recourse.forests.table import LeafTable, Masks
+from milp_recourse.instance import Instance
+from milp_recourse.judge import judge
+from milp_recourse.result import gap_tolerance
+from milp_recourse.search.convex import ConvexProblem, Quadratic, saddle_point
+
+Array = NDArray[np.float64]
+Cells = NDArray[np.int64]
+
+BATCH = 64
+ROUNDS = 3
+"""Passes of propagation per node; what is left, splitting does."""
+
+SMALLEST = 1e-13
+"""Boxes relatively thinner than this are not cut any more."""
+
+INSIDE = 1e-12
+"""Relative distance that points keep from the ends of their box, and from the ball's."""
+
+DUAL_STEPS, SWEEPS = 10, 2
+"""Steps towards the ball's multiplier, and sweeps of coordinate descent in each."""
+
+
+@dataclass(frozen=True)
+class Costs:
+    """c(a) = fixed + sum of (kappa d^2 + beta d + jump [d > 0]) + the largest omega d, with d = |a - x|."""
+
+    factual: Array
+    kappa: Array
+    beta: Array
+    jump: Array
+    omega: Array
+    fixed: float
+    quantiles: bool
+    """Distances are in percentiles: only ends of intervals are bounded, and duality is not used."""
+
+    @staticmethod
+    def of(instance: Instance, piece: Piece) -> Costs:
+        """The cost of acting on all of a piece's features."""
+        cost = instance.cost
+        w = np.array([instance.weight(n) for n in piece.names])
+        s = np.array([cost.scale[n] if cost.uses_scale else 1.0 for n in piece.names])
+        label = np.array([instance.feature(n).kind == "categorical" for n in piece.names], dtype=bool)
+        smooth = w * cost.l2_squared / s**2, w * cost.l1 / s
+        return Costs(
+            np.array([instance.factual[n] for n in piece.names]),
+            np.where(label, 0.0, smooth[0]),
+            np.where(label, 0.0, smooth[1]),
+            np.where(label, smooth[0] + smooth[1], 0.0),
+            cost.linf * w / s,
+            cost.l0 * float(w.sum()),
+            bool(cost.quantiles),
+        )
+
+    def least(self, instance: Instance, piece: Piece, low: Array, high: Array) -> Array:
+        """The least cost in boxes (B, d), rounded down."""
+        near = np.maximum(np.maximum(low - self.factual, self.factual - high), 0.0)
+        reach = near
+        if self.quantiles:
+            for i, name in enumerate(piece.names):
+                quantiles = instance.cost.quantiles.get(name)
+                if quantiles is not None:
+                    here = quantiles.evaluate(self.factual[i : i + 1])
+                    ends = [quantiles.evaluate(end[:, i]) for end in (low, high)]
+                    shift = np.maximum(np.maximum(ends[0] - here, here - ends[1]) - 4e-12, 0.0)
+                    near = np.column_stack([near[:, :i], shift, near[:, i + 1 :]])
+            reach = near
+        label = self.jump > 0
+        apart = near > 0
+        total = self.kappa * near**2 + self.beta * near + np.where(label, self.jump * apart, 0.0)
+        widest = np.where(label, self.omega * apart, self.omega * reach).max(axis=1, initial=0.0)
+        return np.maximum((total.sum(axis=1) + widest + self.fixed) * (1 - 1e-14), 0.0)
+
+
+class CausalSearch:
+    """One applicant's search over all pieces.
+
+    Parameters
+    ----------
+    instance
+        Its classifier is a :class:`TreeEnsemble`; see :func:`~milp_recourse.forests.pieces.why_not_pieces`.
+    deadline
+        ``time.perf_counter()`` value to stop at, or None.
+    """
+
+    def __init__(self, instance: Instance, deadline: float | None = None) -> None:
+        self.instance, self.deadline = instance, deadline
+        self.action: dict[str, float] | None = None
+        self.cost = math.inf
+        self.stuck = math.inf
+        self.nodes = 0
+        self.late = False
+
+    @property
+    def target(self) -> float:
+        """Costs from here on need no proof."""
+        return self.cost - 0.5 * gap_tolerance(self.cost) if self.action is not None else math.inf
+
+    def run(self) -> Outcome:
+        """Search to the end, or to the deadline."""
+        searches = [_PieceSearch(self, piece) for piece in pieces_of(self.instance)]
+        searches.sort(key=lambda s: s.least)
+        open_ = math.inf
+        for search in searches:
+            open_ = min(open_, search.run())
+        bound = min(self.target, self.stuck, open_)
+        message = None
+        if bound < self.target:
+            message = "the time limit was reached" if self.late else "a box became too small to cut"
+        cost = self.cost if self.action is not None else None
+        return Outcome(self.action, cost, bound, self.nodes, message)
+
+    def offer(self, piece: Piece, a: Array) -> bool:
+        """Judge an action exactly and keep it if it is the cheapest; whether it is feasible."""
+        action = {n: float(v) for n, v in zip(piece.names, a, strict=True)}
+        verdict = judge(self.instance, action)
+        if verdict.feasible and float(verdict.cost) < self.cost:
+            self.action, self.cost = action, float(verdict.cost)
+        return verdict.feasible
+
+    def out_of_time(self) -> bool:
+        """Whether the deadline has passed."""
+        self.late = self.late or (self.deadline is not None and time.perf_counter() > self.deadline)
+        return self.late
+
+
+@dataclass(frozen=True)
+class _Boxes:
+    """Nodes: boxes of actions (B, d) and of cells (B, columns), their masks and bounds."""
+
+    low: Array
+    high: Array
+    first: Cells
+    last: Cells
+    masks: Masks
+    bound: Array
+    """Largest score."""
+    least: Array
+
+    def at(self, index: NDArray[np.int64] | NDArray[np.bool_]) -> _Boxes:
+        return _Boxes(*(getattr(self, name)[index] for name in self.__dataclass_fields__))
+
+
+@dataclass(frozen=True)
+class _Linear:
+    """slope a + constant <= 0 for every feasible a; sizes that rounding is proportional to; shares."""
+
+    slope: Array
+    size_of_slope: Array
+    constant: Array
+    size_of_constant: Array
+    shares: Array
+
+
+class _PieceSearch:
+    def __init__(self, search: CausalSearch, piece: Piece) -> None:
+        forest = search.instance.classifier
+        assert isinstance(forest, TreeEnsemble)
+        self.search, self.piece = search, piece
+        self.costs = Costs.of(search.instance, piece)
+        self.threshold = search.instance.accept.threshold
+        self.table = LeafTable(forest, piece.cells, piece.columns)
+        self.heap: list[tuple[float, int, _Boxes]] = []
+        self.order = 0
+        shape = (1, len(piece.columns))
+        self.columns = Forms(
+            piece.forms.matrix[[c.form for c in piece.columns]].reshape(shape[1], len(piece.names)),
+            piece.forms.constant[[c.form for c in piece.columns]],
+            piece.forms.exact[[c.form for c in piece.columns]],
+        )
+        self.whole = self.columns.exact & (np.abs(self.columns.matrix) @ piece.integral > 0)
+        first = np.zeros(shape, dtype=np.int64)
+        last = np.array([[len(c) - 1 for c in piece.columns]], dtype=np.int64).reshape(shape)
+        masks = np.broadcast_to(self.table.full, (1, len(self.table.full)))
+        self.file(piece.low[None].copy(), piece.high[None].copy(), first, last, masks, np.zeros(1))
+        self.least = self.heap[0][0] if self.heap else math.inf
+
+    def run(self) -> float:
+        """Search; the least bound among what is left open when time runs out, else inf."""
+        search = self.search
+        while self.heap and self.heap[0][0] < search.target:
+            if search.out_of_time():
+                return self.heap[0][0]
+            taken: list[_Boxes] = []
+            while self.heap and len(taken) < BATCH and self.heap[0][0] < search.target:
+                taken.append(heapq.heappop(self.heap)[2])
+            fields = _Boxes.__dataclass_fields__
+            nodes = _Boxes(*(np.concatenate([getattr(n, name) for n in taken]) for name in fields))
+            search.nodes += len(taken)
+            self.step(nodes)
+        return math.inf
+
+    def step(self, nodes: _Boxes) -> None:
+        """Try points, tighten the bounds by duality, split what is left."""
+        points = np.clip(self.costs.factual, nodes.low, nodes.high)
+        done = self.try_points(nodes, points)
+        done |= self.try_points(nodes, np.clip(self.costs.factual, *self.inner(nodes)))
+        if self.piece.weights is not None and not self.costs.quantiles:
+            index = np.flatnonzero(~done & (nodes.least < self.search.target))
+            if len(index):
+                least, near = self.dual(nodes.at(index))
+                nodes.least[index] = least
+                done[index] |= self.try_points(nodes.at(index), near)
+        if not self.costs.quantiles:
+            open_ = ~done & (nodes.least < self.search.target) & self.decided(nodes)
+            for k in np.flatnonzero(open_):
+                one = np.array([k])
+                bound, point = self.convex(nodes.at(one))
+                nodes.least[k] = max(nodes.least[k], bound)
+                if point is not None:
+                    done[k] |= self.try_points(nodes.at(one), point[None])[0]
+        kept = np.flatnonzero(~done & (nodes.least < self.search.target))
+        if len(kept):
+            self.split(nodes.at(kept))
+
+    def inner(self, nodes: _Boxes) -> tuple[Array, Array]:
+        """Boxes less a hair: rounding cannot take a point of them out of its cell."""
+        low, high = nodes.low, nodes.high
+        hair = np.minimum(INSIDE * (np.abs(low) + np.abs(high) + 1.0), 0.5 * (high - low))
+        return low + hair, high - hair
+
+    def try_points(self, nodes: _Boxes, points: Array) -> NDArray[np.bool_]:
+        """Offer points that look feasible; whether a node's bound is attained there."""
+        piece = self.piece
+        points = np.where(piece.integral, np.round(points), points)
+        costs = self.costs.least(self.search.instance, piece, points, points)
+        values = points @ self.columns.matrix.T + self.columns.constant
+        cells = self.cells(values, values)[0]
+        scores = self.table.bound(self.table.met(cells, cells))
+        good = (scores > self.threshold) & (costs < self.search.cost)
+        if len(piece.rows.constant):
+            rows = points @ piece.rows.matrix.T + piece.rows.constant
+            good &= ((rows >= piece.row_low) & (rows <= piece.row_high)).all(axis=1)
+        if piece.weights is not None:
+            good &= self.excess(points) <= 1e-12
+        done = np.zeros(len(points), dtype=bool)
+        for k in np.flatnonzero(good)[np.argsort(costs[good], kind="stable")]:
+            if costs[k] < self.search.cost and self.search.offer(piece, points[k]):
+                done[k] = nodes.least[k] >= self.search.target
+        return done
+
+    def excess(self, points: Array) -> Array:
+        """Left side of the ball at points, (B,)."""
+        piece = self.piece
+        assert piece.weights is not None
+        r = points @ piece.residuals.matrix.T + piece.residuals.constant
+        linear = (points @ piece.linear.matrix.T + piece.linear.constant)[:, 0]
+        return np.asarray(r**2 @ piece.weights + linear)
+
+    def cells(self, low: Array, high: Array) -> tuple[Cells, Cells]:
+        """Cells of intervals of the columns' values, (B, columns) each."""
+        first, last = np.zeros(low.shape, dtype=np.int64), np.zeros(low.shape, dtype=np.int64)
+        for k, column in enumerate(self.piece.columns):
+            first[:, k] = np.searchsorted(column.cuts, low[:, k])
+            last[:, k] = np.searchsorted(column.cuts, high[:, k])
+        return first, last
+
+    # -- propagation ---------------------------------------------------------------------
+
+    def file(self, low: Array, high: Array, first: Cells, last: Cells, masks: Masks, least: Array) -> None:
+        """Shrink boxes, close what can be closed, queue the rest."""
+        alive = np.arange(len(low))
+        for _ in range(ROUNDS):
+            low, high, first, last = self.shrink(low, high, first, last)
+            some = (low <= high).all(axis=1) & (first <= last).all(axis=1)
+            low, high, first, last = low[some], high[some], first[some], last[some]
+            alive = alive[some]
+        if not len(alive):
+            return
+        masks = masks[alive] & self.table.met(first, last)
+        bound = self.table.bound(masks)
+        costs = self.costs.least(self.search.instance, self.piece, low, high)
+        least = np.maximum(least[alive], costs)
+        kept = np.flatnonzero((bound > self.threshold) & (least < self.search.target))
+        boxes = _Boxes(low, high, first, last, masks, bound, least)
+        for k in kept:
+            self.order -= 1
+            heapq.heappush(self.heap, (float(least[k]), self.order, boxes.at(np.array([k]))))
+
+    def shrink(self, low: Array, high: Array, first: Cells, last: Cells) -> tuple[Array, Array, Cells, Cells]:
+        """One pass: cells from actions, actions from cells, rows and the ball."""
+        piece = self.piece
+        if piece.columns:
+            values = self.columns.range(low, high)
+            seen = self.cells(*values)
+            first, last = np.maximum(first, seen[0]), np.minimum(last, seen[1])
+            ends = self.ends(first, last)
+            low, high = self.pull(self.columns, low, high, *ends)
+        if len(piece.rows.constant):
+            low, high = self.pull(piece.rows, low, high, *np.broadcast_arrays(piece.row_low, piece.row_high))
+        if piece.weights is not None and len(piece.weights):
+            limit = self.radius(low, high)
+            low, high = self.pull(piece.residuals, low, high, -limit, limit)
+            high = np.where((limit < 0).any(axis=1, keepdims=True), low - 1.0, high)
+        whole = piece.integral
+        low = np.where(whole, np.ceil(low - 1e-9), low)
+        high = np.where(whole, np.floor(high + 1e-9), high)
+        return low, high, first, last
+
+    def ends(self, first: Cells, last: Cells) -> tuple[Array, Array]:
+        """Interval of real column values whose nearest doubles lie in cells, (B, columns), outward.
+
+        For a column that is an action, a double itself, the ends are the cells' own.
+        """
+        low, high = np.full(first.shape, -np.inf), np.full(last.shape, np.inf)
+        for k, column in enumerate(self.piece.columns):
+            cuts = np.concatenate([[-np.inf], column.cuts, [np.inf]])
+            below, above = (
+                cuts[np.clip(first[:, k], 0, len(cuts) - 1)],
+                cuts[np.clip(last[:, k], -1, len(cuts) - 2) + 1],
+            )
+            exact = self.columns.exact[k]
+            if self.whole[k]:
+                low[:, k] = np.floor(below) + 1
+            else:
+                low[:, k] = np.nextafter(below, np.inf) if exact else below
+            high[:, k] = above if exact else np.nextafter(above, np.inf)
+        return low, high
+
+    def pull(self, forms: Forms, low: Array, high: Array, least: Array, most: Array) -> tuple[Array, Array]:
+        """Shrink boxes to where least <= form <= most can hold, rounded outward."""
+        hair = forms.hair(low, high)
+        for k in range(len(forms.constant)):
+            row = forms.matrix[k]
+            used = np.flatnonzero(row)
+            if not len(used):
+                continue
+            floor = least[..., k] - forms.constant[k] - 2 * hair[:, k]
+            top = most[..., k] - forms.constant[k] + 2 * hair[:, k]
+            small = np.where(row > 0, row * low, row * high)
+            large = np.where(row > 0, row * high, row * low)
+            for j in used:
+                others = [i for i in used if i != j]
+                up = (top - small[:, others].sum(axis=1)) / row[j]
+                down = (floor - large[:, others].sum(axis=1)) / row[j]
+                if row[j] < 0:
+                    up, down = down, up
+                if not forms.exact[k]:
+                    up, down = up + 4 * 2.0**-52 * np.abs(up), down - 4 * 2.0**-52 * np.abs(down)
+                high[:, j] = np.minimum(high[:, j], np.where(np.isnan(up), np.inf, up))
+                low[:, j] = np.maximum(low[:, j], np.where(np.isnan(down), -np.inf, down))
+        return low, high
+
+    def radius(self, low: Array, high: Array) -> Array:
+        """How large each residual may be in absolute value, (B, residuals); below 0: the ball is missed."""
+        piece = self.piece
+        assert piece.weights is not None
+        r = piece.residuals.range(low, high)
+        least = piece.weights * np.square(np.maximum(np.maximum(r[0], -r[1]), 0.0))
+        linear = piece.linear.range(low, high)[0][:, 0]
+        left = -linear[:, None] - (least.sum(axis=1, keepdims=True) - least) * (1 - 1e-12)
+        left = left + 1e-12 * (np.abs(linear[:, None]) + least.sum(axis=1, keepdims=True)) + 1e-300
+        return np.where(left < 0, -1.0, np.sqrt(np.maximum(left, 0.0) / piece.weights) * (1 + 1e-12))
+
+    # -- duality -------------------------------------------------------------------------
+
+    def decided(self, nodes: _Boxes) -> NDArray[np.bool_]:
+        """Whether no split of cells can change what the trees say."""
+        return self.table.decided(nodes.masks) | (nodes.first == nodes.last).all(axis=1)
+
+    def dual(self, nodes: _Boxes) -> tuple[Array, Array]:
+        """Lower bounds of costs in the ball, (B,), and the points they are taken near, (B, d)."""
+        low, high = nodes.low, nodes.high
+        bound, near = nodes.least.copy(), np.clip(self.costs.factual, low, high)
+        outside = np.flatnonzero(self.excess(near) > 0)
+        if not len(outside):
+            return bound, near
+        low, high = low[outside], high[outside]
+        inner_low, inner_high = self.inner(nodes.at(outside))
+        small, large = np.full(len(outside), -60.0), np.full(len(outside), 60.0)
+        a = near[outside]
+        best = np.zeros(len(outside))
+        inside = a.copy()
+        unit = max(float(np.max(self.costs.kappa + self.costs.beta, initial=0.0)), 1e-12)
+        for _ in range(DUAL_STEPS):
+            middle = 0.5 * (small + large)
+            mu = unit * np.exp2(middle)
+            a = self.descend(inner_low, inner_high, a, mu)
+            out = self.excess(a) > -INSIDE
+            small, large = np.where(out, middle, small), np.where(out, large, middle)
+            inside = np.where(out[:, None], inside, a)
+            best = np.maximum(best, self.value(low, high, a, mu))
+        bound[outside] = np.maximum(bound[outside], best)
+        near[outside] = inside
+        return bound, near
+
+    def descend(self, low: Array, high: Array, a: Array, mu: Array) -> Array:
+        """Coordinate descent on c(a) + mu ball(a), from a."""
+        piece, costs = self.piece, self.costs
+        assert piece.weights is not None
+        matrix, linear = piece.residuals.matrix, piece.linear.matrix[0]
+        a = a.copy()
+        r = a @ matrix.T + piece.residuals.constant
+        weighted = piece.weights[:, None] * matrix
+        curves = 2 * (costs.kappa + mu[:, None] * (weighted * matrix).sum(axis=0)) + 1e-300
+        for _ in range(SWEEPS):
+            for j in range(a.shape[1]):
+                # minimise over the distance t from x: curve t^2 / 2 + slope t + beta |t|
+                here = a[:, j] - costs.factual[j]
+                slope = mu * (2 * (r @ weighted[:, j]) + linear[j]) + 2 * costs.kappa[j] * here
+                slope -= curves[:, j] * here
+                far = np.maximum(np.abs(slope) - costs.beta[j], 0.0) / curves[:, j]
+                moved = np.clip(costs.factual[j] - np.sign(slope) * far, low[:, j], high[:, j])
+                r += (moved - a[:, j])[:, None] * matrix[:, j]
+                a[:, j] = moved
+        return a
+
+    def value(self, low: Array, high: Array, a: Array, mu: Array, more: _Linear | None = None) -> Array:
+        """The dual bound at mu, with the squares touched at a, rounded down; (B,).
+
+        Parameters
+        ----------
+        more
+            A form that no feasible action makes positive, to be added, and shares of the maximum.
+        """
+        piece, costs = self.piece, self.costs
+        weights = np.zeros(0) if piece.weights is None else piece.weights
+        matrix, offset = piece.residuals.matrix, piece.residuals.constant
+        linear, shift = piece.linear.matrix[0], piece.linear.constant[0]
+        rho = a @ matrix.T + offset
+        touched = np.abs(rho) * weights
+        far, x = np.maximum(np.abs(low), np.abs(high)), costs.factual
+        g = mu[:, None] * (2 * (rho * weights) @ matrix + linear)
+        size_of_g = mu[:, None] * (2 * touched @ np.abs(matrix) + np.abs(linear))
+        constant = mu * ((weights * (2 * rho * offset - rho**2)).sum(axis=1) + shift)
+        size = mu * (touched @ (2 * np.abs(offset)) + (touched * np.abs(rho)).sum(axis=1) + np.abs(shift))
+        beta = np.broadcast_to(costs.beta, g.shape)
+        if more is not None:
+            g, size_of_g = g + more.slope, size_of_g + more.size_of_slope
+            constant, size = constant + more.constant, size + more.size_of_constant
+            beta = beta + more.shares * np.where(costs.jump > 0, 0.0, costs.omega)
+        # g a = g x + g (a - x), and the rest in t = a - x
+        l, u, kappa = low - x, high - x, costs.kappa
+        with np.errstate(divide="ignore", invalid="ignore"):
+            plus, minus = -(g + beta) / (2 * kappa), -(g - beta) / (2 * kappa)
+        turns = (np.clip(np.nan_to_num(t), l, u) for t in (np.zeros_like(g), plus, minus))
+        least = np.min([kappa * t**2 + beta * np.abs(t) + g * t for t in (l, u, *turns)], axis=0)
+        total = (least + g * x).sum(axis=1) + constant + costs.fixed
+        away = np.maximum(np.abs(l), np.abs(u))
+        size = size + (kappa * away**2 + beta * away + size_of_g * (far + away + np.abs(x))).sum(axis=1)
+        return np.asarray(total - 2.0**-50 * (len(x) + len(weights) + 64) * (size + costs.fixed))
+
+    def convex(self, node: _Boxes) -> tuple[float, Array | None]:
+        """Bound and best point of one node whose trees are decided: a convex problem.
+
+        Solved by an interior-point method in distances p, n >= 0, a = x + p - n, with the cells of
+        columns and the rows as constraints; its multipliers make the bound, whatever they are.
+        """
+        piece, costs = self.piece, self.costs
+        low, high = node.low[0], node.high[0]
+        d, x = len(low), costs.factual
+        free = high - low > SMALLEST * (np.abs(low) + np.abs(high) + 1.0)
+        if not free.any():
+            return 0.0, None
+        held = np.where(free, 0.0, low - x)
+        ends = self.ends(node.first, node.last)
+        rows = np.concatenate([self.columns.matrix, piece.rows.matrix])
+        offsets = np.concatenate([self.columns.constant, piece.rows.constant])
+        least = np.concatenate([ends[0][0], piece.row_low])
+        most = np.concatenate([ends[1][0], piece.row_high])
+        used = np.concatenate([~self.columns.exact, ~piece.rows.exact]) & (rows[:, free] != 0).any(axis=1)
+        signs = [(k, 1.0, most[k]) for k in np.flatnonzero(used & np.isfinite(most))]
+        signs += [(k, -1.0, -least[k]) for k in np.flatnonzero(used & np.isfinite(least))]
+        matrix = np.array([s * rows[k] for k, s, _ in signs]).reshape(-1, d)
+        right = np.array([end - s * offsets[k] for k, s, end in signs])  # matrix @ a <= right
+        q, c, g, h = self._distances(free, matrix[:, free], right - matrix @ (x + held), low - x, high - x)
+        ball = None
+        if piece.weights is not None:
+            spread = np.zeros((d, len(q)))
+            count = int(free.sum())
+            spread[np.flatnonzero(free), np.arange(count)] = 1.0
+            spread[np.flatnonzero(free), count + np.arange(count)] = -1.0
+            start = x + held
+            ball = Quadratic(
+                piece.residuals.matrix @ spread,
+                piece.residuals.matrix @ start + piece.residuals.constant,
+                piece.weights,
+                piece.linear.matrix[0] @ spread,
+                float(piece.linear.matrix[0] @ start + piece.linear.constant[0]),
+            )
+        found = saddle_point(ConvexProblem(q, c, g, h, ball), np.full(len(q), 1e-3))
+        if found is None:
+            return 0.0, None
+        z, multipliers, mu = found
+        count = int(free.sum())
+        a = x + held
+        a[free] += z[:count] - z[count : 2 * count]
+        a = np.clip(a, low, high)
+        lam = np.maximum(multipliers[: len(right)], 0.0)
+        shares = np.zeros(d)
+        if costs.omega.any():
+            shares[free] = np.maximum(multipliers[len(right) : len(right) + count], 0.0)
+            shares /= max(shares.sum() * (1 + 1e-15), 1e-300)
+            shares = np.minimum(shares * (1 - 1e-14), 1.0)
+        more = _Linear(
+            (lam @ matrix)[None],
+            (lam @ np.abs(matrix))[None],
+            np.array([-(lam @ right)]),
+            np.array([lam @ (np.abs(right) + 2 * np.abs([offsets[k] for k, *_ in signs]))])
+            if signs
+            else np.zeros(1),
+            shares[None],
+        )
+        bound = self.value(node.low, node.high, a[None], np.array([max(mu, 0.0)]), more)
+        return float(bound[0]), a
+
+    def _distances(
+        self, free: NDArray[np.bool_], matrix: Array, right: Array, low: Array, high: Array
+    ) -> tuple[Array, Array, Array, Array]:
+        """q, c, G, h in (p, n[, t]) of the free actions: rows, shares of the maximum, then the box."""
+        costs, count = self.costs, int(free.sum())
+        widest = bool(costs.omega.any())
+        size = 2 * count + widest
+        kappa, beta = costs.kappa[free], costs.beta[free]
+        q = np.concatenate([kappa, kappa, np.zeros(int(widest))])
+        c = np.concatenate([beta, beta, np.ones(int(widest))])
+        pad = np.zeros((len(matrix), int(widest)))
+        blocks, limits = [np.concatenate([matrix, -matrix, pad], axis=1)], [right]
+        eye = np.eye(count)
+        if widest:
+            omega = np.diag(np.where(costs.jump[free] > 0, 0.0, costs.omega[free]))
+            blocks.append(np.concatenate([omega, omega, -np.ones((count, 1))], axis=1))
+            limits.append(np.zeros(count))
+        none = np.zeros((count, int(widest)))
+        blocks += [np.concatenate([eye, -eye, none], axis=1), np.concatenate([-eye, eye, none], axis=1)]
+        limits += [high[free], -low[free]]
+        blocks.append(-np.eye(size))
+        limits.append(np.zeros(size))
+        return q, c, np.concatenate(blocks), np.concatenate(limits)
+
+    # -- splitting -----------------------------------------------------------------------
+
+    def split(self, nodes: _Boxes) -> None:
+        """Cut cells while trees are undecided, then actions."""
+        decided = self.decided(nodes)
+        open_ = np.flatnonzero(~decided)
+        if len(open_):
+            n = nodes.at(open_)
+            axis, cut, low_masks, high_masks = best_cuts(
+                self.table, n.first, n.last, n.masks, n.bound, self.threshold
+            )
+            rows = np.arange(len(axis))
+            last, first = n.last.copy(), n.first.copy()
+            last[rows, axis], first[rows, axis] = cut, cut + 1
+            self.file(
+                np.concatenate([n.low, n.low]),
+                np.concatenate([n.high, n.high]),
+                np.concatenate([n.first, first]),
+                np.concatenate([last, n.last]),
+                np.concatenate([low_masks, high_masks]),
+                np.concatenate([n.least, n.least]),
+            )
+        n = nodes.at(np.flatnonzero(decided))
+        if not len(n.least):
+            return
+        width = n.high - n.low
+        room = np.maximum(self.piece.high - self.piece.low, 1e-300)
+        size = np.where(width > SMALLEST * (np.abs(n.low) + np.abs(n.high) + room), width / room, 0.0)
+        axis = size.argmax(axis=1)
+        rows = np.arange(len(axis))
+        thin = size[rows, axis] <= 0
+        if thin.any():
+            self.search.stuck = min(self.search.stuck, float(n.least[thin].min()))
+        n, axis = n.at(~thin), axis[~thin]
+        rows = np.arange(len(axis))
+        if not len(axis):
+            return
+        middle = 0.5 * (n.low[rows, axis] + n.high[rows, axis])
+        whole = self.piece.integral[axis]
+        below = np.where(whole, np.floor(middle), middle)
+        above = np.where(whole, below + 1, middle)
+        high, low = n.high.copy(), n.low.copy()
+        high[rows, axis], low[rows, axis] = below, above
+        self.file(
+            np.concatenate([n.low, low]),
+            np.concatenate([high, n.high]),
+            np.concatenate([n.first, n.first]),
+            np.concatenate([n.last, n.last]),
+            np.concatenate([n.masks, n.masks]),
+            np.concatenate([n.least, n.least]),
+        )

@@ -1,0 +1,245 @@
+r"""A causal problem as pieces on which everything but the trees is affine or a convex quadratic.
+
+A configuration (the set of features acted on) fixes the program's switches; the signs of its structural
+ReLUs make every feature affine in the actions. What is left per piece: the trees' columns as affine forms,
+rows (domains and the signs), and the plausibility ball, :math:`\sum_k w_k r_k(a)^2 + l(a) \le 0`, in float64
+with slack for what rounding takes away.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import product
+
+import numpy as np
+from numpy.typing import NDArray
+
+from milp_recourse.domain.forest import TreeEnsemble
+from milp_recourse.errors import Unsupported
+from milp_recourse.instance import Instance
+from milp_recourse.program import Affine, lower
+from milp_recourse.program.model import Action, Program, Unit
+
+Array = NDArray[np.float64]
+
+MOST_KINKS = 8
+"""Structural ReLUs per configuration; their signs are enumerated."""
+
+
+@dataclass(frozen=True)
+class Forms:
+    """Forms matrix @ a + constant, shapes (n, d) and (n,); ``exact``: the form is one action itself."""
+
+    matrix: Array
+    constant: Array
+    exact: NDArray[np.bool_]
+
+    @staticmethod
+    def of(forms: Sequence[Affine], actions: int) -> Forms:
+        """Rational forms, each coefficient rounded once."""
+        matrix, constant = np.zeros((len(forms), actions)), np.zeros(len(forms))
+        exact = np.zeros(len(forms), dtype=bool)
+        for k, form in enumerate(forms):
+            for atom, c in form.terms.items():
+                matrix[k, atom] = float(c)
+            constant[k] = float(form.constant)
+            exact[k] = form.constant == 0 and list(form.terms.values()) == [1]
+        return Forms(matrix, constant, exact)
+
+    def range(self, low: Array, high: Array) -> tuple[Array, Array]:
+        """Enclosing intervals over boxes (B, d): two arrays (B, n), rounded outward."""
+        up, down = np.maximum(self.matrix, 0.0).T, np.minimum(self.matrix, 0.0).T
+        hair = self.hair(low, high)
+        return low @ up + high @ down + self.constant - hair, high @ up + low @ down + self.constant + hair
+
+    def hair(self, low: Array, high: Array) -> Array:
+        """What rounding may take from the forms on boxes, (B, n); 0 for a form that is one action."""
+        size = np.maximum(np.abs(low), np.abs(high)) @ np.abs(self.matrix).T + np.abs(self.constant)
+        return np.where(self.exact, 0.0, 2.0**-50 * (self.matrix.shape[1] + 4) * size)
+
+
+@dataclass(frozen=True)
+class Column:
+    """What moves columns of the ensemble together: an affine form, or an action on labels.
+
+    Attributes
+    ----------
+    columns
+        As in :class:`~milp_recourse.forests.axes.Axis`: which columns, and their cell per cell of this one.
+    cuts
+        The last value of every cell but the last; labels: half way between.
+    form
+        Index into the piece's column forms.
+    """
+
+    columns: tuple[tuple[int, NDArray[np.int64]], ...]
+    cuts: Array
+    form: int
+
+    def __len__(self) -> int:
+        return len(self.cuts) + 1
+
+
+@dataclass(frozen=True)
+class Piece:
+    """One configuration with its signs.
+
+    Attributes
+    ----------
+    names, low, high, integral
+        The actions and their box.
+    cells
+        Factual or constant cell per column of the ensemble.
+    columns, forms
+        What moves, and the forms it moves by.
+    rows, row_low, row_high
+        row_low <= rows(a) <= row_high.
+    weights, residuals, linear
+        The ball; ``weights`` is None without one.
+    """
+
+    names: tuple[str, ...]
+    low: Array
+    high: Array
+    integral: NDArray[np.bool_]
+    cells: NDArray[np.int64]
+    columns: tuple[Column, ...]
+    forms: Forms
+    rows: Forms
+    row_low: Array
+    row_high: Array
+    weights: Array | None
+    residuals: Forms
+    linear: Forms
+
+
+def why_not_pieces(instance: Instance) -> str | None:
+    """Why an instance is not made of such pieces, or None."""
+    try:
+        program = lower(instance)
+    except Unsupported as refusal:
+        return str(refusal)
+    for acted in program.configurations():
+        if not acted:
+            continue
+        units = _units(program.fix(acted))
+        curved = [u.function for _, u in units if u.function not in ("relu", "indicator")]
+        if curved:
+            return f"trees downstream of a {curved[0]} are not solved"
+        if sum(u.function == "relu" for _, u in units) > MOST_KINKS:
+            return f"more than {MOST_KINKS} structural ReLUs"
+    return None
+
+
+def pieces_of(instance: Instance) -> Iterator[Piece]:
+    """Every piece of every configuration, empty ones left out."""
+    program = lower(instance)
+    for acted in program.configurations():
+        if acted:
+            fixed = program.fix(acted)
+            kinks = [k for k, u in _units(fixed) if u.function == "relu"]
+            for signs in product((False, True), repeat=len(kinks)):
+                piece = _piece(instance, fixed, dict(zip(kinks, signs, strict=True)))
+                if piece is not None:
+                    yield piece
+
+
+def _units(program: Program) -> list[tuple[int, Unit]]:
+    """Units that a column, a row or the ball refers to."""
+    forms = [*program.columns, *(row.form for row in program.rows)]
+    if program.ball is not None:
+        forms += [program.ball.linear, *(form for _, form in program.ball.squares)]
+    needed = {k for form in forms for k in form.terms}
+    for k in range(len(program.atoms) - 1, -1, -1):
+        atom = program.atoms[k]
+        if k in needed and isinstance(atom, Unit):
+            needed |= set(atom.argument.terms)
+    return [(k, a) for k, a in enumerate(program.atoms) if isinstance(a, Unit) and k in needed]
+
+
+def _piece(instance: Instance, program: Program, signs: dict[int, bool]) -> Piece | None:
+    forest = instance.classifier
+    assert isinstance(forest, TreeEnsemble)
+    forms: list[Affine] = []
+    bounds: list[tuple[Affine, float, float]] = []
+    labels: dict[int, tuple[Affine, int]] = {}
+    count = 0
+    for k, atom in enumerate(program.atoms):
+        if isinstance(atom, Action):
+            forms.append(Affine.atom(count))
+            count += 1
+        elif k in signs:
+            assert isinstance(atom, Unit)
+            argument = atom.argument.substitute(forms)
+            forms.append(argument if signs[k] else Affine())
+            bounds.append((argument, 0.0, np.inf) if signs[k] else (argument, -np.inf, 0.0))
+        else:  # an indicator, or what only the cost needs
+            if isinstance(atom, Unit) and atom.function == "indicator":
+                labels[k] = (atom.argument.substitute(forms), atom.level)
+            forms.append(Affine())
+    for row in program.rows:
+        bounds.append((row.form.substitute(forms), row.lower, row.upper))
+    for form, least, most in bounds:
+        if form.is_constant and not (least <= form.constant <= most):
+            return None
+    moving = [b for b in bounds if not b[0].is_constant]
+    cells, columns, column_forms = _columns(program, forest, forms, labels)
+    ball = program.ball
+    return Piece(
+        tuple(a.feature for a in program.actions),
+        np.array([a.lower for a in program.actions]),
+        np.array([a.upper for a in program.actions]),
+        np.array([a.integral for a in program.actions], dtype=bool),
+        cells,
+        tuple(columns),
+        Forms.of(column_forms, count),
+        Forms.of([b[0] for b in moving], count),
+        np.array([b[1] for b in moving], dtype=np.float64),
+        np.array([b[2] for b in moving], dtype=np.float64),
+        None if ball is None else np.array([float(w) for w, _ in ball.squares]),
+        Forms.of([] if ball is None else [f.substitute(forms) for _, f in ball.squares], count),
+        Forms.of([Affine() if ball is None else ball.linear.substitute(forms)], count),
+    )
+
+
+def _columns(
+    program: Program, forest: TreeEnsemble, forms: list[Affine], labels: dict[int, tuple[Affine, int]]
+) -> tuple[NDArray[np.int64], list[Column], list[Affine]]:
+    """Cells of the columns that stay, and what moves the others."""
+    cells = np.zeros(forest.inputs, dtype=np.int64)
+    columns: list[Column] = []
+    column_forms: list[Affine] = []
+    groups: dict[int, list[tuple[int, int]]] = {}  # action -> (column, level)
+    for c, form in enumerate(program.columns):
+        cuts = forest.cuts[c]
+        indicator = next((labels[k] for k in form.terms if k in labels), None)
+        if indicator is not None:
+            [action] = indicator[0].terms
+            groups.setdefault(action, []).append((c, indicator[1]))
+            continue
+        value = form.substitute(forms)
+        if value.is_constant:
+            cells[c] = _cell(cuts, value.constant)
+        elif len(cuts):
+            columns.append(Column(((c, np.arange(len(cuts) + 1)),), cuts, len(column_forms)))
+            column_forms.append(value)
+    for action, members in groups.items():
+        low, high = (int(getattr(program.actions[action], end)) for end in ("lower", "upper"))
+        values = np.arange(low, high + 1)
+        on = [
+            (c, np.searchsorted(forest.cuts[c], (values == level).astype(np.float64))) for c, level in members
+        ]
+        if len(values) == 1:
+            for c, cell in on:
+                cells[c] = cell[0]
+            continue
+        columns.append(Column(tuple(on), values[:-1].astype(np.float64), len(column_forms)))
+        column_forms.append(Affine.atom(action))
+    return cells, columns, column_forms
+
+
+def _cell(cuts: Array, value: Fraction) -> int:
+    """The cell of the double nearest to a constant value."""
+    return int(np.searchsorted(cuts, float(value)))

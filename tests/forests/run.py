@@ -1,0 +1,120 @@
+"""The long runs behind docs/results/trees: ``python tests/forests/run.py agreement|causal|flips --out FILE``.
+
+``agreement``: back ends bab and cpsat against brute force over every combination of candidate values, and
+against a plain cell MILP through HiGHS. ``causal``: bab against region-by-region solves of the network
+engine. ``flips``: returned actions handed to the deployed models of every library installed here.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import sys
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parent / "properties"), str(HERE.parents[1])]
+
+from cell_milp import TOLERANCE, between_scores, solve_cells  # noqa: E402
+from flips import run as run_flips  # noqa: E402
+from regions import judged, regions  # noqa: E402
+from tree_samples import (  # noqa: E402
+    brute_force,
+    random_causal_instance,
+    random_tree_instance,
+    size_of,
+)
+
+from milp_recourse.backends import backend  # noqa: E402
+from milp_recourse.judge import already_good  # noqa: E402
+from milp_recourse.result import Status, gap_tolerance  # noqa: E402
+from milp_recourse.solve import solve  # noqa: E402
+
+
+def same(result, known: float | None, slack: float = 1.0) -> bool:
+    """Whether a result says what a judge knows."""
+    if known is None:
+        return result.status is Status.INFEASIBLE
+    return result.status is Status.OPTIMAL and abs(result.cost - known) <= slack * gap_tolerance(known)
+
+
+def agreement(count: int) -> dict[str, int]:
+    """Random trees and forests without causes; every disagreement is printed."""
+    seen: Counter[str] = Counter()
+    for seed in range(count):
+        instance = random_tree_instance(seed, 1 if seed % 3 == 0 else None)
+        if not instance.levers or already_good(instance) or size_of(instance) > 20000:
+            seen["left out"] += 1
+            continue
+        best = brute_force(instance)
+        known = None if best is None else float(best)
+        seen["single trees" if len(instance.classifier.trees) == 1 else "forests"] += 1
+        seen["infeasible" if best is None else "optimal"] += 1
+        for name in ("bab", "cpsat"):
+            agrees = same(solve(instance, name), known)
+            seen[f"{name} agrees with brute force"] += agrees
+            if not agrees:
+                print("disagreement", seed, name, known)
+        apart = between_scores(instance)
+        milp = solve_cells(apart)
+        if milp is not None:
+            found = solve(apart, "bab").cost
+            agrees = found is None if math.isinf(milp) else abs(found - milp) <= TOLERANCE * (1 + milp)
+            seen["cell MILP: clear cases"] += 1
+            seen["cell MILP: agrees"] += agrees
+            if not agrees:
+                print("disagreement", seed, "cell MILP", milp, known)
+    return dict(seen)
+
+
+def causal(count: int) -> dict[str, int]:
+    """Random piecewise affine causal models; every disagreement is printed."""
+    seen: Counter[str] = Counter()
+    for seed in range(count):
+        instance = random_causal_instance(seed)
+        if instance is None or already_good(instance) or len(regions(instance)) > 200:
+            seen["left out"] += 1
+            continue
+        if backend("bab").why_not(instance) is not None:
+            seen["refused"] += 1
+            continue
+        known = judged(instance)
+        if known is not None and math.isnan(known):
+            seen["judge undecided"] += 1
+            continue
+        result = solve(instance, "bab", 60)
+        seen[f"{result.status.value}{', plausible' if instance.plausible else ''}"] += 1
+        agrees = same(result, known, 2.0)
+        seen["agrees"] += agrees
+        if not agrees:
+            print("disagreement", seed, known, result.status.value, result.cost, result.lower_bound)
+    return dict(seen)
+
+
+def flips(count: int) -> dict[str, dict[str, int]]:
+    """``count`` applicants per library's family."""
+    with tempfile.TemporaryDirectory() as folder:
+        return run_flips(count, Path(folder))
+
+
+def main() -> None:
+    """Run one of the three and write its tally."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("what", choices=("agreement", "causal", "flips"))
+    parser.add_argument("--count", type=int, default=1000)
+    parser.add_argument("--out", type=Path, required=True)
+    given = parser.parse_args()
+    start = time.perf_counter()
+    tally = {"agreement": agreement, "causal": causal, "flips": flips}[given.what](given.count)
+    said = {"run": given.what, "count": given.count, "tally": tally}
+    given.out.parent.mkdir(parents=True, exist_ok=True)
+    given.out.write_text(json.dumps(said, indent=1) + "\n", encoding="utf-8")
+    print(json.dumps(said, indent=1), f"{time.perf_counter() - start:.0f} s")
+
+
+if __name__ == "__main__":
+    main()

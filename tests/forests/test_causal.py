@@ -1,0 +1,87 @@
+"""Trees inside causal models, against region-by-region solves of the network engine."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from regions import judged, regions
+from tree_samples import random_causal_instance, random_tree
+
+from milp_recourse import read_instance
+from milp_recourse.backends import backend
+from milp_recourse.domain.forest import TreeEnsemble
+from milp_recourse.domain.loan import loan
+from milp_recourse.instance import Acceptance, Instance
+from milp_recourse.instances_path import instances_path
+from milp_recourse.judge import already_good
+from milp_recourse.result import Status, gap_tolerance
+from milp_recourse.solve import solve
+
+SEEDS = range(260)
+
+
+def test_random_models_agree_with_the_network_engine() -> None:
+    """The same optimum, or none in both; ReLUs, holds, domains and plausibility included."""
+    seen: Counter[str] = Counter()
+    for seed in SEEDS:
+        instance = random_causal_instance(seed)
+        if instance is None or already_good(instance) or len(regions(instance)) > 60:
+            continue
+        if backend("bab").why_not(instance) is not None:
+            continue
+        known = judged(instance)
+        if known is not None and math.isnan(known):
+            continue
+        result = solve(instance, "bab", 30)
+        seen[result.status.value] += 1
+        if known is None:
+            assert result.status is Status.INFEASIBLE, seed
+        else:
+            assert result.status is Status.OPTIMAL, seed
+            assert abs(result.cost - known) <= 2 * gap_tolerance(known), seed
+            assert result.proof == "rigorous"
+    assert seen["optimal"] >= 20 and seen["infeasible"] >= 20, seen
+
+
+def loan_trees(seed: int, count: int) -> Instance:
+    """A Loan applicant, plausible actions on four features, and random trees over all seven columns."""
+    rng = np.random.default_rng(seed)
+    base = read_instance(instances_path() / "loan" / f"loan_{seed:03d}.json")
+    rows = loan().sample(200, rng)
+    thresholds = [np.round(rng.choice(rows[:, c], 2), 2).tolist() for c in range(7)]
+    forest = TreeEnsemble(
+        tuple(random_tree(rng, thresholds, 3, np.round(rng.random(6), 2)) for _ in range(count)), 7
+    )
+    scores = np.unique(np.append(forest.scores(rows), forest.score(base.factual_row)))
+    above = scores[scores >= forest.score(base.factual_row)]
+    threshold = float(above[len(above) // 3])
+    return replace(base, classifier=forest, accept=Acceptance(threshold, 0.0, strict=True), reference=None)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_loan_agrees_with_the_network_engine(seed: int) -> None:
+    """Downstream duration and savings, the ReLU of income and the plausibility ball."""
+    instance = loan_trees(seed, 1 + seed % 2)
+    if already_good(instance):
+        pytest.skip("nothing to do")
+    known, result = judged(instance), solve(instance, "bab", 60)
+    if known is None:
+        assert result.status is Status.INFEASIBLE
+    else:
+        assert result.status is Status.OPTIMAL
+        assert abs(result.cost - known) <= 2 * gap_tolerance(known)
+
+
+def test_curves_are_refused() -> None:
+    """Trees downstream of a sigmoid get one line, not a wrong bound."""
+    instance = read_instance(instances_path() / "smoke" / "sigmoid_equation.json")
+    forest = TreeEnsemble(
+        (random_tree(np.random.default_rng(0), [[0.5]] * len(instance.features), 2, np.array([0.2, 0.8])),),
+        len(instance.features),
+    )
+    refusal = backend("bab").why_not(replace(instance, classifier=forest))
+    assert refusal is not None and "sigmoid" in refusal
