@@ -146,7 +146,7 @@ def prove(
     from milp_recourse.formats import read_action, read_instance, write_result
     from milp_recourse.prove import prove as run
     from milp_recourse.reports.progress import progress_bar
-    from milp_recourse.reports.words import describe, distance
+    from milp_recourse.reports.words import describe_given, distance
 
     for option, target in (("--json", json), ("--certificate", certificate)):
         if target is not None and target.is_dir():
@@ -164,7 +164,7 @@ def prove(
         result = _write_certificate(problem, result, certificate)
     if json is not None:
         write_result(result, json)
-    typer.echo(describe(problem, result))
+    typer.echo(describe_given(problem, result))
     typer.echo(distance(result))
     raise typer.Exit(DONE)
 

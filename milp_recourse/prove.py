@@ -10,7 +10,7 @@ from milp_recourse.certificates import certificates_for, encode
 from milp_recourse.errors import BadInput
 from milp_recourse.instance import Instance
 from milp_recourse.judge import conclude, judge
-from milp_recourse.result import Result
+from milp_recourse.result import Result, Status
 from milp_recourse.solve import check_options, solve
 
 
@@ -62,7 +62,9 @@ def prove(instance: Instance, action: Mapping[str, float], time_limit: float | N
     if faults:
         return Proof(faults, None)
     best = solve(instance, time_limit=time_limit)
-    proposal = Proposal(action, best.lower_bound, best.proof, best.nodes, best.message)
+    dearer = "the search was complete: the action is feasible, but not the cheapest"
+    message = dearer if best.status is Status.OPTIMAL else best.message
+    proposal = Proposal(action, best.lower_bound, best.proof, best.nodes, message)
     result = conclude(instance, proposal, best.backend, best.seconds, as_given=True)
     (certificate,) = certificates_for([instance], [result], time_limit)
     if certificate is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from milp_recourse.instance import Instance
-from milp_recourse.result import Result
+from milp_recourse.result import Result, Status
 
 
 def action_in_words(instance: Instance, result: Result) -> str:
@@ -31,6 +31,14 @@ def short(value: float | int | str | None, digits: int = 6) -> str:
     if value is None:
         return "-"
     return value if isinstance(value, str) else f"{value:.{digits}g}"
+
+
+def describe_given(instance: Instance, result: Result) -> str:
+    """A few lines about an action that somebody gave, which need not be the cheapest."""
+    head, *rest = describe(instance, result).splitlines()
+    if result.status is Status.LIMIT:
+        head = f"feasible (proof: {result.proof}): No feasible action costs less than the lower bound."
+    return "\n".join([head, *rest])
 
 
 def distance(result: Result) -> str:
