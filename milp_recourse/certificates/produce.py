@@ -43,7 +43,7 @@ def why_not(instance: Instance) -> str | None:
     forest = instance.classifier
     if isinstance(forest, TreeEnsemble) and (forest.aggregate, forest.dtype) != ("mean", "float32"):
         return "version 1 of the certificate has means of trees that compare in float32 only"
-    if instance.cost.quantiles:
+    if instance.cost.quantiles or instance.cost.kind.startswith("percentile"):
         return "version 1 of the certificate has no costs in percentiles"
     return None
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterator
 from itertools import combinations
 from typing import Any
 
+import numpy as np
+
+from milp_recourse.domain.forest import Tree, TreeEnsemble
 from milp_recourse.forests.branch_tree import BranchTree
 from milp_recourse.forests.search import ForestSearch
 from milp_recourse.instance import Instance
@@ -33,7 +37,9 @@ def forest_configurations(
         return None
     configurations = []
     for acted in acted_sets(instance):
-        tree = [["e"]] if search.impossible else list(_nodes(found.tree, acted))
+        tree = (
+            [["e"]] if found.tree is None or search.impossible else list(_nodes(instance, found.tree, acted))
+        )
         configurations.append({"acted": list(acted), "tree": tree})
     return configurations
 
@@ -57,7 +63,90 @@ def acted_sets(instance: Instance) -> Iterator[tuple[str, ...]]:
                 yield acted
 
 
-def _nodes(tree: BranchTree | None, acted: tuple[str, ...]) -> Iterator[list[Any]]:
-    assert tree is not None
+Box = dict[str, tuple[float, float]]
+
+
+def _nodes(instance: Instance, tree: BranchTree, acted: tuple[str, ...]) -> Iterator[list[Any]]:
+    """The document's nodes of one configuration.
+
+    The search knows which leaves a *set* of values reaches, the document's rule only follows each split
+    by itself: between thresholds 0.2 and 0.3 it sees room for a whole number. So leaves closed by score are
+    split on until that rule closes them too; where one cell is left per lever, the rules agree.
+    """
+    stack: list[Box] = [{name: instance.levers[name] for name in acted}]
     for entry in tree.preorder(acted):
-        yield ["s", *entry[1:]] if entry[0] == "a" else ["e"]
+        box = stack.pop()
+        if len(entry) == 3:
+            yield ["s", *entry[1:]]
+            stack += reversed(_halves(instance, box, acted[entry[1]], entry[2]))
+        elif entry[0] == "cost":
+            yield ["e"]
+        else:
+            yield from _refined(instance, tree, acted, box)
+
+
+def _refined(instance: Instance, tree: BranchTree, acted: tuple[str, ...], box: Box) -> Iterator[list[Any]]:
+    """A leaf closed by score, split until the document's rule closes every part."""
+    cuts = _cuts(tree, box) if may_be_accepted(instance, box) else []
+    if not cuts:
+        yield ["e"]
+        return
+    name, cut = max(cuts, key=lambda c: sum(other == c[0] for other, _ in cuts))
+    mine = [c for other, c in cuts if other == name]
+    cut = mine[len(mine) // 2]
+    yield ["s", acted.index(name), cut]
+    for half in _halves(instance, box, name, cut):
+        yield from _refined(instance, tree, acted, half)
+
+
+def _cuts(tree: BranchTree, box: Box) -> list[tuple[str, float]]:
+    """Last values of the cells that end inside a box, lever by lever."""
+    return [
+        (axis.feature, float(end))
+        for axis in tree.axes
+        if axis.feature in box
+        for end in axis.high[axis.settable]
+        if box[axis.feature][0] <= end < box[axis.feature][1]
+    ]
+
+
+def _halves(instance: Instance, box: Box, name: str, cut: float) -> tuple[Box, Box]:
+    """Values up to the cut, and from the next double or whole number on."""
+    low, high = box[name]
+    after = cut + 1 if instance.feature(name).integral else math.nextafter(cut, math.inf)
+    return {**box, name: (low, cut)}, {**box, name: (after, high)}
+
+
+def may_be_accepted(instance: Instance, box: Box) -> bool:
+    """Whether the document's rule (section 7) leaves room for an accepted score in a box of actions."""
+    forest = instance.classifier
+    assert isinstance(forest, TreeEnsemble)
+    low, high = [], []
+    for feature in instance.features:
+        least, most = box.get(feature.name, (instance.factual[feature.name],) * 2)
+        if len(feature.columns) == 1:
+            low.append(least)
+            high.append(most)
+        else:
+            inside = [int(least) <= k <= int(most) for k in range(len(feature.columns))]
+            low += [float(least == most and here) for here in inside]
+            high += [float(here) for here in inside]
+    with np.errstate(over="ignore"):
+        ends = [np.array(end).astype(np.float32).astype(np.float64).tolist() for end in (low, high)]
+    best = [_largest(tree, *ends) for tree in forest.trees]
+    return bool(forest.total(np.array([best]))[0] > instance.accept.threshold)
+
+
+def _largest(tree: Tree, low: list[float], high: list[float]) -> float:
+    best, open_nodes = -math.inf, [0]
+    while open_nodes:
+        node = open_nodes.pop()
+        if tree.left[node] == -1:
+            best = max(best, float(tree.value[node]))
+            continue
+        column, threshold = int(tree.feature[node]), float(tree.threshold[node])
+        if low[column] <= threshold:
+            open_nodes.append(int(tree.left[node]))
+        if high[column] > threshold:
+            open_nodes.append(int(tree.right[node]))
+    return best
