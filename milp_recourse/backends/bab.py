@@ -34,7 +34,7 @@ class BabBackend:
 
     name = "bab"
     proves = True
-    batch = 2048
+    batch = 1024
     """Applicants solved together."""
 
     def __init__(self, device: str = "numpy") -> None:
