@@ -28,11 +28,13 @@ from __future__ import annotations
 
 import math
 import time
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from milp_recourse.backends.cpsat_process import ask
 from milp_recourse.backends.protocol import Options, Proposal
 from milp_recourse.domain.forest import TreeEnsemble
 from milp_recourse.forests.axes import Axis, action_of, axes_of, factual_cells, rounded_down, separable
@@ -51,18 +53,23 @@ SCORE_BITS = 40
 
 
 class CpsatBackend:
-    """CP-SAT on cells and leaves, one thread."""
+    """CP-SAT on cells and leaves, one thread.
+
+    Parameters
+    ----------
+    in_process
+        Import OR-Tools here, where highspy cannot be imported any more, instead of asking a child process.
+    """
 
     name = "cpsat"
     proves = True
 
+    def __init__(self, in_process: bool = False) -> None:
+        self.in_process = in_process
+
     def unavailable(self) -> str | None:
         """Why OR-Tools cannot be used here."""
-        try:
-            import ortools.sat.python.cp_model  # noqa: F401
-        except ImportError:
-            return "OR-Tools is not installed: pip install ortools"
-        return None
+        return None if find_spec("ortools") is not None else "OR-Tools is not installed: pip install ortools"
 
     def why_not(self, instance: Instance) -> str | None:
         """Trees whose inputs do not cause each other only."""
@@ -74,7 +81,7 @@ class CpsatBackend:
 
     def solve(self, instance: Instance, options: Options) -> Proposal:
         """Solve the integer model; forbid what the deployed score refuses, and solve again."""
-        return _Search(instance, options).run()
+        return _Search(instance, options).run() if self.in_process else ask(instance, options)
 
 
 class _Search:

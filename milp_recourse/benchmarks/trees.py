@@ -20,6 +20,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from milp_recourse.backends import register
+from milp_recourse.backends.cpsat import CpsatBackend
 from milp_recourse.domain.cost import Cost
 from milp_recourse.domain.features import Feature
 from milp_recourse.domain.loan import FEATURES
@@ -100,13 +102,15 @@ def run(
     time_limit: float,
     ocean_python: str | None,
     on_query: Callable[[], object] = lambda: None,
+    in_process: bool = True,
 ) -> list[Row]:
-    """Every query by every solver."""
+    """Every query by every solver; ``in_process`` False leaves CP-SAT's time out, and highspy usable."""
+    register("cpsat here", lambda: CpsatBackend(in_process=True))  # or its child's time would not count
     rows: list[Row] = []
     for k, instance in enumerate(instances(made)):
         for name in OURS:
             wall, processor = time.perf_counter(), time.process_time()
-            result = solve(instance, name, time_limit)
+            result = solve(instance, "cpsat here" if name == "cpsat" and in_process else name, time_limit)
             spent = time.perf_counter() - wall, time.process_time() - processor
             flips = None
             if result.counterfactual is not None:

@@ -218,7 +218,12 @@ TREE_MISTAKES = {
     "CategoricalEffect": ("scm", explicit({"job": {"equation": "income"}}), "scm.mechanisms.job.equation"),
     "OrdinalEffect": ("scm", explicit({"degree": {"equation": "income"}}), "scm.mechanisms.degree.equation"),
     "TreesEmpty": ("classifier.trees", [], "classifier.trees"),
-    "TreesInFloat64": ("classifier.dtype", "float64", "classifier.dtype"),
+    "TreesInFloat16": ("classifier.dtype", "float16", "classifier.dtype"),
+    "TreesAggregateUnknown": ("classifier.aggregate", "vote", "classifier.aggregate"),
+    "TreesMeanWithBase": ("classifier.base", 0.5, "classifier.base"),
+    "TreesMeanInFloat32": ("classifier.sum_dtype", "float32", "classifier.sum_dtype"),
+    "TreeThresholdIsNull": ("classifier.trees.0.threshold.0", None, "classifier.trees.0.threshold.0"),
+    "TreeLeafOfManyClasses": ("classifier.trees.0.value.4", [0.2, 0.3, 0.5], "classifier.trees.0.value.4"),
     "TreeWithoutNodes": (
         "classifier.trees.1",
         {"feature": [], "threshold": [], "left": [], "right": [], "value": []},

@@ -16,7 +16,7 @@ pytest.importorskip("sklearn")
 def test_both_back_ends_prove_the_same_costs(tmp_path: Path) -> None:
     """On a small forest: all proven, all flip the forest, differences of cost within the gap."""
     made = problem(4, 3, 3)
-    rows = run(made, 30.0, None)
+    rows = run(made, 30.0, None, in_process=False)
     summary = summarise(rows, 30.0)
     assert [(s["solver"], s["proven"], s["queries"]) for s in summary] == [("bab", 3, 3), ("cpsat", 3, 3)]
     assert all(s["answers_refused_by_the_forest"] == 0 for s in summary)

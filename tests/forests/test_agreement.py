@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections import Counter
 from dataclasses import replace
 
@@ -102,3 +103,12 @@ def test_bab_agrees_with_a_plain_cell_milp() -> None:
         else:
             assert abs(result.cost - known) <= TOLERANCE * (1 + known), seed
     assert clear >= 30
+
+
+def test_cpsat_and_highs_live_in_one_process() -> None:
+    """Their libraries clash when imported together: CP-SAT stays in a child."""
+    smoke = instances_path() / "smoke"
+    for _ in range(2):
+        assert solve(smoke / "two_trees.json", "cpsat").status is Status.OPTIMAL
+        assert solve(smoke / "hold.json", "highs").status is Status.OPTIMAL
+    assert "ortools" not in sys.modules
