@@ -38,6 +38,7 @@ ARROW = (
     "cli",
     "recipe",
     "benchmarks",
+    "studies",
     "__main__",
 )
 """Each may import itself and what stands before it. A new module takes its place here first."""
