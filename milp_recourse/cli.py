@@ -405,3 +405,12 @@ def _mount(module: str, name: str, title: str) -> None:
 
 _mount("milp_recourse.recipe.commands", "recipe", "Make the shipped instances again.")
 _mount("milp_recourse.benchmarks.commands", "bench", "Time back ends against each other.")
+
+
+def _mount_command(module: str, name: str) -> None:
+    """Add a single command of an optional module."""
+    if find_spec(module.rpartition(".")[0]) is not None and find_spec(module) is not None:
+        app.command(name)(getattr(import_module(module), name))
+
+
+_mount_command("milp_recourse.studies.commands", "reproduce")

@@ -255,6 +255,7 @@ def _looks_feasible(instance: Instance, actions: NDArray) -> NDArray[np.bool_]:
 
 
 def looks_accepted(instance: Instance, rows: NDArray) -> NDArray[np.bool_]:
+    """Whether the classifier accepts rows, in float64 and lenient by a hair; shape (n,)."""
     accept, inputs = instance.accept, instance.model_rows(rows)
     if isinstance(instance.classifier, TreeEnsemble):
         return instance.classifier.scores(inputs) > accept.threshold
