@@ -413,4 +413,5 @@ def _mount_command(module: str, name: str) -> None:
         app.command(name)(getattr(import_module(module), name))
 
 
+_mount_command("milp_recourse.evaluation.commands", "evaluate")
 _mount_command("milp_recourse.studies.commands", "reproduce")

@@ -38,6 +38,7 @@ ARROW = (
     "cli",
     "recipe",
     "benchmarks",
+    "evaluation",
     "studies",
     "__main__",
 )

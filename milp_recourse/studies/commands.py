@@ -73,12 +73,13 @@ def _print(summary: dict[str, Any]) -> None:
         console = Console(width=180)
     for name, rows in summary["rows"].items():
         columns = [c for c in SHOWN if c in rows[0]] if "method" in rows[0] else list(rows[0])
-        if name == "figure4":  # the groups are in its table
-            columns, rows = list(FAIRNESS), [r for r in rows if " - " in r["group"]]
+        columns = list(FAIRNESS) if name == "figure4" else columns
         table = Table(title=name)
         for column in columns:
             table.add_column(column)
         for row in rows:
+            if name == "figure4" and " - " not in row["group"]:
+                continue  # the groups are in its file
             table.add_row(*(_cell(row[c]) for c in columns))
         console.print(table)
     checked = summary["spot check"]

@@ -30,15 +30,18 @@ def bars(target: str, rows: Sequence[Mapping[str, Any]], path: Path) -> None:
     if target == "table6":
         measures.append(("plausibility", "plausibility over the served"))
     labels = list(dict.fromkeys(_label(target, row) for row in rows))
-    width = max(4.5, 0.55 * len(labels) + 1.6)
-    figure, axes = plt.subplots(1, len(measures), figsize=(width * len(measures), 4.2), layout="constrained")
+    tall = len(labels) > 5  # many cells: one panel above the other
+    grid, size = ((len(measures), 1), (9.5, 2.3 * len(measures) + 1.6)) if tall else ((1, 2), (9, 3.8))
+    figure, axes = plt.subplots(*grid, figsize=size, layout="constrained", sharex=True)
     for axis, (column, title) in zip(axes, measures, strict=True):
         for shift, (method, colour) in enumerate(COLOURS.items()):
             mine = {_label(target, row): row for row in rows if row["method"] == method}
             at = [k for k, label in enumerate(labels) if label in mine]
             heights = [mine[labels[k]][column] or 0.0 for k in at]
             axis.bar(np.array(at) + 0.27 * (shift - 1), heights, 0.26, color=colour, label=method)
-        axis.set_xticks(range(len(labels)), labels, rotation=90 if len(labels) > 5 else 0)
+        axis.set_xticks(
+            range(len(labels)), labels, rotation=35 if tall else 0, ha="right" if tall else "center"
+        )
         axis.set(title=title)
         axis.grid(alpha=0.3, axis="y")
     figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=3)
