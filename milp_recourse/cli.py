@@ -108,10 +108,13 @@ def solve(
         Path | None,
         typer.Option(metavar="CERT.json", help="write the proof, which the command verify checks"),
     ] = None,
+    preferences: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="the applicant's own, typed in a few lines")
+    ] = None,
     time_limit: TimeLimit = None,
 ) -> None:
     """Solve one instance and print the answer."""
-    from milp_recourse.formats import read_instance, write_result
+    from milp_recourse.formats import preferences_from_text, read_instance, write_result
     from milp_recourse.reports.progress import progress_bar
     from milp_recourse.reports.words import describe
     from milp_recourse.solve import solve as run
@@ -120,6 +123,16 @@ def solve(
         if target is not None and target.is_dir():
             raise BadInput(option, f"{target}, a directory", "the name of a file")
     problem = read_instance(instance)
+    if preferences is not None:
+        try:
+            text = preferences.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise BadInput("--preferences", str(preferences), f"a text file ({error})") from None
+        try:
+            own = preferences_from_text(text, problem)
+        except BadInput as error:
+            raise error.in_file(preferences.name) from None
+        problem = replace(problem, preferences=own, reference=None)
     with progress_bar(problem.name or instance.name, 1):
         result = run(problem, backend, time_limit, certificate is not None)
     if certificate is not None:
@@ -427,3 +440,13 @@ def _mount(module: str, name: str, title: str) -> None:
 
 _mount("milp_recourse.recipe.commands", "recipe", "Make the shipped instances again.")
 _mount("milp_recourse.benchmarks.commands", "bench", "Time back ends against each other.")
+
+
+def _mount_command(module: str, name: str) -> None:
+    """Add a single command of an optional module."""
+    if find_spec(module.rpartition(".")[0]) is not None and find_spec(module) is not None:
+        app.command(name)(getattr(import_module(module), name))
+
+
+_mount_command("milp_recourse.evaluation.commands", "evaluate")
+_mount_command("milp_recourse.studies.commands", "reproduce")

@@ -39,6 +39,8 @@ ARROW = (
     "cli",
     "recipe",
     "benchmarks",
+    "evaluation",
+    "studies",
     "__main__",
 )
 """Each may import itself and what stands before it. A new module takes its place here first."""

@@ -246,15 +246,16 @@ def _looks_feasible(instance: Instance, actions: NDArray) -> NDArray[np.bool_]:
         if f.domain is not None:
             good &= (rows[:, k] >= f.domain[0] - HAIR) & (rows[:, k] <= f.domain[1] + HAIR)
     kept = np.flatnonzero(good)
-    good[kept] = _accepted(instance, rows[kept])
+    good[kept] = looks_accepted(instance, rows[kept])
     if instance.plausible:
         kept = np.flatnonzero(good)
-        gain = _log_density_gain(instance.scm, x, rows[kept], ~np.isnan(actions[kept]))
+        gain = log_density_gain(instance.scm, x, rows[kept], ~np.isnan(actions[kept]))
         good[kept] = gain >= -HAIR
     return good
 
 
-def _accepted(instance: Instance, rows: NDArray) -> NDArray[np.bool_]:
+def looks_accepted(instance: Instance, rows: NDArray) -> NDArray[np.bool_]:
+    """Whether the classifier accepts rows, in float64 and lenient by a hair; shape (n,)."""
     accept, inputs = instance.accept, instance.model_rows(rows)
     if isinstance(instance.classifier, TreeEnsemble):
         return instance.classifier.scores(inputs) > accept.threshold
@@ -262,7 +263,7 @@ def _accepted(instance: Instance, rows: NDArray) -> NDArray[np.bool_]:
     return instance.classifier.evaluate(inputs)[:, 0] >= needed - HAIR * (1 + abs(needed))
 
 
-def _log_density_gain(
+def log_density_gain(
     scm: StructuralCausalModel, x: NDArray, rows: NDArray, acted: NDArray[np.bool_]
 ) -> NDArray[np.float64]:
     r"""log p(x_cf) - log p(x), shape (n,).

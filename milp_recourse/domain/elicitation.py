@@ -356,6 +356,101 @@ def sample_rankings(distribution: RankingDistribution, size: int, rng: np.random
     return ranks[rng.choice(len(RANKINGS), size=size, p=ranking_probabilities(distribution))]
 
 
+def sample_thresholds(
+    size: int, rng: np.random.Generator, k: int = len(LOAN_ACTIONABLE), probabilities: ArrayLike | None = None
+) -> IntArray:
+    """Draw cut-offs for :func:`cut`: rank >= threshold is not actionable (paper, appendix B.2).
+
+    Parameters
+    ----------
+    probabilities
+        Of the thresholds 2..k+1, shape (k,); None for uniform. A threshold T leaves T - 1 features.
+
+    Returns
+    -------
+    array
+        Thresholds, shape (size,).
+
+    Raises
+    ------
+    BadInput
+        No distribution over k values.
+    """
+    p = None if probabilities is None else _distribution("probabilities", probabilities, (k,))
+    return rng.choice(np.arange(2, k + 2), size=size, p=p)
+
+
+def sample_scores(
+    features: Sequence[str],
+    size: int,
+    rng: np.random.Generator,
+    categories: int = 5,
+    *,
+    hard: bool = True,
+    probabilities: ArrayLike | None = None,
+) -> Scores:
+    """Draw Likert scores, independently per feature and applicant (paper, appendices B.2 and C.1).
+
+    Parameters
+    ----------
+    categories
+        smax; its score means not actionable.
+    hard
+        Whether smax can be drawn: the paper's Loan experiments draw uniformly from 1..5 with hard
+        constraints and from 1..4 without, smax being 5 both times.
+    probabilities
+        Of the scores that can be drawn, shape (scores,) or (k, scores) for one distribution per
+        feature; None for uniform.
+
+    Raises
+    ------
+    BadInput
+        No distribution over the scores.
+    """
+    k, drawn = len(features), categories if hard else categories - 1
+    if drawn < 1:
+        raise BadInput("categories", categories, "at least 2, or 1 with hard constraints")
+    table = np.full(drawn, 1 / drawn) if probabilities is None else np.asarray(probabilities, dtype=float)
+    if table.ndim == 1:
+        table = np.broadcast_to(table, (k, table.shape[0]))
+    table = _distribution("probabilities", table, (k, drawn))
+    columns = [rng.choice(np.arange(1, drawn + 1), size=size, p=row) for row in table]
+    return Scores(tuple(features), np.stack(columns, axis=-1), categories)
+
+
+def by_group(member: ArrayLike, of_members: Scores, of_others: Scores) -> Scores:
+    """Two draws put together along an attribute, for fairness studies (paper, appendix B.2).
+
+    Parameters
+    ----------
+    member
+        Who belongs to the group, shape (n,).
+    of_members, of_others
+        Scores of n applicants each, of which the members' and the others' rows are taken.
+
+    Raises
+    ------
+    BadInput
+        The draws differ in features, smax or size.
+    """
+    mask = np.asarray(member, dtype=bool)
+    alike = [(scores.features, scores.smax, scores.values.shape) for scores in (of_members, of_others)]
+    if alike[0] != alike[1]:
+        raise BadInput("scores of two groups", "different features, smax or sizes", "the same for both")
+    if of_members.values.shape[:1] != mask.shape:
+        raise BadInput("member", f"shape {mask.shape}", f"one per applicant: ({len(of_members.values)},)")
+    values = np.where(mask[:, None], of_members.values, of_others.values)
+    return Scores(of_members.features, values, of_members.smax)
+
+
+def _distribution(field: str, values: ArrayLike, shape: tuple[int, ...]) -> FloatArray:
+    table = np.asarray(values, dtype=np.float64)
+    good = table.shape == shape and (table >= 0).all() and np.allclose(table.sum(axis=-1), 1)
+    if not good:
+        raise BadInput(field, table.tolist(), f"probabilities of shape {shape} that sum to 1")
+    return table / table.sum(axis=-1, keepdims=True)
+
+
 def _known(field: str, names: Collection[str], features: Sequence[str]) -> None:
     for name in names:
         if name not in features:

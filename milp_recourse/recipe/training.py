@@ -24,12 +24,15 @@ class Training:
         ReLU units per hidden layer.
     batch, epochs, learning_rate
         Adam's, with scikit-learn's default moments (0.9, 0.999).
+    solver
+        ``sgd`` is plain, without momentum, as the released code's.
     """
 
     hidden: tuple[int, ...] = (32, 32)
     batch: int = 256
     epochs: int = 500
     learning_rate: float = 1e-3
+    solver: str = "adam"
 
 
 def train_network(
@@ -69,7 +72,8 @@ def train_network(
     model = MLPClassifier(
         hidden_layer_sizes=settings.hidden,
         activation="relu",
-        solver="adam",
+        solver=settings.solver,
+        momentum=0.0,
         alpha=0.0,
         batch_size=min(settings.batch, len(train.rows)),
         learning_rate_init=settings.learning_rate,

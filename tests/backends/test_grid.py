@@ -208,7 +208,7 @@ def test_the_float_plausibility_check_agrees_with_the_exact_one() -> None:
     actions[:, positions] = rng.uniform(low, high, (200, 4))
     actions[rng.random((200, 7)) < 0.5] = np.nan
     rows = instance.scm.counterfactual(x, actions)
-    gain = grid._log_density_gain(instance.scm, x, rows, ~np.isnan(actions))
+    gain = grid.log_density_gain(instance.scm, x, rows, ~np.isnan(actions))
     assert (gain > 0).any()
     assert (gain < 0).any()
     for row, verdict in zip(actions, gain >= 0, strict=True):

@@ -11,6 +11,7 @@ from milp_recourse.domain.elicitation import (
     RANKINGS,
     CostProfile,
     Scores,
+    by_group,
     cut,
     group,
     likert,
@@ -18,6 +19,8 @@ from milp_recourse.domain.elicitation import (
     rank,
     ranking_probabilities,
     sample_rankings,
+    sample_scores,
+    sample_thresholds,
 )
 from milp_recourse.errors import BadInput
 
@@ -273,3 +276,48 @@ def test_bad_answers_are_named(name):
     with pytest.raises(BadInput) as caught:
         make()
     assert message in str(caught.value)
+
+
+def test_thresholds_leave_one_to_four_features_equally_often():
+    """Thresholds 2..5 are drawn uniformly, so every number of actionable features comes up."""
+    thresholds = sample_thresholds(4000, np.random.default_rng(0))
+    assert np.bincount(thresholds, minlength=6)[2:] / 4000 == pytest.approx([0.25] * 4, abs=0.03)
+    assert set(sample_thresholds(50, np.random.default_rng(0), probabilities=[0, 0.5, 0, 0.5])) == {3, 5}
+    with pytest.raises(BadInput, match="sum to 1"):
+        sample_thresholds(5, np.random.default_rng(0), probabilities=[0.5, 0.6, 0, 0])
+
+
+def test_drawn_scores_reach_smax_only_with_hard_constraints():
+    """The paper's two configurations: uniform on 1..5, and on 1..4 with everything actionable."""
+    hard = sample_scores(FOUR, 4000, np.random.default_rng(0))
+    soft = sample_scores(FOUR, 4000, np.random.default_rng(0), hard=False)
+    assert np.bincount(hard.values.ravel(), minlength=6)[1:] / 16000 == pytest.approx([0.2] * 5, abs=0.02)
+    assert np.bincount(soft.values.ravel(), minlength=6)[1:] / 16000 == pytest.approx(
+        [0.25] * 4 + [0], abs=0.02
+    )
+    assert soft.smax == hard.smax == 5
+    assert soft.actionable.all()
+    # independent between features: amount tells nothing about savings
+    assert abs(np.corrcoef(hard.values[:, 0], hard.values[:, 3])[0, 1]) < 0.06
+
+
+def test_a_distribution_per_feature_is_kept_to():
+    table = [[1, 0, 0, 0, 0], [0, 1, 0, 0, 0], [0, 0, 0, 0, 1], [0.5, 0.5, 0, 0, 0]]
+    scores = sample_scores(FOUR, 100, np.random.default_rng(0), probabilities=table)
+    assert (scores.values[:, :3] == [1, 2, 5]).all()
+    assert set(scores.values[:, 3]) == {1, 2}
+
+
+def test_groups_get_their_own_draw():
+    """Privileged rankings favour income and savings, the others amount and duration (table 4)."""
+    rng = np.random.default_rng(0)
+    member = np.arange(2000) % 2 == 0
+    both = by_group(
+        member,
+        *(cut(FOUR, sample_rankings(d, 2000, rng), 3) for d in ("privileged", "non-privileged")),
+    )
+    share = [both.actionable[who].mean(axis=0) for who in (member, ~member)]
+    assert (share[0][2:] > 0.75).all() and (share[0][:2] < 0.25).all()
+    assert (share[1][:2] > 0.75).all() and (share[1][2:] < 0.25).all()
+    with pytest.raises(BadInput, match="one per applicant"):
+        by_group(member[:5], both, both)

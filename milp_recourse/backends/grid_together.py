@@ -1,0 +1,113 @@
+"""One applicant's grid evaluated once, for many masks and weights.
+
+Which grid points are feasible depends neither on the weights nor, but for which axes stand still, on the
+mask. So the grid over all of an applicant's features is evaluated once, and every mask is a slice of it.
+Plausibility is cheap and leaves about one point in a hundred for the network. Answers are those of
+:class:`~milp_recourse.backends.grid.GridBackend`, one cost at a time.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from milp_recourse.backends.grid import BINS, HAIR, grid_values, log_density_gain, looks_accepted
+from milp_recourse.backends.protocol import Proposal
+from milp_recourse.domain.cost import Cost
+from milp_recourse.errors import Unsupported
+from milp_recourse.instance import Instance
+from milp_recourse.judge import conclude
+from milp_recourse.result import Result
+
+
+class SharedGrid:
+    """The grid of one applicant, for instances that differ in mask, weights and plausibility only.
+
+    Parameters
+    ----------
+    widest
+        The applicant with every feature that any of the masks allows.
+    bins
+        Values per feature, before clipping.
+
+    Raises
+    ------
+    Unsupported
+        The cost is no weighted sum of squares of continuous features: use the back end ``grid``.
+    """
+
+    def __init__(self, widest: Instance, bins: int = BINS) -> None:
+        cost = widest.cost
+        if cost != Cost(l2_squared=1.0, scale=cost.scale, kind=cost.kind) or any(
+            widest.feature(name).kind != "continuous" for name in widest.levers
+        ):
+            raise Unsupported("shared grids are for l2-squared costs of continuous features")
+        self.widest = widest
+        self.names = tuple(widest.levers)
+        self._positions = [[f.name for f in widest.features].index(name) for name in self.names]
+        self._values = [np.r_[np.nan, grid_values(widest, name, bins)] for name in self.names]
+        factual = widest.factual
+        self._squares = [
+            np.r_[0.0, ((v[1:] - factual[name]) / cost.scale[name]) ** 2]
+            for name, v in zip(self.names, self._values, strict=True)
+        ]
+        self._plausible: tuple[NDArray[np.intp], ...] | None = None
+
+    def solve(self, instance: Instance) -> Result:
+        """The cheapest feasible grid point of one of the instances."""
+        start = time.perf_counter()
+        points = self._feasible(instance)
+        costs = np.zeros(len(points[0]))
+        for axis, name in enumerate(self.names):
+            if name in instance.levers:
+                costs += instance.weight(name) * self._squares[axis][points[axis]]
+        result = None
+        for k in np.argsort(costs, kind="stable"):  # the first passes but for a hair
+            action = {
+                name: float(self._values[axis][points[axis][k]])
+                for axis, name in enumerate(self.names)
+                if points[axis][k]
+            }
+            result = conclude(instance, Proposal(action, None), "grid", time.perf_counter() - start)
+            if result.action is not None:
+                return result
+        message = "no grid point is feasible; points between the bins may be"
+        return conclude(instance, Proposal(None, None, message=message), "grid", time.perf_counter() - start)
+
+    def _feasible(self, instance: Instance) -> Sequence[NDArray[np.intp]]:
+        """Feasible points as one array of choices per axis; choice 0 is "no action"."""
+        free = [name in instance.levers for name in self.names]
+        if not instance.plausible:  # most points would have to be asked of the network
+            return self._evaluated(free, plausible=False)
+        if self._plausible is None:
+            self._plausible = self._evaluated([True] * len(free), plausible=True)
+        mine = np.ones(len(self._plausible[0]), dtype=bool)
+        for choice, may in zip(self._plausible, free, strict=True):
+            if not may:
+                mine &= choice == 0
+        return [choice[mine] for choice in self._plausible]
+
+    def _evaluated(self, free: Sequence[bool], plausible: bool) -> tuple[NDArray[np.intp], ...]:
+        one, x = self.widest, self.widest.factual_row
+        shape = tuple(len(v) if may else 1 for v, may in zip(self._values, free, strict=True))
+        actions = np.full((*shape, len(one.features)), np.nan)
+        for axis, (position, values) in enumerate(zip(self._positions, self._values, strict=True)):
+            if free[axis]:
+                turned = [1] * len(shape)
+                turned[axis] = len(values)
+                actions[..., position] = values.reshape(turned)
+        actions = actions.reshape(-1, len(one.features))
+        rows = one.scm.counterfactual(x, actions)
+        good = np.ones(len(rows), dtype=bool)
+        for k, f in enumerate(one.features):
+            if f.domain is not None:
+                good &= (rows[:, k] >= f.domain[0] - HAIR) & (rows[:, k] <= f.domain[1] + HAIR)
+        if plausible:
+            kept = np.flatnonzero(good)
+            good[kept] = log_density_gain(one.scm, x, rows[kept], ~np.isnan(actions[kept])) >= -HAIR
+        kept = np.flatnonzero(good)
+        good[kept] = looks_accepted(one, rows[kept])
+        return np.unravel_index(np.flatnonzero(good), shape)

@@ -1,0 +1,90 @@
+"""``milp-recourse evaluate METHOD``."""
+
+from __future__ import annotations
+
+import csv
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+
+def evaluate(
+    method: Annotated[str, typer.Argument(help="a CSV of actions, or module:function over a DataFrame")],
+    population: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="the applicants; none: the shipped Loan population")
+    ] = None,
+    folder: Annotated[Path, typer.Option("--out", help="Where results go; optima are kept there.")] = Path(
+        "evaluation"
+    ),
+    optima_folder: Annotated[
+        Path | None, typer.Option("--optima", metavar="DIR", help="where optima are kept; DIR/optima")
+    ] = None,
+    counterfactuals: Annotated[
+        bool, typer.Option("--counterfactuals", help="rows say where to end up, not what to act on")
+    ] = False,
+    limit: Annotated[int | None, typer.Option(min=1, help="Only the first N applicants.")] = None,
+    time_limit: Annotated[float | None, typer.Option(metavar="S", help="seconds per optimum")] = None,
+    certificates: Annotated[
+        bool, typer.Option(help="write a proof of each optimum that verify checks")
+    ] = False,
+    jobs: Annotated[int, typer.Option(min=1, help="Processes.")] = 1,
+) -> None:
+    """Judge anybody's recourse against the certified optima.
+
+    DIR gets evaluation.csv (one row per applicant), evaluation.json (summary) and evaluation.png, and the
+    optima, which a later run or another method into the same --optima takes from there.
+    """
+    from milp_recourse.evaluation import ask, certified_optima, read_actions
+    from milp_recourse.evaluation import evaluate as judge_all
+    from milp_recourse.evaluation.methods import from_counterfactuals, load
+    from milp_recourse.formats import read_population
+    from milp_recourse.formats.strict_json import write_json
+    from milp_recourse.instance import Population
+    from milp_recourse.instances_path import instances_path
+    from milp_recourse.reports.progress import progress_bar
+
+    people = read_population(population or instances_path() / "loan" / "population.json")
+    size = min(limit or len(people), len(people))
+    if size < len(people):
+        people = Population(people.template, people.factuals[:size], people.preferences[:size])
+    start = time.process_time()
+    actions = read_actions(Path(method), people) if method.endswith(".csv") else ask(load(method), people)
+    seconds = time.process_time() - start
+    if counterfactuals:
+        actions = from_counterfactuals(actions, people)
+    with progress_bar("optima", size, rate=True) as bar:
+        optima = certified_optima(
+            people,
+            optima_folder or folder / "optima",
+            time_limit,
+            certificates=certificates,
+            jobs=jobs,
+            advance=lambda: bar.advance("optima"),
+        )
+    found = judge_all(people, actions, optima)
+    summary: dict[str, Any] = {"method": method, "processor seconds of the method": seconds}
+    summary |= found.summary()
+    folder.mkdir(parents=True, exist_ok=True)
+    write_json(summary, folder / "evaluation.json")
+    rows = found.rows()
+    with (folder / "evaluation.csv").open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+    for key, value in summary.items():
+        typer.echo(f"{key}: {_cell(value)}")
+    try:
+        from milp_recourse.evaluation.plots import plot
+    except ImportError:
+        typer.echo("no plot: pip install matplotlib", err=True)
+    else:
+        plot(found, method, folder / "evaluation.png")
+    typer.echo(f"results in {folder}")
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{key}%: {_cell(v)}" for key, v in value.items())
+    return f"{value:.4g}" if isinstance(value, float) else "-" if value is None else str(value)

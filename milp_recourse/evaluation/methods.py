@@ -1,0 +1,152 @@
+"""What a method says: a CSV of actions, or a Python callable over a DataFrame."""
+
+from __future__ import annotations
+
+import csv
+import inspect
+import math
+import sys
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from milp_recourse.errors import BadInput
+from milp_recourse.formats.feature_json import as_number
+from milp_recourse.instance import Instance, Population
+
+Action = Mapping[str, float]
+Method = Callable[..., Any]
+
+PREFIX = "action_"
+
+
+def load(name: str) -> Method:
+    """The callable called ``module:function``; the working directory is looked in too.
+
+    Raises
+    ------
+    BadInput
+        No such module or function.
+    """
+    module, _, function = name.partition(":")
+    if str(Path.cwd()) not in sys.path:
+        sys.path.insert(0, str(Path.cwd()))
+    try:
+        found = getattr(import_module(module), function)
+    except ImportError as error:
+        raise BadInput("METHOD", name, f"a .csv file or module:function ({error})") from None
+    except AttributeError:
+        raise BadInput("METHOD", name, f"a function of the module {module}") from None
+    if not callable(found):
+        raise BadInput("METHOD", name, "something that can be called")
+    return found  # type: ignore[no-any-return]
+
+
+def ask(method: Method, population: Population) -> list[Action | None]:
+    """Ask a callable for everybody's action at once.
+
+    Parameters
+    ----------
+    method
+        Takes a DataFrame of factuals, one row per applicant (labels as labels), and returns one of the
+        same index with a column per feature it acts on, NaN where it does not; rows may be missing. A second
+        parameter, if it has one, gets the population: model, masks, weights.
+
+    Raises
+    ------
+    BadInput
+        It returns something else.
+    """
+    import pandas as pd
+
+    template = population.template
+    frame = pd.DataFrame(
+        [{f.name: f.show(one[f.name]) for f in template.features} for one in population.factuals]
+    )
+    wants = [
+        p
+        for p in inspect.signature(method).parameters.values()
+        if p.default is p.empty and p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
+    ]
+    answer = method(frame.copy(), population) if len(wants) > 1 else method(frame.copy())
+    if not isinstance(answer, pd.DataFrame):
+        raise BadInput("METHOD", type(answer).__name__, "a DataFrame of actions")
+    rows = {index: dict(row) for index, row in zip(answer.index, answer.to_dict("records"), strict=True)}
+    if len(rows) != len(answer) or not set(rows) <= set(frame.index):
+        raise BadInput("METHOD", "an index of its own", "rows with the index of the DataFrame it got")
+    return [_action(rows.get(k), template, f"METHOD row {k}") for k in frame.index]
+
+
+def read_actions(path: Path, population: Population) -> list[Action | None]:
+    """Actions from a CSV.
+
+    One row per applicant, in order or with their number in a column ``index``; one column per feature
+    (``income`` or ``action_income``), empty where it is not acted on. Other columns are left alone, so
+    that the results of ``certify`` can be read.
+
+    Raises
+    ------
+    BadInput
+        A value that is no number or label of its feature, or an applicant who does not exist or comes twice.
+    """
+    try:
+        with path.open(newline="", encoding="utf-8") as file:
+            rows = list(csv.DictReader(file))
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise BadInput("METHOD", str(path), f"a CSV file ({error})") from None
+    names = [f.name for f in population.template.features]
+    columns = list(rows[0]) if rows else []
+    prefixed = any(column.startswith(PREFIX) for column in columns)
+    if rows and not any((c.removeprefix(PREFIX) if prefixed else c) in names for c in columns):
+        raise BadInput(f"{path.name}: columns", ", ".join(columns), "features: " + ", ".join(names))
+    actions: list[Action | None] = [None] * len(population)
+    seen: set[int] = set()
+    for number, row in enumerate(rows):
+        where = f"{path.name}: row {number + 1}"
+        text = row.get("index") or str(number)
+        k = int(text) if text.isdecimal() else -1
+        if not 0 <= k < len(population) or k in seen:
+            raise BadInput(where, f"applicant {text}", f"each of 0..{len(population) - 1} at most once")
+        seen.add(k)
+        values = {
+            column.removeprefix(PREFIX): value
+            for column, value in row.items()
+            if column is not None
+            and (not prefixed or column.startswith(PREFIX))
+            and column.removeprefix(PREFIX) in names
+        }
+        actions[k] = _action(values, population.template, where)
+    return actions
+
+
+def from_counterfactuals(actions: list[Action | None], population: Population) -> list[Action | None]:
+    """Rows that state where the applicant is to end up, as actions on every feature that differs."""
+    return [
+        None
+        if action is None
+        else {name: v for name, v in action.items() if v != population.factuals[k][name]} or None
+        for k, action in enumerate(actions)
+    ]
+
+
+def _action(row: Mapping[Any, Any] | None, template: Instance, where: str) -> Action | None:
+    """What is set in a row; None where nothing is."""
+    names = [f.name for f in template.features]
+    action: dict[str, float] = {}
+    for name, value in (row or {}).items():
+        if name not in names:
+            raise BadInput(where, f"column {name}", ", ".join(names))
+        if value is None or value == "" or (isinstance(value, float) and math.isnan(value)):
+            continue
+        feature = template.feature(name)
+        plain = value.item() if hasattr(value, "item") else value
+        if isinstance(plain, str) and not feature.labelled:
+            try:
+                plain = float(plain)
+            except ValueError:
+                raise BadInput(f"{where}: {name}", plain, "a number") from None
+        if isinstance(plain, float) and not math.isfinite(plain):
+            raise BadInput(f"{where}: {name}", plain, "a finite number")
+        action[name] = as_number(plain, feature, f"{where}: {name}")
+    return action or None

@@ -1,0 +1,83 @@
+"""The certified optima that a method is measured against, kept in a folder."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from milp_recourse.instance import Population
+from milp_recourse.reports.population_folder import PopulationFolder
+from milp_recourse.result import Result
+from milp_recourse.solve import choose_backend, solve_population
+
+
+@dataclass(frozen=True)
+class Optimum:
+    """What is proven about one applicant's cheapest recourse.
+
+    Attributes
+    ----------
+    status
+        As in a result.
+    cost
+        Of the best action known; None without one.
+    lower_bound
+        No feasible action costs less; None where there is none at all.
+    """
+
+    status: str
+    cost: float | None
+    lower_bound: float | None
+
+    @staticmethod
+    def of(result: Result) -> Optimum:
+        """What is kept of a result."""
+        return Optimum(result.status.value, result.cost, result.lower_bound)
+
+
+def certified_optima(
+    population: Population,
+    folder: Path | None = None,
+    time_limit: float | None = None,
+    *,
+    certificates: bool = False,
+    jobs: int = 1,
+    advance: Callable[[], None] = lambda: None,
+) -> list[Optimum]:
+    """Everybody's optimum; from ``folder`` as far as they are there, which then holds all of them.
+
+    Parameters
+    ----------
+    folder
+        As ``certify POPULATION --out`` writes it; None keeps nothing.
+    certificates
+        Also write a proof per applicant that ``verify`` checks.
+    """
+    if folder is None:
+        found = []
+        for result in solve_population(population, time_limit=time_limit, jobs=jobs):
+            found.append(Optimum.of(result))
+            advance()
+        return found
+    name = choose_backend(population.template).name
+    options = {"backend": name, "time_limit": time_limit, "certificates": certificates}
+    kept = PopulationFolder(folder, population, options)
+    for _ in range(kept.done):
+        advance()
+    for result in solve_population(
+        population, name, time_limit, certificates=certificates, jobs=jobs, first=kept.done
+    ):
+        kept.add(result)
+        advance()
+    kept.summarise()
+    with (folder / "results.csv").open(newline="", encoding="utf-8") as file:
+        return [
+            Optimum(row["status"], _number(row["cost"]), _number(row["lower_bound"]))
+            for row in csv.DictReader(file)
+        ]
+
+
+def _number(text: str) -> float | None:
+    return float(text) if text else None

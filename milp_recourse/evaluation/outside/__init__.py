@@ -1,0 +1,1 @@
+"""Methods that are not ours, to be evaluated: a plain gradient counterfactual, and DiCE."""

@@ -1,0 +1,72 @@
+"""For a project's own tests: how near its method must come to the certified optimum.
+
+>>> def test_our_recourse():  # doctest: +SKIP
+...     assert_near_optimal("ours.recourse:actions", "people.json", within=0.05, share=0.95)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from milp_recourse.evaluation.evaluate import Action, Evaluation, evaluate, is_near
+from milp_recourse.evaluation.methods import Method, ask, load
+from milp_recourse.evaluation.optima import certified_optima
+from milp_recourse.formats import read_population
+from milp_recourse.instance import Population
+
+
+def assert_near_optimal(
+    method: str | Method | Sequence[Action | None],
+    population: Population | str | Path,
+    within: float = 0.05,
+    share: float = 0.95,
+    *,
+    first: int | None = None,
+    folder: str | Path | None = None,
+    time_limit: float | None = None,
+) -> Evaluation:
+    """Assert that a method is within 5% of the certified optimum on 95% of the applicants.
+
+    Parameters
+    ----------
+    method
+        ``module:function``, a callable (:func:`~milp_recourse.evaluation.methods.ask`), or the actions.
+    population
+        The applicants, or their file.
+    within
+        0.05 allows 1.05 times the optimum.
+    share
+        Of the applicants for whom recourse exists; those proven to have none do not count, and those
+        whose search stopped at ``time_limit`` without an action do not either.
+    first
+        Only so many applicants.
+    folder
+        Keeps the optima from one test run to the next.
+
+    Raises
+    ------
+    AssertionError
+        Fewer are that near; the message names the worst.
+    """
+    people = population if isinstance(population, Population) else read_population(population)
+    if first is not None:
+        people = Population(people.template, people.factuals[:first], people.preferences[:first])
+    if isinstance(method, str):
+        method = load(method)
+    actions = ask(method, people) if callable(method) else list(method)
+    optima = certified_optima(people, None if folder is None else Path(folder), time_limit)
+    found = evaluate(people, actions, optima)
+    near, have = found.near(within)
+    if near < share * have:
+        bad = [one for one in found.applicants if one.recourse and not is_near(one, within)]
+        worst = max(bad, key=lambda one: float("inf") if one.excess is None else one.excess)
+        if worst.excess is not None:
+            said = f"costs {worst.cost:.6g}, the optimum {worst.optimum:.6g}"
+        else:
+            said = "got no action" if not worst.given else "got an action that is not feasible"
+        raise AssertionError(
+            f"{near} of {have} applicants with recourse ({near / have:.1%}) are within {within:.1%} of the "
+            f"certified optimum, {share:.1%} are asked for; applicant {worst.index} {said}"
+        )
+    return found

@@ -1,0 +1,1 @@
+"""The iCARMA paper's tables and figures, its grid oracle beside certified optima."""

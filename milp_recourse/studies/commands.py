@@ -1,0 +1,97 @@
+"""``milp-recourse reproduce``."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+FAILED, LIMIT = 4, 3
+
+
+def reproduce(
+    target: Annotated[str, typer.Argument(help="table1, table2, table5, table6, figure3, figure4 or all")],
+    folder: Annotated[Path, typer.Option("--out", help="Where results go; rerunning resumes.")] = Path(
+        "reproduce"
+    ),
+    seed: Annotated[int, typer.Option(help="Of every draw.")] = 0,
+    limit: Annotated[int | None, typer.Option(min=1, help="Only the first N applicants.")] = None,
+    time_limit: Annotated[float, typer.Option(min=0.1, help="Seconds per problem.")] = 60.0,
+    certificates: Annotated[int, typer.Option(min=0, help="Random answers certified and verified.")] = 200,
+    jobs: Annotated[int, typer.Option(min=1, help="Processes.")] = 2,
+) -> None:
+    """The iCARMA paper's oracle rows: its grid and certified optima side by side.
+
+    Exits 4 where a grid point refutes a certified answer or a certificate is rejected, 3 where a limit was
+    reached.
+    """
+    from milp_recourse.formats import read_population
+    from milp_recourse.instance import Population
+    from milp_recourse.instances_path import instances_path
+    from milp_recourse.reports.progress import progress_bar
+    from milp_recourse.studies.reproduce import Asked, Reproduction
+
+    people = read_population(instances_path() / "loan" / "population.json")
+    size = min(limit or len(people), len(people))
+    if size < len(people):
+        people = Population(people.template, people.factuals[:size], people.preferences[:size])
+    total = 0
+    with progress_bar("reproduce", 0, rate=True) as bar:
+
+        def expect(phase: str, count: int) -> None:
+            nonlocal total
+            total += count
+            bar.expect(total)
+
+        asked = Asked(seed, time_limit, certificates, jobs)
+        summary = Reproduction(people, folder, asked, bar.advance, expect).run(target)
+    _print(summary)
+    typer.echo(f"tables, pictures and report.html in {folder}")
+    checked = summary["spot check"]
+    for line in [*summary["contradictions"], *(checked["complaints"] if checked else ())]:
+        typer.echo(line, err=True)
+    if summary["contradictions"] or (checked and checked["verified"] < checked["drawn"]):
+        raise typer.Exit(FAILED)
+    raise typer.Exit(LIMIT if summary["limit"] else 0)
+
+
+SHOWN = (
+    "actionable", "distribution", "profile", "plausibility asked", "method", "validity", "plausibility",
+    "cost mean", "cost sd", "cost mean both", "hap", "missed", "excess median", "seconds mean", "within",
+)  # fmt: skip
+FAIRNESS = ("scenario", "method", "group", "cost", "cost low", "cost high", "log density", "validity")
+
+
+def _print(summary: dict[str, Any]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console()
+    if not console.is_terminal:
+        console = Console(width=180)
+    for name, rows in summary["rows"].items():
+        columns = [c for c in SHOWN if c in rows[0]] if "method" in rows[0] else list(rows[0])
+        columns = list(FAIRNESS) if name == "figure4" else columns
+        table = Table(title=name)
+        for column in columns:
+            table.add_column(column)
+        for row in rows:
+            if name == "figure4" and " - " not in row["group"]:
+                continue  # the groups are in its file
+            table.add_row(*(_cell(row[c]) for c in columns))
+        console.print(table)
+    checked = summary["spot check"]
+    console.print(
+        f"{summary['problems']} problems, {len(summary['contradictions'])} contradictions, "
+        f"{summary['limit']} at the limit"
+        + (f"; {checked['verified']} of {checked['drawn']} certificates verified" if checked else ""),
+        markup=False,
+    )
+
+
+def _cell(value: Any) -> str:
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return ""
+    return f"{value:.3g}" if isinstance(value, float) else str(value)

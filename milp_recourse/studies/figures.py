@@ -1,0 +1,165 @@
+"""The pictures: published, grid and certified beside each other, densities, groups, the grid's excess."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+import numpy as np
+from numpy.typing import NDArray
+
+from milp_recourse.studies.cells import SCENARIOS
+from milp_recourse.studies.fairness import GAPS, GROUPS
+from milp_recourse.studies.tables import Served
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt
+
+Array = NDArray[np.float64]
+COLOURS = {"published": "#9a9a9a", "grid": "#d98b3a", "certified": "#2c6fb0"}
+DPI = 130
+
+
+def bars(target: str, rows: Sequence[Mapping[str, Any]], path: Path) -> None:
+    """Validity, mean cost and, for ranked preferences, hap of every cell, three bars each."""
+    measures = [("validity", "validity: share with recourse"), ("cost mean", "mean cost over the served")]
+    if target == "table2":
+        measures.append(("hap", "hap: least preferred feature changed"))
+    if target == "table6":
+        measures.append(("plausibility", "plausibility over the served"))
+    labels = list(dict.fromkeys(_label(target, row) for row in rows))
+    tall = len(labels) > 5  # many cells: one panel above the other
+    grid, size = ((len(measures), 1), (9.5, 2.3 * len(measures) + 1.6)) if tall else ((1, 2), (9, 3.8))
+    figure, axes = plt.subplots(*grid, figsize=size, layout="constrained", sharex=True)
+    for axis, (column, title) in zip(axes, measures, strict=True):
+        for shift, (method, colour) in enumerate(COLOURS.items()):
+            mine = {_label(target, row): row for row in rows if row["method"] == method}
+            at = [k for k, label in enumerate(labels) if label in mine]
+            heights = [mine[labels[k]][column] or 0.0 for k in at]
+            axis.bar(np.array(at) + 0.27 * (shift - 1), heights, 0.26, color=colour, label=method)
+        axis.set_xticks(
+            range(len(labels)), labels, rotation=35 if tall else 0, ha="right" if tall else "center"
+        )
+        axis.set(title=title)
+        axis.grid(alpha=0.3, axis="y")
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=3)
+    _save(figure, path)
+
+
+def _label(target: str, row: Mapping[str, Any]) -> str:
+    if target == "table2":
+        return f"{'all 4' if row['actionable'] == '4' else 'random'}, {row['profile']}"
+    label = str(row["actionable"]) if row["distribution"] == "uniform" and target == "table1" else ""
+    label = label or f"{row['distribution']}, {row['actionable']}"
+    return label + (", not asked" if row["plausibility asked"] == "no" else "")
+
+
+def densities(factual: Array, by_count: Mapping[str, Mapping[str, Served]], path: Path) -> None:
+    """Figure 3: log densities of the factual and of the counterfactuals per number of features."""
+    figure, axes = plt.subplots(1, 2, figsize=(11, 4.2), sharey=True, layout="constrained")
+    for axis, method in zip(axes, ("grid", "certified"), strict=True):
+        values = [factual]
+        names = [f"factual\n({len(factual)})"]
+        for count, answers in by_count.items():
+            mine = answers[method].log_density
+            mine = mine[~np.isnan(mine)]
+            values.append(mine if len(mine) else np.array([np.nan]))
+            names.append(f"cf ({'all' if count == '4' else count})\n({len(mine)})")
+        shown = [k for k, v in enumerate(values) if len(v) > 1 and np.ptp(v) > 0]
+        if shown:
+            parts: Any = axis.violinplot(
+                [values[k] for k in shown], shown, widths=0.85, showextrema=False, showmedians=True
+            )
+            for k, body in zip(shown, parts["bodies"], strict=True):
+                body.set(facecolor="#777777" if k == 0 else COLOURS[method], alpha=0.75)
+            parts["cmedians"].set_color("black")
+        axis.set_xticks(range(len(names)), names)
+        axis.set(title=f"{method} (in brackets: served)")
+        axis.grid(alpha=0.3, axis="y")
+    axes[0].set_ylabel("log density, true causal model")
+    _save(figure, path)
+
+
+def by_group(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
+    """Figure 4: mean cost and mean log density by scenario and group, with bootstrap intervals."""
+    figure, axes = plt.subplots(1, 2, figsize=(12, 4.4), layout="constrained")
+    colours = ("#e07b91", "#a01f45", "#7fb3e0", "#1b5488")
+    for axis, key in zip(axes, ("cost", "log density"), strict=True):
+        for k, (group, colour) in enumerate(zip(GROUPS, colours, strict=True)):
+            for method, marker in (("certified", "o"), ("grid", "x")):
+                mine = [r for r in rows if r["group"] == group and r["method"] == method]
+                at = np.array([SCENARIOS.index(r["scenario"]) for r in mine]) + 0.17 * (k - 1.5)
+                at = at + (0.05 if method == "grid" else 0.0)
+                means = np.array([r[key] for r in mine])
+                ends = np.array([[r[f"{key} low"], r[f"{key} high"]] for r in mine]).T
+                axis.errorbar(
+                    at,
+                    means,
+                    np.abs(ends - means),
+                    fmt=marker,
+                    color=colour,
+                    alpha=1.0 if method == "certified" else 0.55,
+                    label=f"{group}" if method == "certified" else f"{group} (grid)",
+                    capsize=2,
+                    markersize=5,
+                )
+        axis.set_xticks(range(len(SCENARIOS)), [s.replace("-", "-\n") for s in SCENARIOS])
+        axis.set(title=f"mean {key} over the served, 95% bootstrap")
+        axis.grid(alpha=0.3, axis="y")
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
+    _save(figure, path)
+
+
+def gaps(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
+    """Gaps between groups: certified optima with bootstrap intervals, and the grid's."""
+    figure, axes = plt.subplots(1, 2, figsize=(12, 4.0), layout="constrained")
+    for axis, key in zip(axes, ("cost", "log density"), strict=True):
+        for k, gap in enumerate(GAPS):
+            for method, marker in (("certified", "o"), ("grid", "x")):
+                mine = [r for r in rows if r["group"] == gap and r["method"] == method]
+                at = np.array([SCENARIOS.index(r["scenario"]) for r in mine], dtype=float)
+                at += 0.22 * (k - 1) + (0.07 if method == "grid" else 0.0)
+                means = np.array([r[key] for r in mine])
+                ends = np.array([[r[f"{key} low"], r[f"{key} high"]] for r in mine]).T
+                axis.errorbar(
+                    at,
+                    means,
+                    np.abs(ends - means),
+                    fmt=marker,
+                    color=f"C{k}",
+                    alpha=1.0 if method == "certified" else 0.55,
+                    label=f"{gap}, {method}",
+                    capsize=2,
+                )
+        axis.axhline(0, color="black", linewidth=0.8)
+        axis.set_xticks(range(len(SCENARIOS)), [s.replace("-", "-\n") for s in SCENARIOS])
+        axis.set(title=f"difference of mean {key}, 95% bootstrap")
+        axis.grid(alpha=0.3, axis="y")
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
+    _save(figure, path)
+
+
+def excesses(by_cell: Mapping[str, Mapping[str, Served]], path: Path) -> None:
+    """How much dearer the grid's action is than the certified optimum, over those both serve."""
+    figure, axis = plt.subplots(figsize=(6.4, 4.0), layout="constrained")
+    largest = 1.0
+    for k, (name, answers) in enumerate(by_cell.items()):
+        both = answers["grid"].served & answers["certified"].served
+        if not both.any():
+            continue
+        ratio = np.sort(answers["grid"].optimised[both] / answers["certified"].optimised[both])
+        largest = max(largest, float(np.quantile(ratio, 0.99)))
+        axis.step(ratio, np.arange(1, len(ratio) + 1) / len(ratio), where="post", color=f"C{k}", label=name)
+    axis.set_xscale("log")
+    axis.set_xlim(0.97, largest * 1.3)
+    axis.set(xlabel="grid's cost / certified optimum", ylabel="share of applicants both serve", ylim=(0, 1))
+    axis.grid(alpha=0.3, which="both")
+    axis.legend(title="actionable")
+    _save(figure, path)
+
+
+def _save(figure: Any, path: Path) -> None:
+    figure.savefig(path, dpi=DPI)
+    plt.close(figure)
