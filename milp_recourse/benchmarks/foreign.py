@@ -164,6 +164,7 @@ def summarise(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
                 "other faults": sum(bool(row["other_faults"]) for row in given),
                 "raw cheaper than possible": sum(_too_cheap(row) for row in given),
                 "repaired": sum(row["proven"] == "repaired" for row in given),
+                "of these cost moved": sum(_moved(row) for row in given),
                 "verified optimal": sum(row["claim"] == "optimal" for row in proven),
                 "verified bounds": sum(row["claim"] == "bounds" for row in proven),
                 "largest relative distance": max(
@@ -173,6 +174,13 @@ def summarise(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
             }
         )
     return summary
+
+
+def _moved(row: dict[str, Any]) -> bool:
+    """Whether repair, which optimises within the linear region, gave an action of another cost."""
+    if row["proven"] != "repaired" or not row["cost"]:
+        return False
+    return abs(float(row["cost"]) - float(row["raw_cost"])) > 1e-4 * float(row["raw_cost"])
 
 
 def _largest(rows: Sequence[dict[str, Any]], column: str) -> float | None:

@@ -87,7 +87,9 @@ def test_others_actions_are_taken_as_they_are(tmp_path, monkeypatch):
     assert float(theirs["raw_cost"]) < best.cost
     assert theirs["raw_distance"] == ""
     summary = {row["solver"]: row for row in foreign.summarise(rows)}
-    assert summary["gurobi"]["raw exactly feasible"] == 0
+    assert summary["gurobi"]["raw exactly feasible"] == summary["gurobi"]["of these cost moved"] == 0
+    dearer = theirs | {"raw_cost": str(1.01 * float(theirs["cost"]))}
+    assert foreign.summarise([dearer])[0]["of these cost moved"] == 1
     assert summary["gurobi"]["verified optimal"] == summary["highs"]["verified optimal"] == 1
     assert summary["gurobi"]["largest logit short"] == float(theirs["logit_short"])
     assert foreign.run([UNITS], ["highs", "gurobi"], 60.0, tmp_path, lambda _: None) == rows
