@@ -174,7 +174,7 @@ def certificates(
 ) -> None:
     """What certificates cost to make, keep and check; and other solvers' actions, checked and proven.
 
-    The first part takes all shipped instances, the second Loan with four actions and plausibility.
+    The first part takes the smoke and Loan instances, the second Loan with four actions and plausibility.
     """
     from milp_recourse.benchmarks import certificates as bench
     from milp_recourse.benchmarks import foreign
