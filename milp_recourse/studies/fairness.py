@@ -61,7 +61,7 @@ def scenario_rows(
             rows.append(
                 {"scenario": name, "method": method, "group": group}
                 | _shown(means[group])
-                | {"factual log density": float(factual[member == group].mean())}
+                | {"factual log density": _mean(factual[member == group])}
             )
         for gap, (one, other) in GAPS.items():
             sides = [_of(mine, np.isin(member, side), ceiling, method, rng) for side in (one, other)]
@@ -78,11 +78,11 @@ def _of(
     result: dict[str, Any] = {
         "applicants": int(who.sum()),
         "served": int(served.sum()),
-        "validity": float(mine.served[who].mean()) if who.any() else float("nan"),
+        "validity": _mean(mine.served[who]),
         "cost samples": bootstrap(costs, rng),
         "log density samples": bootstrap(densities, rng),
-        "cost": float(costs.mean()) if len(costs) else float("nan"),
-        "log density": float(densities.mean()) if len(densities) else float("nan"),
+        "cost": _mean(costs),
+        "log density": _mean(densities),
         "certified": (float("nan"), float("nan")),
     }
     if method == "certified":
@@ -119,6 +119,10 @@ def bootstrap(values: Array, rng: np.random.Generator, samples: int = BOOTSTRAP)
         return np.full(samples, np.nan)
     counts = rng.multinomial(len(values), np.full(len(values), 1 / len(values)), size=samples)
     return np.asarray(counts @ values / len(values))
+
+
+def _mean(values: NDArray) -> float:
+    return float(values.mean()) if len(values) else float("nan")
 
 
 def _interval(samples: Array) -> tuple[float, float]:

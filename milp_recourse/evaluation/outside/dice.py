@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import logging
 import warnings
+from contextlib import redirect_stderr
+from io import StringIO
 from typing import Any
 
 import numpy as np
@@ -18,6 +20,7 @@ from milp_recourse.instance import Population
 
 SAMPLE, SEED = 2000, 0
 METHOD = "random"
+SAME = 1e-6  # what it does not vary comes back as it was, but for rounding
 
 
 class _Model:
@@ -63,7 +66,7 @@ def actions(frame: Any, population: Population) -> Any:
     rows = {}
     for k, one in zip(frame.index, population, strict=True):
         levers = {name: list(interval) for name, interval in one.levers.items()}
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), redirect_stderr(StringIO()):  # a progress bar per applicant
             warnings.simplefilter("ignore")
             try:
                 found = explainer.generate_counterfactuals(
@@ -81,11 +84,10 @@ def actions(frame: Any, population: Population) -> Any:
         if ends is None or not len(ends):
             continue
         end = ends.iloc[0]
-        # DiCE returns every value rounded; what it did not vary is as it was
         moved = {
             name: float(end[name])
             for name in levers
-            if abs(float(end[name]) - float(frame.at[k, name])) > 0.05
+            if abs(float(end[name]) - float(frame.at[k, name])) > SAME
         }
         if moved:
             rows[k] = moved
