@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
@@ -129,6 +130,15 @@ class People:
         person = self.members[k][column][0]
         verdict = judge(self.instances[person], self.action(k, column, values))
         return float(verdict.cost) if verdict.feasible else None
+
+    def missed(self, k: int, column: int, values: Array) -> float:
+        """How far an exact logit stays below what it must reach, rounded down; 0 where it does not."""
+        instance = self.instances[self.members[k][column][0]]
+        logit = judge(instance, self.action(k, column, values)).logit
+        if logit is None:
+            return 0.0
+        short = Fraction(instance.accept.threshold) + Fraction(instance.accept.margin) - logit.upper
+        return max(0.0, float(short) * (1 - 2.0**-50))
 
     def proposal(self, outcome: Finished) -> Proposal:
         """What an outcome says, with this applicant's share of the common work."""

@@ -93,7 +93,7 @@ def _trees(
     """The configurations of every instance with their trees; None where the proof failed."""
     with np.errstate(all="ignore"):  # infinities and what comes of them never close a leaf
         people = People(instances)
-        proofs = Proofs(people.stacks, targets, time_limit)
+        proofs = Proofs(people.stacks, targets, people.missed, time_limit)
         for k, (stack, owners) in enumerate(people.stacks):
             if not all(_covered(instances[person], stack) for person in owners):
                 proofs.give_up(k, owners)
@@ -150,7 +150,7 @@ def _bound(result: Result) -> float | None:
     """What to certify: the result's bound, less where a solver's leaves no room; None: infeasible."""
     if result.cost is None or result.lower_bound is None:
         return None
-    room = 0.5 * gap_tolerance(result.cost)
+    room = 0.45 * gap_tolerance(result.cost)  # bab's bounds leave more
     return max(0.0, min(result.lower_bound, result.cost - room))
 
 

@@ -9,7 +9,7 @@ evaluated in floating point with its rounding added outward, with the multiplier
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -110,6 +110,7 @@ EMPTY = Leaf()
 class _Open:
     """Open nodes of one stack with the numbers of their records."""
 
+    number: int
     stack: Stack
     people: Array
     errors: list[Array]
@@ -127,6 +128,9 @@ class Proofs:
         Fixed programs, with the number of the applicant of every column.
     targets
         What every feasible action is to be shown to cost, per applicant; inf: that there is none.
+    missed
+        (stack, column, values) -> how far the exact logit of an action stays below what it must reach: for
+        boxes that are one action, a hair from acceptance. 0 where it does not.
     time_limit
         Seconds per applicant, as its share of every batch; None for no limit.
     """
@@ -135,14 +139,15 @@ class Proofs:
         self,
         stacks: Sequence[tuple[Stack, Array]],
         targets: Array,
+        missed: Callable[[int, int, Array], float],
         time_limit: float | None = None,
     ) -> None:
-        self.targets, self.time_limit = targets, time_limit
+        self.targets, self.time_limit, self.missed = targets, time_limit, missed
         self.seconds = np.zeros(len(targets))
         self.records: list[Record] = []
         self.failed = np.zeros(len(targets), dtype=bool)
         self.nodes = np.zeros(len(targets), dtype=np.int64)
-        self.open = [self._opened(stack, people) for stack, people in stacks]
+        self.open = [self._opened(k, stack, people) for k, (stack, people) in enumerate(stacks)]
 
     def run(self) -> None:
         """Close every node, or give an applicant up."""
@@ -185,11 +190,11 @@ class Proofs:
             if not isinstance(record, Leaf):
                 todo += [record.second, record.first]
 
-    def _opened(self, stack: Stack, people: Array) -> _Open:
+    def _opened(self, number: int, stack: Stack, people: Array) -> _Open:
         roots = Nodes.roots(stack.lower.copy(), stack.upper.copy())
         errors = rounding(stack, stack.lower, stack.upper, roots.who)
         records = self.new_records(len(roots))
-        return _Open(stack, people, errors, records, roots, records)
+        return _Open(number, stack, people, errors, records, roots, records)
 
     def targets_of(self, stack: Stack, people: Array, who: Array) -> Array:
         """What must be reached on each node: the applicant's target, or more than anything costs."""
@@ -434,7 +439,10 @@ class _Examination:
         near = np.where(whole, np.clip(np.floor(cut), low, high - 1) + 0.5, near)
         signed = number > 0
         stuck = ~signed & ~((near > low) & (near < high))
-        proofs.failed[self.pool.people[nodes.who[stuck]]] = True
+        lost = stuck.copy()
+        for k in np.flatnonzero(stuck & (nodes.low == nodes.high).all(axis=0)).tolist():
+            lost[k] = not self._single(k, sum(layer.low.shape[0] for layer in relaxed.layers))
+        proofs.failed[self.pool.people[nodes.who[lost]]] = True
         first, second = nodes.take(n), nodes.take(n)
         left, right = np.where(whole, np.floor(near), near), np.where(whole, np.ceil(near), near)
         first.high[action, n] = np.where(signed, high, left)
@@ -454,11 +462,22 @@ class _Examination:
                 record = Sign(layer, neuron - (int(ends[layer - 1]) if layer else 0), one, two)
             else:
                 record = Cut(int(action[k]), float(near[k]), one, two)
-            proofs.records[self.records[k]] = record
+            if not stuck[k]:
+                proofs.records[self.records[k]] = record
         keep = ~stuck
         pool = self.pool
         pool.nodes = pool.nodes.joined([first.take(keep), second.take(keep)])
         pool.records = np.concatenate([pool.records, numbers[0, keep], numbers[1, keep]])
+
+    def _single(self, k: int, neurons: int) -> bool:
+        """Close a box that is one action by the exact logit, whatever little it misses."""
+        nodes = self.nodes
+        missed = self.proofs.missed(self.pool.number, int(nodes.who[k]), nodes.low[:, k])
+        factor = 2 * (float(self.target[k]) + 1e-9) / missed if missed > 0 else np.inf
+        if not np.isfinite(factor):
+            return False
+        self.proofs.records[self.records[k]] = Leaf("0" * neurons, ((None, factor),))
+        return True
 
     def _leave(self, done: Array, leaves: dict[int, Leaf] | None) -> None:
         """Record leaves (None: closed by intervals) and go on with the rest."""

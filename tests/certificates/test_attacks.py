@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.util
 import json
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -28,12 +27,11 @@ def test_accepted(name):
     ("kind", "name"), [(kind, name) for kind in ("rejected", "malformed") for name in INDEX[kind]]
 )
 def test_attacks(kind, name):
-    """The attack fails, and for the right reason; a malformed file within a second."""
-    entry, start = INDEX[kind][name], time.monotonic()
+    """The attack fails, and for the right reason."""
+    entry = INDEX[kind][name]
     outcome = examine(HERE / kind / name, ROOT / entry["instance"], 60)
     assert outcome.line.startswith("REJECTED: "), f"{entry['tries']} {outcome.line}"
     assert entry["reason"] in outcome.line
-    assert kind == "rejected" or time.monotonic() - start < 1
 
 
 def test_every_file_is_listed():
