@@ -179,7 +179,7 @@ def prove(
         write_result(result, json)
     typer.echo(describe_given(problem, result))
     typer.echo(distance(result))
-    raise typer.Exit(DONE)
+    raise typer.Exit(LIMIT if proof.stopped else DONE)
 
 
 @app.command()

@@ -143,7 +143,7 @@ class Instance:
         x = np.asarray(x, dtype=np.float64)
         parts = []
         for k, f in enumerate(self.features):
-            if len(f.columns) == 1:
+            if not f.one_hot:
                 parts.append(x[..., k : k + 1])
             else:
                 parts.append((x[..., k : k + 1] == np.arange(len(f.columns))).astype(np.float64))

@@ -334,7 +334,7 @@ def _domain_faults(instance: Instance, values: Mapping[str, Enclosure]) -> list[
 def _model_inputs(instance: Instance, values: Mapping[str, Enclosure]) -> list[Enclosure]:
     inputs = []
     for f in instance.features:
-        if len(f.columns) == 1:
+        if not f.one_hot:
             inputs.append(values[f.name])
         else:
             inputs += [Enclosure.of(int(values[f.name].lower == k)) for k in range(len(f.columns))]

@@ -67,7 +67,7 @@ def _network(instance: Instance, reach: Mapping[str, Enclosure]) -> str | None:
     for feature in instance.features:
         ends = reach[feature.name]
         largest = float(max(abs(ends.lower), abs(ends.upper)))
-        sizes += [largest] if len(feature.columns) == 1 else [1.0] * len(feature.columns)
+        sizes += [1.0] * len(feature.columns) if feature.one_hot else [largest]
     size = np.array(sizes)
     with np.errstate(over="ignore", invalid="ignore"):
         for weight, bias in zip(network.weights, network.biases, strict=True):

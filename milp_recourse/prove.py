@@ -28,6 +28,8 @@ class Proof:
 
     faults: tuple[str, ...]
     result: Result | None
+    stopped: bool = False
+    """Whether the search for the optimum was cut short, so that the bound may be far below it."""
 
 
 def prove(instance: Instance, action: Mapping[str, float], time_limit: float | None = None) -> Proof:
@@ -69,4 +71,4 @@ def prove(instance: Instance, action: Mapping[str, float], time_limit: float | N
     (certificate,) = certificates_for([instance], [result], time_limit)
     if certificate is not None:
         result = replace(result, evidence=encode(certificate))
-    return Proof((), result)
+    return Proof((), result, best.status is Status.LIMIT)

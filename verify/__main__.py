@@ -6,6 +6,7 @@ Exit codes: 0 verified; 4 rejected (for a folder: at least one, or nothing to ch
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import sys
 import time
@@ -43,8 +44,8 @@ def by_digest(folder: Path) -> dict[str, Path]:
     for path in sorted(p for suffix in ("*.json", "*.json.gz") for p in folder.rglob(suffix)):
         try:
             found[Source(path).instance(None).digest] = path
-        except Rejected:
-            continue  # another kind of file
+        except Exception:  # another kind of file, or a broken one: no certificate is checked against it
+            continue
     return found
 
 
@@ -112,12 +113,20 @@ def check_folder(folder: Path, instances: Path | dict[str, Path], seconds: float
     return 0 if passed else 4
 
 
+def duration(text: str) -> float:
+    """A number of seconds above 0."""
+    value = float(text)
+    if not 0 < value < math.inf:
+        raise ValueError
+    return value
+
+
 def main(arguments: list[str] | None = None) -> int:
     """The command line."""
     parser = argparse.ArgumentParser(prog="python -m verify", description=__doc__.splitlines()[0])
     parser.add_argument("certificate", type=Path, help="a certificate, or a folder of them")
     parser.add_argument("instance", type=Path, help="the instance, population, or folder of instances")
-    parser.add_argument("--seconds", type=float, default=3600.0, help="most time for one certificate")
+    parser.add_argument("--seconds", type=duration, default=3600.0, help="most time for one certificate")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes, for a folder")
     given = parser.parse_args(arguments)
     sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]

@@ -9,6 +9,7 @@ from operator import mul
 from typing import Any, NamedTuple
 
 from verify import curves
+from verify.reading import bounded
 
 Row = Sequence[Fraction]
 """Coefficients of 1, the actions and the units, in this order."""
@@ -40,6 +41,7 @@ def lines(function: str, level: int, low: Fraction, high: Fraction) -> tuple[Int
         below, above = curves.logit(low)
         return (zero, below), (zero, above)
     if function == "square":
+        low, high = bounded(low), bounded(high)
         return (low + high, -((low + high) ** 2) / 4), (low + high, -low * high)
     if function == "indicator":
         return (zero, Fraction(low == level == high)), (zero, Fraction(low <= level <= high))

@@ -10,7 +10,7 @@ from verify import curves
 from verify.curves import Interval
 from verify.instance import NOTHING, Instance
 from verify.network import Network
-from verify.reading import Rejected
+from verify.reading import Rejected, bounded
 
 ONE = -1
 Form = dict[int, Fraction]
@@ -26,7 +26,7 @@ def plus(p: Form, q: Form, factor: Fraction | int = 1) -> Form:
     """p + factor q."""
     total = dict(p)
     for key, c in q.items():
-        total[key] = total.get(key, Fraction(0)) + factor * c
+        total[key] = bounded(total.get(key, Fraction(0)) + factor * c)
     return {key: c for key, c in total.items() if c}
 
 
@@ -122,7 +122,7 @@ class Counterfactual:
             elif function == "logit":
                 low, high = curves.logit(low)
             elif function == "square":
-                low, high = max(low, -high, Fraction(0)) ** 2, max(-low, high) ** 2
+                low, high = max(bounded(low), -high, Fraction(0)) ** 2, max(-low, bounded(high)) ** 2
             elif function == "indicator":
                 low, high = Fraction(low == level == high), Fraction(low <= level <= high)
             else:
@@ -143,7 +143,11 @@ class Counterfactual:
         """A unit, the same one for the same argument; a number where the argument is one (section 4)."""
         if is_constant(argument) and function not in ("sigmoid", "logit"):
             y = argument.get(ONE, Fraction(0))
-            known = {"relu": max(y, Fraction(0)), "square": y * y, "indicator": Fraction(y == level)}
+            known = {
+                "relu": max(y, Fraction(0)),
+                "square": bounded(y) ** 2,
+                "indicator": Fraction(y == level),
+            }
             return constant(known[function])
         unit = (function, level, frozenset(argument.items()))
         if unit not in self._known:

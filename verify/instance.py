@@ -11,6 +11,7 @@ import struct
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
+from string import hexdigits
 from typing import Any
 
 from verify.loan import LOAN_FEATURES, LOANS
@@ -114,6 +115,8 @@ class Feature:
             or (self.one_hot and not labelled)
         ):
             raise Rejected(f"{where}: what it has does not go with a feature that is {self.kind}")
+        if len(self.name) == 16 and set(self.name) <= set(hexdigits.lower()):
+            raise Rejected(f"{where}.name: reads as a number in the digest (section 2)")
         self.bounds = content["bounds"] if self.labels is None else [0.0, len(self.labels) - 1.0]
 
     def value(self, given: Any, where: str) -> Fraction:
@@ -133,7 +136,9 @@ class Instance:
 
     def __init__(self, model: Model, factual: Any, preferences: Any, where: str) -> None:
         self.model, self.features = model, model.features
-        factual = conform(factual, {f.name: anything for f in self.features}, f"{where}factual")
+        factual = conform(factual, {str: anything}, f"{where}factual")
+        if factual.keys() != {f.name for f in self.features}:
+            raise Rejected(f"{where}factual: not exactly the features")
         given = conform(preferences, PREFERENCES, f"{where}preferences")
         weights, ranges, scale = given["weights"] or {}, given["ranges"] or {}, model.content["cost"]["scale"]
         movable = [f["name"] for f in model.content["features"] if f["actionable"]]
@@ -291,6 +296,7 @@ def _scm(data: dict[str, Any], names: list[str]) -> tuple[dict[str, Any], dict[s
         raise Rejected(f"scm: {data['name']} wants exactly the features {', '.join(LOAN_FEATURES)}")
     if "mechanisms" in data:
         for f, mechanism in data["mechanisms"].items():
+            _parents(mechanism["equation"], names)
             link = mechanism["link"]
             if f not in names or (link and link["scale"] == 0):
                 raise Rejected(f"scm.mechanisms.{f}: no such feature, or scale 0")

@@ -12,6 +12,8 @@ from verify.network import Neurons, Signs
 from verify.problem import Problem, Term
 from verify.reading import Clock, Rejected, conform, not_negative
 
+MOST_TERMS = 64
+
 PAIR = (not_negative, not_negative)
 
 
@@ -52,6 +54,8 @@ def proven(
     shares = [Fraction(share) for share in (given[0] if given else [0] * len(ends))]
     if sum(shares) > 1:
         raise Rejected(f"{where}: shares that sum to more than 1")
+    if len(listed) > MOST_TERMS:
+        raise Rejected(f"{where}: more than {MOST_TERMS} terms (section 8)")
     _slopes(problem, slopes, where)
     terms = [_term(problem, signs, slopes, data, where) for data in listed]
     box, neurons = Box(ends, problem.units), None

@@ -14,6 +14,7 @@ from verify.reading import Rejected
 GRID = 2**32
 """Slopes of chords are multiples of 1 / GRID."""
 
+MOST_LAYERS = 100
 LAYERS = [{"weight": [[float]], "bias": [float]}]
 """The shape of a network's layers in a file."""
 
@@ -50,6 +51,8 @@ class Network:
                 raise Rejected(f"layers: number {k} does not fit the one before, or its own bias")
             self.layers.append(Layer(weight, bias))
             inputs = len(bias)
+        if len(layers) > MOST_LAYERS:
+            raise Rejected(f"layers: more than {MOST_LAYERS} (section 8)")
         if not layers or inputs != 1:
             raise Rejected("layers: allowed: one or more, the last with one output")
         self.widths = [len(layer.bias) for layer in self.layers[:-1]]

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 LARGEST_FILE = 32 * 2**20
+LONGEST = 2**17
 
 
 class Rejected(Exception):
@@ -114,6 +115,13 @@ def refuse(where: str, value: Any, allowed: str) -> NoReturn:
     """Reject a value of the wrong type or size."""
     shown = repr(value) if isinstance(value, str | float | bool | None) else f"a {type(value).__name__}"
     raise Rejected(f"{where}: got {shown[:60]}; allowed: {allowed}")
+
+
+def bounded(value: Fraction) -> Fraction:
+    """The value, if it can be written with a tolerable number of digits (section 8)."""
+    if value.numerator.bit_length() + value.denominator.bit_length() > LONGEST:
+        raise Rejected(f"a number of more than {LONGEST} binary digits (section 8)")
+    return value
 
 
 def near(value: Fraction) -> str:

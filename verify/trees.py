@@ -71,6 +71,8 @@ def _tree(data: dict[str, Any], columns: int, where: str) -> list[Node]:
     """Nodes: a leaf's value, or (column, threshold, left, right); every node is reached exactly once."""
     nodes: list[Node] = []
     children, count = [0], len(data["value"])
+    if any(len(data[key]) != count for key in TREES[0]):
+        raise Rejected(f"{where}: lists that are not of one length")
     for *inner, value in zip(*(data[key] for key in TREES[0]), strict=True):
         if inner[2] == -1:
             nodes.append(value)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import math
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -43,6 +44,8 @@ def why_not(instance: Instance) -> str | None:
     forest = instance.classifier
     if isinstance(forest, TreeEnsemble) and (forest.aggregate, forest.dtype) != ("mean", "float32"):
         return "version 1 of the certificate has means of trees that compare in float32 only"
+    if any(re.fullmatch("[0-9a-f]{16}", f.name) for f in instance.features):
+        return "a feature's name reads as a number in the digest"
     if instance.cost.quantiles or instance.cost.kind.startswith("percentile"):
         return "version 1 of the certificate has no costs in percentiles"
     return None

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from milp_recourse.domain.forest import Tree, TreeEnsemble
+from milp_recourse.engine.proof import MOST_NODES
 from milp_recourse.forests.branch_tree import BranchTree
 from milp_recourse.forests.search import ForestSearch
 from milp_recourse.instance import Instance
@@ -36,10 +37,16 @@ def forest_configurations(
     if bound is not None and found.lower_bound < bound:
         return None
     configurations = []
+    left = MOST_NODES
     for acted in acted_sets(instance):
-        tree = (
-            [["e"]] if found.tree is None or search.impossible else list(_nodes(instance, found.tree, acted))
-        )
+        tree: list[list[Any]] = [["e"]]
+        if found.tree is not None and not search.impossible:
+            tree = []
+            for node in _nodes(instance, found.tree, acted):
+                tree.append(node)
+                if len(tree) > left or (deadline is not None and time.perf_counter() > deadline):
+                    return None
+        left -= len(tree)
         configurations.append({"acted": list(acted), "tree": tree})
     return configurations
 
@@ -124,7 +131,7 @@ def may_be_accepted(instance: Instance, box: Box) -> bool:
     low, high = [], []
     for feature in instance.features:
         least, most = box.get(feature.name, (instance.factual[feature.name],) * 2)
-        if len(feature.columns) == 1:
+        if not feature.one_hot:
             low.append(least)
             high.append(most)
         else:

@@ -70,9 +70,14 @@ class Feature:
         return self.bounds
 
     @property
+    def one_hot(self) -> bool:
+        """Whether it fills one column per label (be it a single one)."""
+        return self.categories is not None and self.encoding == "one-hot"
+
+    @property
     def columns(self) -> tuple[str, ...]:
         """Names of the model's input columns this feature fills."""
-        if self.categories is not None and self.encoding == "one-hot":
+        if self.categories is not None and self.one_hot:
             return tuple(f"{self.name}={label}" for label in self.categories)
         return (self.name,)
 

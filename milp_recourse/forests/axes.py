@@ -103,7 +103,7 @@ def _inside_domain(instance: Instance, feature: Feature) -> bool:
 def _axis(instance: Instance, forest: TreeEnsemble, feature: Feature, columns: tuple[int, ...]) -> Axis:
     name, x = feature.name, instance.factual[feature.name]
     stays = _inside_domain(instance, feature)
-    if len(columns) == 1 and not feature.labelled:
+    if not feature.labelled:
         low, high, cells = _intervals(instance, forest.cuts[columns[0]], feature)
         on_columns: tuple[tuple[int, Cells], ...] = ((columns[0], cells),)
     else:
@@ -113,7 +113,7 @@ def _axis(instance: Instance, forest: TreeEnsemble, feature: Feature, columns: t
             labels = np.union1d(labels, [x])
         low = high = labels
         on_columns = tuple(
-            (c, _cell(forest.cuts[c], labels if len(columns) == 1 else (labels == k).astype(np.float64)))
+            (c, _cell(forest.cuts[c], (labels == k).astype(np.float64) if feature.one_hot else labels))
             for k, c in enumerate(columns)
         )
         cells = np.arange(len(labels))

@@ -86,7 +86,7 @@ def _lower(
     columns = []
     for feature in instance.features:
         value = values[feature.name]
-        if len(feature.columns) == 1:
+        if not feature.one_hot:
             columns.append(value)
         else:
             columns += [build.unit("indicator", value, k) for k in range(len(feature.columns))]

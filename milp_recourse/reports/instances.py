@@ -47,6 +47,10 @@ def write_rows(rows: Sequence[Row], folder: Path) -> dict[str, Any]:
         (name, instance, result and store_certificate(result, k, folder), remark)
         for k, (name, instance, result, remark) in enumerate(rows)
     ]
+    written = {Path(r.certificate).name for _, _, r, _ in rows if r is not None and r.certificate}
+    for file in (folder / "certificates").glob("*.json.gz"):  # of an earlier run of other instances
+        if file.name not in written:
+            file.unlink()
     features = list(dict.fromkeys(f.name for _, instance, _, _ in rows for f in instance.features))
     lines = [csv_line([*header(features), "name"])]
     solved = [(k, name, result) for k, (name, _, result, _) in enumerate(rows) if result is not None]

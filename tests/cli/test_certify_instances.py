@@ -152,3 +152,13 @@ def result(status, cost=None, bound=None):
 def test_answers_are_compared_as_intervals(reference, answer, verdict):
     """Two answers agree when both can be true."""
     assert compare(Reference(*reference), result(*answer)) == verdict
+
+
+def test_certificates_of_an_earlier_run_do_not_stay(tmp_path):
+    """Another instance, without certificates, in the same folder."""
+    smoke = milp_recourse.instances_path.instances_path() / "smoke"
+    out = tmp_path / "out"
+    assert main(["certify", str(smoke / "hold.json"), "--out", str(out)]) == 0
+    assert [file.name for file in (out / "certificates").iterdir()] == ["0.json.gz"]
+    assert main(["certify", str(smoke / "l0.json"), "--out", str(out), "--no-certificates"]) == 0
+    assert not list((out / "certificates").iterdir())
