@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -24,6 +25,9 @@ def evaluate(
     counterfactuals: Annotated[
         bool, typer.Option("--counterfactuals", help="rows say where to end up, not what to act on")
     ] = False,
+    plausibility: Annotated[
+        bool, typer.Option(help="ask for it as the population does, or not at all")
+    ] = True,
     limit: Annotated[int | None, typer.Option(min=1, help="Only the first N applicants.")] = None,
     time_limit: Annotated[float | None, typer.Option(metavar="S", help="seconds per optimum")] = None,
     certificates: Annotated[
@@ -49,6 +53,8 @@ def evaluate(
     size = min(limit or len(people), len(people))
     if size < len(people):
         people = Population(people.template, people.factuals[:size], people.preferences[:size])
+    if not plausibility:
+        people = replace(people, template=replace(people.template, plausible=False))
     start = time.process_time()
     actions = read_actions(Path(method), people) if method.endswith(".csv") else ask(load(method), people)
     seconds = time.process_time() - start

@@ -66,12 +66,13 @@ def certified_optima(
     kept = PopulationFolder(folder, population, options)
     for _ in range(kept.done):
         advance()
-    for result in solve_population(
-        population, name, time_limit, certificates=certificates, jobs=jobs, first=kept.done
-    ):
-        kept.add(result)
-        advance()
-    kept.summarise()
+    if kept.done < len(population):  # a batch that is gone on with is solved from its first applicant
+        for result in solve_population(
+            population, name, time_limit, certificates=certificates, jobs=jobs, first=kept.done
+        ):
+            kept.add(result)
+            advance()
+        kept.summarise()
     with (folder / "results.csv").open(newline="", encoding="utf-8") as file:
         return [
             Optimum(row["status"], _number(row["cost"]), _number(row["lower_bound"]))

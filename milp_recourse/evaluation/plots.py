@@ -39,7 +39,7 @@ def outcome(one: Judged) -> str:
 
 def plot(evaluation: Evaluation, title: str, path: Path) -> None:
     """Outcomes as bars, and the distribution of cost / optimum over feasible actions."""
-    figure, (bars, gaps) = plt.subplots(1, 2, figsize=(11, 3.8), layout="constrained")
+    figure, (bars, gaps) = plt.subplots(1, 2, figsize=(11, 4.0), layout="constrained")
     counts = {name: 0 for name in OUTCOMES}
     for one in evaluation.applicants:
         counts[outcome(one)] += 1
@@ -47,7 +47,8 @@ def plot(evaluation: Evaluation, title: str, path: Path) -> None:
     bars.barh(shown[::-1], [counts[n] for n in shown[::-1]], color=[OUTCOMES[n] for n in shown[::-1]])
     for k, name in enumerate(shown[::-1]):
         bars.text(counts[name], k, f" {counts[name]}", va="center")
-    bars.set(title=f"{title}: {len(evaluation.applicants)} applicants")
+    figure.suptitle(title)
+    bars.set(title=f"{len(evaluation.applicants)} applicants")
     bars.margins(x=0.15)
     ratios = np.array([1 + one.excess for one in evaluation.applicants if one.excess is not None])
     if len(ratios):

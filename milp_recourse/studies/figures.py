@@ -156,7 +156,7 @@ def excesses(by_cell: Mapping[str, Mapping[str, Served]], path: Path) -> None:
     axis.set_xlim(0.97, largest * 1.3)
     axis.set(xlabel="grid's cost / certified optimum", ylabel="share of applicants both serve", ylim=(0, 1))
     axis.grid(alpha=0.3, which="both")
-    axis.legend(title="actionable")
+    axis.legend(title="actionable", loc="lower right")
     _save(figure, path)
 
 

@@ -103,7 +103,7 @@ def _sentence(name: str, grid: Row, certified: Row) -> str:
     return (
         f"{who}: recourse exists for {certified['validity']:.3f} of the applicants, the grid finds it for "
         f"{grid['validity']:.3f} and leaves {grid['missed']} people without ({_percent(grid['missed share'])} of those "
-        f"who have it); where it finds some it costs {_percent(grid['excess median'])} more than needed at the median."
+        f"who have it); where it finds some it costs {_percent(grid['excess of means'])} more than needed on average, {_percent(grid['excess median'])} at the median."
     )
 
 
@@ -146,10 +146,10 @@ def _legend() -> str:
         "<h2>Columns</h2><p>validity: over all applicants. plausibility, cost, hap, holds: over the method's own served "
         "applicants; “both”: over those whom grid and certified serve. Cost: unweighted, the mean over the four features "
         "of (change in sd)² / (range in sd), as the released oracle has it; “optimised”: with the weights of the cell. "
-        "hap: the least preferred actionable feature is changed. holds: a feature is held at its factual value, which "
+        "hap: the least preferred actionable feature is changed at all; hap large: by more than 5% of its range (the grid's bins are 8% apart). holds: a feature is held at its factual value, which "
         "costs nothing and stops what would flow into it; a grid hardly ever contains that. missed: the grid gives "
         "nothing though recourse exists; its share is of those for whom it exists. excess: grid / certified − 1 of the "
-        "optimised cost over both. seconds: processor seconds per problem; the grid evaluates an applicant's points once "
+        "optimised cost over both, of the two means and at the median applicant. seconds: processor seconds per problem; the grid evaluates an applicant's points once "
         "for all cells. within: validity within 0.05 and mean cost within 20% of the printed row.</p>"
     )
 
