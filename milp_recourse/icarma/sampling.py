@@ -82,7 +82,8 @@ class Wishes:
 
         The least preferred features are those of the largest weight.
         """
-        can = np.array([[f in p.actionable for f in levers] for p in preferences]).reshape(-1, len(levers))
+        can = np.array([[f in p.actionable for f in levers] for p in preferences], dtype=bool)
+        can = can.reshape(-1, len(levers))
         raw = np.array([[p.weights.get(f, 1.0) for f in levers] for p in preferences], dtype=float)
         weights = np.where(can, raw.reshape(can.shape), 0.0)
         return Wishes(can, weights, can & (weights == weights.max(axis=-1, keepdims=True, initial=0.0)))
