@@ -11,6 +11,7 @@ import typer
 if TYPE_CHECKING:
     from milp_recourse.icarma.model import Recommender
     from milp_recourse.icarma.sampling import Elicitation
+    from milp_recourse.icarma.shipped import Kind
     from milp_recourse.instance import Population
 
 app = typer.Typer(no_args_is_help=True, help="The amortised solver: train, predict, evaluate.")
@@ -129,7 +130,7 @@ def evaluate(
     _needs_torch()
     from milp_recourse.icarma.evaluate import mask_check, table_one
 
-    model, people = _model(checkpoint), _population(population)
+    model, people = _model(checkpoint, "constant"), _population(population)
     rows = table_one(model, people, seed)
     _print("refused test applicants; published: the iCARMA paper, table 1", rows)
     broken = mask_check(model, predictions, seed)
@@ -143,8 +144,11 @@ def gap(
         "gap"
     ),
     checkpoint: Checkpoint = None,
+    constant_checkpoint: Annotated[
+        Path | None, typer.Option(metavar="FILE.npz", help="for constant weights; none: FILE or the shipped")
+    ] = None,
     score_checkpoint: Annotated[
-        Path | None, typer.Option(metavar="FILE.npz", help="networks for scores; none: the shipped ones")
+        Path | None, typer.Option(metavar="FILE.npz", help="for scores; none: FILE or the shipped")
     ] = None,
     population: PopulationFile = None,
     limit: Annotated[int, typer.Option(min=1, help="only the first N applicants")] = 200,
@@ -169,7 +173,11 @@ def gap(
     loan_task(people.template, sizes=(100, 1, 1))  # checks that these are Loan applicants
     size = min(limit, len(people))
     people = Population(people.template, people.factuals[:size], people.preferences[:size])
-    rank, by_score = _model(checkpoint), _model(score_checkpoint or checkpoint, "score")
+    models: dict[Kind, Recommender] = {
+        "rank": _model(checkpoint, "rank"),
+        "constant": _model(constant_checkpoint or checkpoint, "constant"),
+        "score": _model(score_checkpoint or checkpoint, "score"),
+    }
     numbers = [int(name) for name in chosen]
     expected = 0
     with progress_bar("gap", 0, rate=True) as bar:
@@ -179,8 +187,8 @@ def gap(
             expected += more
             bar.expect(expected)
 
-        compared = compare(people, rank, by_score, out, numbers, seed, time_limit, jobs, expect, bar.advance)
-    rows = write(compared, people, rank, out)
+        compared = compare(people, models, out, numbers, seed, time_limit, jobs, expect, bar.advance)
+    rows = write(compared, people, models["rank"], out)
     _print(f"{size} refused test applicants", [in_short(row) for row in rows])
     for row in rows:
         if row["contradicted"]:
@@ -201,11 +209,11 @@ def gap(
         raise typer.Exit(4)
 
 
-def _model(checkpoint: Path | None, elicitation: str = "rank") -> Recommender:
+def _model(checkpoint: Path | None, kind: Kind = "rank") -> Recommender:
     from milp_recourse.icarma.checkpoint import read_recommender
     from milp_recourse.icarma.shipped import shipped
 
-    return read_recommender(shipped(elicitation) if checkpoint is None else checkpoint)[0]
+    return read_recommender(shipped(kind) if checkpoint is None else checkpoint)[0]
 
 
 def _population(path: Path | None) -> Population:

@@ -16,6 +16,7 @@ from milp_recourse.icarma.exact import Certified, Exact
 from milp_recourse.icarma.model import Recommender
 from milp_recourse.icarma.sampling import Wishes
 from milp_recourse.icarma.score import Scored, hard_actions, recommend_timed, rows_of_population, score
+from milp_recourse.icarma.shipped import Kind
 from milp_recourse.icarma.tables import SETTINGS, Setting, draw
 from milp_recourse.instance import Population
 from milp_recourse.result import gap_tolerance
@@ -117,8 +118,7 @@ class Compared:
 
 def compare(
     people: Population,
-    rank: Recommender,
-    score_model: Recommender,
+    models: Mapping[Kind, Recommender],
     folder: Path,
     tables: Sequence[int] = (1, 2, 3, 5),
     seed: int = 0,
@@ -131,8 +131,9 @@ def compare(
 
     Parameters
     ----------
-    rank, score_model
-        Networks for preferences by ranks and by scores.
+    models
+        Networks for constant weights, for ranks and for scores; ``rank`` has to be there and stands in
+        for the others. (The paper trains networks for every profile and elicitation.)
     seed
         Of the preferences.
     time_limit, jobs
@@ -146,16 +147,21 @@ def compare(
         settings = [setting for setting, demand in planned if demand is plausible]
         wanted = [draw(setting, len(people), seed) for setting in settings]
         asked = Population(replace(people.template, plausible=plausible), people.factuals, people.preferences)
-        certified = Certified(asked, rank.levers, folder / "exact", time_limit, jobs)
+        certified = Certified(asked, models["rank"].levers, folder / "exact", time_limit, jobs)
         expect(len(certified.missing(wanted)))
         certified.solve(wanted, advance)
         for setting, wishes in zip(settings, wanted, strict=True):
-            model = rank if setting.elicitation == "rank" else score_model
+            model = models.get(kind_of(setting), models["rank"])
             rows = rows_of_population(people.factuals, model.flow.features)
             action, limited, seconds = recommend_timed(model, rows, wishes)
             scored = score(people.template, model, rows, wishes, action)
             made.append(Compared(setting, plausible, wishes, scored, certified.of(wishes), limited, seconds))
     return made
+
+
+def kind_of(setting: Setting) -> Kind:
+    """Whose networks a setting asks for."""
+    return "constant" if setting.profile == "constant" else setting.elicitation
 
 
 def plan(tables: Sequence[int]) -> list[tuple[Setting, bool]]:

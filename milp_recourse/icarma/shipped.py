@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Literal
 
 FOLDER = Path(__file__).parent / "checkpoints"
 
+Kind = Literal["constant", "rank", "score"]
+"""Whose preferences networks were trained on: constant weights, weights of every profile, scores."""
 
-def shipped(elicitation: str) -> Path:
-    """Networks trained on Loan with rankings or scores; rankings' where there are none for scores."""
-    path = FOLDER / f"loan_{elicitation}.npz"
-    return path if path.exists() else FOLDER / "loan_rank.npz"
+
+def shipped(kind: Kind) -> Path:
+    """The checkpoint for constant weights, or that for ranks, which has to do for scores too."""
+    return FOLDER / ("loan_constant.npz" if kind == "constant" else "loan_rank.npz")

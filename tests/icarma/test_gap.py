@@ -15,7 +15,7 @@ from milp_recourse.benchmarks.settings import preferences  # noqa: E402
 from milp_recourse.domain.elicitation import LOAN_ACTIONABLE  # noqa: E402
 from milp_recourse.icarma.checkpoint import read_recommender  # noqa: E402
 from milp_recourse.icarma.exact import Certified  # noqa: E402
-from milp_recourse.icarma.gap import compare, plan, write  # noqa: E402
+from milp_recourse.icarma.gap import compare, kind_of, plan, write  # noqa: E402
 from milp_recourse.icarma.score import rows_of_population, score  # noqa: E402
 from milp_recourse.icarma.shipped import shipped  # noqa: E402
 from milp_recourse.icarma.tables import SETTINGS, draw  # noqa: E402
@@ -40,7 +40,7 @@ def few(people):
 @pytest.fixture(scope="module")
 def compared(few, model, tmp_path_factory):
     """Table 1 for them, with and without the demand for plausibility."""
-    return compare(few, model, model, tmp_path_factory.mktemp("gap"), (1,))
+    return compare(few, {"rank": model}, tmp_path_factory.mktemp("gap"), (1,))
 
 
 def test_settings_have_unique_names_and_all_published_rows() -> None:
@@ -124,6 +124,15 @@ def test_what_is_written(compared, few, model, tmp_path) -> None:
         assert float(row["recourse_exists"]) == pytest.approx(parts[0] + parts[1])
     with (tmp_path / "applicants.csv").open(encoding="utf-8") as file:
         assert len(list(csv.DictReader(file))) == 10 * HERE
+
+
+def test_which_networks_a_setting_asks_for() -> None:
+    """Constant weights have their own; every profile of ranks shares one, and of scores."""
+    assert {kind_of(s) for s in SETTINGS if s.table in (1, 5)} == {"constant"}
+    assert {(s.elicitation, kind_of(s)) for s in SETTINGS if s.profile != "constant"} == {
+        ("rank", "rank"),
+        ("score", "score"),
+    }
 
 
 def test_figures(compared, tmp_path) -> None:
