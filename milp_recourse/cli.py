@@ -438,12 +438,6 @@ def _mount(module: str, name: str, title: str) -> None:
             raise BackendUnavailable(f"{name}: {reason}")
 
 
-def _mount_one(module: str, name: str) -> None:
-    """Add one function of an optional module as a command of its own."""
-    if find_spec(module.rpartition(".")[0]) is not None and find_spec(module) is not None:
-        app.command(name)(getattr(import_module(module), name))
-
-
 _mount("milp_recourse.recipe.commands", "recipe", "Make the shipped instances again.")
 _mount("milp_recourse.benchmarks.commands", "bench", "Time back ends against each other.")
 
@@ -457,4 +451,4 @@ def _mount_command(module: str, name: str) -> None:
 _mount_command("milp_recourse.evaluation.commands", "evaluate")
 _mount_command("milp_recourse.studies.commands", "reproduce")
 _mount("milp_recourse.icarma.commands", "icarma", "Recourse from trained networks: train, predict, evaluate.")
-_mount_one("milp_recourse.icarma.commands", "gap")
+_mount_command("milp_recourse.icarma.commands", "gap")
