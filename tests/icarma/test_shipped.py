@@ -154,3 +154,20 @@ def test_train_and_go_on(tmp_path, capsys, monkeypatch) -> None:
     assert main([*arguments, "--seeds", "2", "--threads", "1", "--device", "cpu"]) == 0
     assert capsys.readouterr().out == said
     assert (tmp_path / "flow.npz").stat().st_mtime_ns == before
+
+
+def test_the_outside_method_is_what_evaluate_takes(people) -> None:
+    """Asked like anybody's method, it gives the recommendations of the constant-weight networks."""
+    from milp_recourse.evaluation.methods import ask, load
+    from milp_recourse.instance import Population
+
+    few = Population(people.template, people.factuals[:20], people.preferences[:20])
+    asked = ask(load("milp_recourse.icarma.outside:recommend"), few)
+    frame = pd.DataFrame(list(few.factuals))
+    table = predict(read_recommender(shipped("constant"))[0], frame, few.preferences)
+    for k, action in enumerate(asked):
+        row = table.iloc[k].filter(like="action_").dropna()
+        assert action == {name.removeprefix("action_"): value for name, value in row.items()}
+    dear = few.preferences[0].actionable
+    weighed = Population(few.template, few.factuals, tuple([Preferences(dear, {"income": 7.0})] * 20))
+    assert ask(load("milp_recourse.icarma.outside:recommend"), weighed) != asked
