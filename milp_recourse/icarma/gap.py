@@ -26,6 +26,31 @@ BOTH_DEMANDS = 1
 
 
 @dataclass(frozen=True)
+class Answer:
+    """What networks say to applicants with these wishes.
+
+    Attributes
+    ----------
+    wishes
+        Masks and weights.
+    acted
+        The levers that are acted on, shape (n, k).
+    scored
+        The recommendations, judged.
+    limited
+        Whether bounds cut the recommendation.
+    seconds
+        Wall time for all applicants.
+    """
+
+    wishes: Wishes
+    acted: NDArray[np.bool_]
+    scored: Scored
+    limited: NDArray[np.bool_]
+    seconds: float
+
+
+@dataclass(frozen=True)
 class Compared:
     """One setting under one demand.
 
@@ -33,21 +58,30 @@ class Compared:
     ----------
     setting, plausible
         Which applicants' wishes, and whether plausibility is demanded.
-    wishes, scored, exact
-        Preferences; the networks' recommendations, judged; the certified optima.
-    limited
-        Whether bounds cut the recommendation.
-    seconds
-        The networks' wall time for all applicants.
+    answer
+        The networks' recommendations.
+    exact
+        The certified optima.
+    within
+        The same with nothing actionable but what the networks act on: recommendations polished by the
+        engine, so that what is lost by the mask can be told from what is lost by the values.
     """
 
     setting: Setting
     plausible: bool
-    wishes: Wishes
-    scored: Scored
+    answer: Answer
     exact: Exact
-    limited: NDArray[np.bool_]
-    seconds: float
+    within: Exact
+
+    @property
+    def wishes(self) -> Wishes:
+        """Masks and weights."""
+        return self.answer.wishes
+
+    @property
+    def scored(self) -> Scored:
+        """The recommendations, judged."""
+        return self.answer.scored
 
     @property
     def amortised(self) -> NDArray[np.bool_]:
@@ -76,6 +110,12 @@ class Compared:
         """Cost over optimal cost, of those both serve."""
         return self.scored.cost[self.both] / self.exact.cost[self.both]
 
+    @property
+    def polished_ratio(self) -> NDArray[np.float64]:
+        """Least cost within the networks' mask over optimal cost, of those it leaves recourse."""
+        kept = self.within.served & self.exact.served
+        return self.within.cost[kept] / self.exact.cost[kept]
+
     def row(self, levers_factual: NDArray[np.float64], scale: NDArray[np.float64]) -> dict[str, Any]:
         """The setting in numbers."""
         n = len(self.wishes)
@@ -96,7 +136,10 @@ class Compared:
             "served": self.amortised.mean(),
             "missed": self.missed.mean(),
             **{f"icarma_{k}": v for k, v in summary(self.scored).items()},
-            "icarma_limited": self.limited.mean(),
+            "icarma_limited": self.answer.limited.mean(),
+            "polished_served": self.within.served.mean(),
+            "polished_ratio_median": _quantile(self.polished_ratio, 0.5),
+            "polished_ratio_p90": _quantile(self.polished_ratio, 0.9),
             "exact_cost": _mean(plain),
             "exact_hap": _mean(hard),
             "both": int(self.both.sum()),
@@ -107,7 +150,7 @@ class Compared:
             "cost_difference_median": _quantile(extra, 0.5),
             "contradicted": int(self.contradicted.sum()),
             "exact_seconds": self.exact.seconds.sum(),
-            "icarma_seconds": self.seconds,
+            "icarma_seconds": self.answer.seconds,
             "published_valid": paper[0],
             "published_plausible": paper[1],
             "published_cost": paper[2],
@@ -145,18 +188,27 @@ def compare(
     made = []
     for plausible in (True, False):
         settings = [setting for setting, demand in planned if demand is plausible]
-        wanted = [draw(setting, len(people), seed) for setting in settings]
         asked = Population(replace(people.template, plausible=plausible), people.factuals, people.preferences)
         certified = Certified(asked, models["rank"].levers, folder / "exact", time_limit, jobs)
+        answers = [_answer(setting, people, models, seed) for setting in settings]
+        wanted = [one for answer in answers for one in (answer.wishes, answer.wishes & answer.acted)]
         expect(len(certified.missing(wanted)))
         certified.solve(wanted, advance)
-        for setting, wishes in zip(settings, wanted, strict=True):
-            model = models.get(kind_of(setting), models["rank"])
-            rows = rows_of_population(people.factuals, model.flow.features)
-            action, limited, seconds = recommend_timed(model, rows, wishes)
-            scored = score(people.template, model, rows, wishes, action)
-            made.append(Compared(setting, plausible, wishes, scored, certified.of(wishes), limited, seconds))
+        for setting, answer in zip(settings, answers, strict=True):
+            exact = certified.of(answer.wishes)
+            within = certified.of(answer.wishes & answer.acted)
+            made.append(Compared(setting, plausible, answer, exact, within))
     return made
+
+
+def _answer(setting: Setting, people: Population, models: Mapping[Kind, Recommender], seed: int) -> Answer:
+    """What the networks of a setting say, judged."""
+    model = models.get(kind_of(setting), models["rank"])
+    rows = rows_of_population(people.factuals, model.flow.features)
+    wishes = draw(setting, len(rows), seed)
+    action, limited, seconds = recommend_timed(model, rows, wishes)
+    scored = score(people.template, model, rows, wishes, action)
+    return Answer(wishes, ~np.isnan(action[:, model.columns]), scored, limited, seconds)
 
 
 def kind_of(setting: Setting) -> Kind:
@@ -215,6 +267,8 @@ def in_short(row: Mapping[str, Any]) -> dict[str, Any]:
         "icarma_hap": "hap",
         "exact_hap": "exact hap",
         "cost_ratio_median": "cost ratio",
+        "polished_served": "polished",
+        "polished_ratio_median": "its ratio",
         "cost_difference_mean": "cost +",
         "exact_seconds": "exact s",
         "icarma_seconds": "icarma s",

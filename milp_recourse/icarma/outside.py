@@ -1,6 +1,6 @@
 """The shipped networks as a method that ``milp-recourse evaluate`` can judge.
 
-    milp-recourse evaluate milp_recourse.icarma.outside:recommend
+milp-recourse evaluate milp_recourse.icarma.outside:recommend
 """
 
 from __future__ import annotations

@@ -68,6 +68,10 @@ class Wishes:
     def __getitem__(self, rows: slice | NDArray) -> Wishes:
         return Wishes(self.actionable[rows], self.weights[rows], self.least[rows])
 
+    def __and__(self, acted: NDArray[np.bool_]) -> Wishes:
+        """The same wishes with nothing else actionable."""
+        return Wishes(self.actionable & acted, np.where(acted, self.weights, 0.0), self.least & acted)
+
     def preferences(self, levers: Sequence[str]) -> tuple[Preferences, ...]:
         """As an instance states them."""
         made = []

@@ -87,13 +87,26 @@ def test_everybody_is_in_one_box(compared) -> None:
     assert sum(one.exact.impossible.sum() for one in compared) > 0
 
 
+def test_polishing_stands_between(compared) -> None:
+    """Within the networks' mask: never cheaper than the optimum, never dearer than the recommendation."""
+    dearer = 0
+    for one in compared:
+        assert (one.polished_ratio >= 1 - 1e-6).all()
+        assert one.within.served[one.both].all()
+        assert (one.within.cost[one.both] <= one.scored.cost[one.both] * (1 + 1e-6)).all()
+        dearer += (one.scored.cost[one.both] > 1.01 * one.within.cost[one.both]).sum()
+        assert not (one.within.served & one.exact.impossible).any()
+    assert dearer, "or the comparison says nothing"
+
+
 def test_a_recommendation_that_refutes_a_proof_is_seen(compared) -> None:
     """Cheaper than the optimum, or for somebody who was proven to have none."""
     one = next(c for c in compared if c.both.any() and c.exact.impossible.any())
-    cheap = replace(one, scored=replace(one.scored, cost=0.9 * one.exact.cost))
+    cheap = replace(one, answer=replace(one.answer, scored=replace(one.scored, cost=0.9 * one.exact.cost)))
     assert cheap.contradicted.sum() == one.both.sum()
     served = np.ones(HERE, dtype=bool)
-    miracle = replace(one, scored=replace(one.scored, sure=served, plausible=served))
+    wonder = replace(one.scored, sure=served, plausible=served)
+    miracle = replace(one, answer=replace(one.answer, scored=wonder))
     assert (miracle.contradicted & one.exact.impossible).sum() == one.exact.impossible.sum()
 
 
