@@ -450,3 +450,5 @@ def _mount_command(module: str, name: str) -> None:
 
 _mount_command("milp_recourse.evaluation.commands", "evaluate")
 _mount_command("milp_recourse.studies.commands", "reproduce")
+_mount("milp_recourse.icarma.commands", "icarma", "Recourse from trained networks: train, predict, evaluate.")
+_mount_command("milp_recourse.icarma.commands", "gap")

@@ -124,7 +124,7 @@ def settings(
     with progress_bar("settings", total * size, done * size, rate=True) as bar:
         rows = bench.run(people, folder, options, jobs, bar.advance)
     shown = [{k: v for k, v in row.items() if k not in bench.IDENTITY} for row in rows]
-    _print(f"{size} applicants, {time_limit:g} s limit each, {jobs} processes", shown)
+    print_rows(f"{size} applicants, {time_limit:g} s limit each, {jobs} processes", shown)
     _plotted(lambda: bench.plot(rows, folder))
 
 
@@ -156,7 +156,7 @@ def growth(
     with progress_bar("growth", sum(map(len, panels.values())), done, rate=True) as bar:
         rows = bench.run(loan, folder, options, panels, jobs, bar.advance)
     shown = [{k: v for k, v in row.items() if k not in bench.IDENTITY} for row in rows]
-    _print(f"{applicants} applicants per point, {time_limit:g} s limit each", shown)
+    print_rows(f"{applicants} applicants per point, {time_limit:g} s limit each", shown)
     _plotted(lambda: bench.plot(rows, folder))
 
 
@@ -208,14 +208,14 @@ def certificates(
     for key in ("claims", "without", "rejected"):
         typer.echo(f"{key}: " + (", ".join(f"{k} {v}" for k, v in summary[key].items()) or "none"))
     spread = [name for name, value in summary.items() if isinstance(value, dict) and "median" in value]
-    _print("per certificate", [{"": name} | summary[name] for name in spread])
-    _print("processor seconds", [{"": way} | summary[way] for way in ("in batches", "one at a time")])
+    print_rows("per certificate", [{"": name} | summary[name] for name in spread])
+    print_rows("processor seconds", [{"": way} | summary[way] for way in ("in batches", "one at a time")])
     if answers:
-        _print(f"others' actions, {len(others)} instances", summary["others"])
+        print_rows(f"others' actions, {len(others)} instances", summary["others"])
     _plotted(lambda: bench.plot(rows, folder))
 
 
-def _print(title: str, rows: Sequence[Mapping[str, object]]) -> None:
+def print_rows(title: str, rows: Sequence[Mapping[str, object]]) -> None:
     """A table on stdout; wide enough where that is no terminal."""
     from rich.console import Console
     from rich.table import Table

@@ -1,0 +1,248 @@
+"""``milp-recourse icarma ...`` and ``milp-recourse gap``."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from milp_recourse.icarma.model import Recommender
+    from milp_recourse.icarma.sampling import Elicitation
+    from milp_recourse.icarma.shipped import Kind
+    from milp_recourse.instance import Population
+
+app = typer.Typer(no_args_is_help=True, help="The amortised solver: train, predict, evaluate.")
+
+Checkpoint = Annotated[
+    Path | None, typer.Option(metavar="FILE.npz", help="trained networks; none: the shipped ones")
+]
+POPULATION_HELP = "Loan applicants; none: the shipped population"
+PopulationFile = Annotated[
+    Path | None, typer.Option("--population", metavar="FILE.json", help=POPULATION_HELP)
+]
+
+
+@app.callback()
+def _group() -> None:
+    """The amortised solver: train, predict, evaluate."""
+
+
+@app.command()
+def train(
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Where networks go; rerunning resumes.")] = Path(
+        "icarma"
+    ),
+    elicitation: Annotated[str, typer.Option(help="rank or score: whose published hyperparameters")] = "rank",
+    profile: Annotated[str, typer.Option(help="constant, linear, convex, concave or mixed")] = "mixed",
+    distribution: Annotated[
+        str, typer.Option(help="of rankings: uniform, causal, reverse-causal ...")
+    ] = "uniform",
+    carma: Annotated[bool, typer.Option("--carma", help="CARMA: no preferences, nobody's own mask")] = False,
+    seed: Annotated[int, typer.Option(help="the first seed; the paper's are 1000, 2000 ... 10000")] = 1000,
+    seeds: Annotated[
+        int, typer.Option(min=1, help="so many seeds, 1000 apart; the best by validation wins")
+    ] = 1,
+    epochs: Annotated[int | None, typer.Option(min=1, help="default: the published number")] = None,
+    flow_epochs: Annotated[int, typer.Option(min=1, help="of the causal flow")] = 60,
+    threads: Annotated[int, typer.Option(min=1, help="of torch")] = 2,
+    device: Annotated[str, typer.Option(help="auto (a GPU where there is one), cpu, cuda")] = "auto",
+    population: PopulationFile = None,
+) -> None:
+    """Train the causal flow, then the mask and the action network; networks in DIR/recommender.npz."""
+    _needs_torch()
+    import torch
+
+    from milp_recourse.icarma.runs import train_seeds
+    from milp_recourse.icarma.settings import Settings
+    from milp_recourse.icarma.task import loan_task
+    from milp_recourse.reports.progress import progress_bar
+
+    torch.set_num_threads(threads)
+    if device == "auto":
+        device = "cuda" if torch.cuda.is_available() else "cpu"
+    changes: dict[str, Any] = {"profile": profile, "distribution": distribution, "individual": not carma}
+    if epochs is not None:
+        changes["epochs"] = epochs
+    settings = Settings.published(_elicitation(elicitation), **changes)
+    task = loan_task(_population(population).template)
+    chosen = [seed + 1000 * k for k in range(seeds)]
+    with progress_bar("training", flow_epochs + seeds * settings.epochs, rate=True) as bar:
+        rows = train_seeds(task, settings, chosen, out, flow_epochs, device, bar.advance)
+    for row in rows:
+        typer.echo(
+            f"seed {row['seed']}: best epoch {row['best_epoch']} of {settings.epochs}, "
+            f"validation loss {row['loss']:.4f}, valid {row['valid']:.3f}, "
+            f"plausible {row['plausible']:.3f}, cost {row['cost']:.4f}"
+        )
+    typer.echo(f"networks in {out / 'recommender.npz'}")
+
+
+@app.command()
+def predict(
+    applicants: Annotated[Path, typer.Argument(help="a population .json with preferences, or a .csv")],
+    out: Annotated[Path, typer.Option(metavar="FILE.csv", help="the recommendations")],
+    checkpoint: Checkpoint = None,
+    actionable: Annotated[
+        str | None, typer.Option(help="for a .csv: what everybody can act on, comma-separated; none: all")
+    ] = None,
+) -> None:
+    """Recommend actions; unproven (milp-recourse prove checks one)."""
+    _needs_torch()
+    import pandas as pd
+
+    from milp_recourse.errors import BadInput
+    from milp_recourse.formats import read_population
+    from milp_recourse.icarma.predict import predict as run
+    from milp_recourse.instance import Preferences
+
+    model = _model(checkpoint)
+    if applicants.suffix == ".csv":
+        try:
+            frame = pd.read_csv(applicants)
+        except (OSError, ValueError) as error:
+            raise BadInput(str(applicants), " ".join(str(error).split()), "a readable .csv") from None
+        names = model.levers if actionable is None else tuple(a.strip() for a in actionable.split(","))
+        table = run(model, frame, Preferences(names))
+    else:
+        people = read_population(applicants)
+        if actionable is not None:
+            raise BadInput("--actionable", actionable, "nothing: the population states preferences")
+        table = run(model, pd.DataFrame(list(people.factuals)), people.preferences)
+    out.parent.mkdir(parents=True, exist_ok=True)
+    table.to_csv(out, index_label="index")
+    acted = table[[f"action_{f}" for f in model.levers]].notna().sum(axis=1)
+    typer.echo(
+        f"{len(table)} recommendations, {acted.mean() if len(table) else 0:.2f} actions each, in {out}"
+    )
+
+
+@app.command()
+def evaluate(
+    checkpoint: Checkpoint = None,
+    population: PopulationFile = None,
+    seed: Annotated[int, typer.Option(help="of the applicants' rankings")] = 0,
+    predictions: Annotated[int, typer.Option(min=1, help="so many random cases for the masks")] = 100_000,
+) -> None:
+    """Validity, plausibility and cost in the paper's table 1, beside what it reports; masks checked."""
+    _needs_torch()
+    from milp_recourse.icarma.evaluate import mask_check, table_one
+
+    model, people = _model(checkpoint, "constant"), _population(population)
+    rows = table_one(model, people, seed)
+    _print("refused test applicants; published: the iCARMA paper, table 1", rows)
+    broken = mask_check(model, predictions, seed)
+    typer.echo(f"{broken} of {predictions} predictions outside the individual mask or the bounds")
+    if broken:
+        raise typer.Exit(4)
+
+
+def gap(
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Where results go; rerunning resumes.")] = Path(
+        "gap"
+    ),
+    checkpoint: Checkpoint = None,
+    constant_checkpoint: Annotated[
+        Path | None, typer.Option(metavar="FILE.npz", help="for constant weights; none: FILE or the shipped")
+    ] = None,
+    score_checkpoint: Annotated[
+        Path | None, typer.Option(metavar="FILE.npz", help="for scores; none: FILE or the shipped")
+    ] = None,
+    population: PopulationFile = None,
+    limit: Annotated[int, typer.Option(min=1, help="only the first N applicants")] = 200,
+    tables: Annotated[str, typer.Option(help="of the paper, comma-separated")] = "1,2,3,5",
+    seed: Annotated[int, typer.Option(help="of the applicants' preferences")] = 0,
+    time_limit: Annotated[float, typer.Option(min=0.1, help="seconds per applicant, for the engine")] = 60.0,
+    jobs: Annotated[int, typer.Option(min=1, help="processes, for the engine")] = 2,
+) -> None:
+    """What amortisation costs: trained networks against certified optima in the paper's settings."""
+    _needs_torch()
+    from milp_recourse.errors import BadInput
+    from milp_recourse.icarma.gap import compare, in_short, write
+    from milp_recourse.icarma.task import loan_task
+    from milp_recourse.instance import Population
+    from milp_recourse.reports.progress import progress_bar
+
+    known = ("1", "2", "3", "5")
+    chosen = [name.strip() for name in tables.split(",")]
+    if not set(chosen) <= set(known):
+        raise BadInput("--tables", tables, ",".join(known))
+    people = _population(population)
+    loan_task(people.template, sizes=(100, 1, 1))  # checks that these are Loan applicants
+    size = min(limit, len(people))
+    people = Population(people.template, people.factuals[:size], people.preferences[:size])
+    models: dict[Kind, Recommender] = {
+        "rank": _model(checkpoint, "rank"),
+        "constant": _model(constant_checkpoint or checkpoint, "constant"),
+        "score": _model(score_checkpoint or checkpoint, "score"),
+    }
+    numbers = [int(name) for name in chosen]
+    expected = 0
+    with progress_bar("gap", 0, rate=True) as bar:
+
+        def expect(more: int) -> None:
+            nonlocal expected
+            expected += more
+            bar.expect(expected)
+
+        compared = compare(people, models, out, numbers, seed, time_limit, jobs, expect, bar.advance)
+    rows = write(compared, people, models["rank"], out)
+    _print(f"{size} refused test applicants", [in_short(row) for row in rows])
+    for row in rows:
+        if row["contradicted"]:
+            typer.echo(
+                f"table {row['table']}: {row['setting']}: {row['contradicted']} contradict the proof",
+                err=True,
+            )
+    exact, fast = sum(row["exact_seconds"] for row in rows), sum(row["icarma_seconds"] for row in rows)
+    typer.echo(f"exact {exact:.1f} s of engine time, amortised {fast:.2f} s; results in {out}")
+    try:
+        from milp_recourse.icarma.plots import plot
+
+        for path in plot(compared, out):
+            typer.echo(f"{path}")
+    except ImportError:
+        typer.echo("no plot: pip install matplotlib", err=True)
+    if any(row["contradicted"] for row in rows):
+        raise typer.Exit(4)
+
+
+def _model(checkpoint: Path | None, kind: Kind = "rank") -> Recommender:
+    from milp_recourse.icarma.checkpoint import read_recommender
+    from milp_recourse.icarma.shipped import shipped
+
+    return read_recommender(shipped(kind) if checkpoint is None else checkpoint)[0]
+
+
+def _population(path: Path | None) -> Population:
+    from milp_recourse.formats import read_population
+    from milp_recourse.instances_path import instances_path
+
+    return read_population(instances_path() / "loan" / "population.json" if path is None else path)
+
+
+def _elicitation(name: str) -> Elicitation:
+    from milp_recourse.errors import BadInput
+
+    if name == "rank":
+        return "rank"
+    if name == "score":
+        return "score"
+    raise BadInput("--elicitation", name, "rank, score")
+
+
+def _needs_torch() -> None:
+    """Say what to install where it is missing."""
+    from milp_recourse.errors import BackendUnavailable
+
+    for name in ("torch", "zuko"):
+        if find_spec(name) is None:
+            raise BackendUnavailable(f"icarma needs {name}: pip install 'milp-recourse[torch]'")
+
+
+def _print(title: str, rows: list[dict[str, Any]]) -> None:
+    from milp_recourse.benchmarks.commands import print_rows
+
+    print_rows(title, rows)

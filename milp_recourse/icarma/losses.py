@@ -1,0 +1,84 @@
+r"""The terms of iCARMA's loss, one function per equation; each returns one number per applicant.
+
+The training loss is their weighted mean over a batch (the paper sums equations 15 and 16 over the
+applicants and leaves the others' reduction open: with means, no weight depends on the batch size).
+
+Shapes: n applicants, k globally actionable features. ``acted`` is the mask I_u as numbers.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+
+def action_cost(acted: Tensor, weights: Tensor, change: Tensor) -> Tensor:
+    r"""Equation 10: :math:`\sum_i I_i w_i \delta_i^2`; equations 7 and 9 for weights that all share.
+
+    Parameters
+    ----------
+    acted, weights
+        Shape (n, k).
+    change
+        delta, action less factual in units of the cost's scale, shape (n, k).
+    """
+    return (acted * weights * change.square()).sum(dim=-1)
+
+
+def mask_divergence(logits: Tensor, priors: Tensor, actionable: Tensor) -> Tensor:
+    r"""Equation 13: :math:`\sum_i D_{KL}(Bernoulli(\mu_i) \| Bernoulli(\pi_i))`; equation 8 at 1/2.
+
+    Over the individually actionable features: the others are never acted on, whatever mu.
+
+    Parameters
+    ----------
+    logits
+        log mu / (1 - mu), shape (n, k).
+    priors
+        pi in (0, 1) where actionable, shape (n, k).
+    actionable
+        The individual hard mask, shape (n, k), boolean.
+    """
+    pi = torch.where(actionable, priors, 0.5)
+    log_mu, log_not = torch.nn.functional.logsigmoid(logits), torch.nn.functional.logsigmoid(-logits)
+    mu = logits.sigmoid()
+    terms = mu * (log_mu - pi.log()) + (1 - mu) * (log_not - (1 - pi).log())
+    return torch.where(actionable, terms, 0.0).sum(dim=-1)
+
+
+def validity_hinge(decision: Tensor, margin: float) -> Tensor:
+    r"""Equation 6's last term: :math:`\max(0, \beta - h(x^{CF}))`, shape (n,).
+
+    Parameters
+    ----------
+    decision
+        h, positive where accepted. We take the logit in units of its standard deviation over the
+        train rows; the paper does not say.
+    margin
+        beta.
+    """
+    return torch.relu(margin - decision)
+
+
+def implausibility(log_density: Tensor, log_density_after: Tensor) -> Tensor:
+    r"""Equation 15: :math:`\max(0, \log p(x) - \log p(x^{CF}))`, shape (n,)."""
+    return torch.relu(log_density - log_density_after)
+
+
+def infeasibility(values: Tensor, low: Tensor, high: Tensor, actionable: Tensor) -> Tensor:
+    r"""Equation 16: what the counterfactual exceeds the reference interval by, over its upper end.
+
+    .. math:: \sum_i 1\{x_i > max_i\} \frac{x_i - max_i}{max_i} + 1\{x_i < min_i\} \frac{min_i - x_i}{max_i}
+
+    As printed, for the individually actionable features; |max_i| keeps it a penalty where an upper
+    end is negative.
+
+    Parameters
+    ----------
+    values
+        Counterfactual values of the k features in raw units, shape (n, k).
+    low, high
+        Shape (k,).
+    """
+    excess = (torch.relu(values - high) + torch.relu(low - values)) / high.abs()
+    return torch.where(actionable, excess, 0.0).sum(dim=-1)

@@ -1,0 +1,88 @@
+"""Figures of the gap."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from milp_recourse.icarma.gap import Compared
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+COUNTS = ("1", "2", "3", "4")
+AMORTISED, CERTIFIED, NEITHER = "C1", "C0", "0.75"
+
+
+def plot(compared: Sequence[Compared], folder: Path) -> list[Path]:
+    """FOLDER/gap.png by number of actionable features (table 1), FOLDER/profiles.png by profile (2, 3)."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    made = []
+    table_one = {(c.setting.label, c.plausible): c for c in compared if c.setting.table == 1}
+    if table_one:
+        figure, axes = plt.subplots(2, 2, figsize=(9.5, 6.4), layout="constrained", sharex="col")
+        for pair, plausible in zip(axes, (True, False), strict=True):
+            chosen = [table_one[label, plausible] for label in COUNTS if (label, plausible) in table_one]
+            _served(pair[0], chosen, [c.setting.label for c in chosen])
+            _ratios(pair[1], chosen, [c.setting.label for c in chosen])
+            demand = "plausible recourse demanded" if plausible else "plausibility not demanded"
+            pair[0].set_title(f"{demand}: whom each side serves", fontsize=10)
+            pair[1].set_title("cost over optimal cost, whom both serve", fontsize=10)
+        for one in axes[-1]:
+            one.set_xlabel("actionable features")
+        figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=3)
+        made.append(folder / "gap.png")
+        figure.savefig(made[-1], dpi=130)
+        plt.close(figure)
+    profiles = [c for c in compared if c.setting.table in (2, 3)]
+    if profiles:
+        figure, (left, right) = plt.subplots(2, 1, figsize=(10.5, 7), layout="constrained", sharex=True)
+        names = [f"{c.setting.elicitation}\n{c.setting.label.replace(', ', chr(10))}" for c in profiles]
+        _served(left, profiles, names)
+        _ratios(right, profiles, names)
+        left.set_title("plausible recourse demanded: whom each side serves", fontsize=10)
+        right.set_title("cost over optimal cost, whom both serve", fontsize=10)
+        right.tick_params(axis="x", labelsize=7)
+        figure.legend(*left.get_legend_handles_labels(), loc="outside upper center", ncols=3)
+        made.append(folder / "profiles.png")
+        figure.savefig(made[-1], dpi=130)
+        plt.close(figure)
+    return made
+
+
+def _served(axes: Axes, compared: Sequence[Compared], names: Sequence[str]) -> None:
+    """Stacked: served by both, missed, impossible."""
+    x = np.arange(len(compared))
+    served = np.array([c.both.mean() for c in compared])
+    missed = np.array([c.missed.mean() for c in compared])
+    axes.bar(x, served, color=AMORTISED, label="iCARMA serves")
+    axes.bar(x, missed, bottom=served, color=CERTIFIED, label="missed: certified recourse exists")
+    axes.bar(x, 1 - served - missed, bottom=served + missed, color=NEITHER, label="proven impossible")
+    axes.set_ylim(0, 1)
+    axes.set_ylabel("share of applicants")
+    axes.set_xticks(x, names)
+
+
+def _ratios(axes: Axes, compared: Sequence[Compared], names: Sequence[str]) -> None:
+    """Boxes from the first to the third quartile, whiskers from the 5th to the 95th percentile."""
+    ratios = [c.ratio if len(c.ratio) else np.array([np.nan]) for c in compared]
+    axes.boxplot(
+        ratios,
+        positions=range(len(compared)),
+        whis=(5, 95),
+        showfliers=False,
+        widths=0.6,
+        medianprops={"color": AMORTISED},
+    )
+    axes.axhline(1.0, color=CERTIFIED, linewidth=1.5)
+    axes.set_yscale("log")
+    axes.set_ylabel("times the optimum")
+    axes.set_xticks(range(len(compared)), names)
+    axes.grid(alpha=0.3, axis="y")

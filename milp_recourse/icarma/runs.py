@@ -1,0 +1,120 @@
+"""One seed or many, in a folder that an interrupted run goes on in."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from milp_recourse.errors import BadInput
+from milp_recourse.icarma.checkpoint import (
+    FORMAT,
+    flow_content,
+    flow_of,
+    read_arrays,
+    write_arrays,
+    write_recommender,
+)
+from milp_recourse.icarma.fit_flow import FLOW_SIZES, FlowTraining, fit_flow, loan_flow_rows
+from milp_recourse.icarma.flow import CausalFlow
+from milp_recourse.icarma.settings import Settings
+from milp_recourse.icarma.task import Task
+from milp_recourse.icarma.train import train
+
+FLOW_SEED = 0
+
+
+def train_seeds(
+    task: Task,
+    settings: Settings,
+    seeds: Sequence[int],
+    folder: Path,
+    flow_epochs: int = 60,
+    device: str = "cpu",
+    advance: Callable[[str], None] = lambda _: None,
+    flow_sizes: tuple[int, int, int] = FLOW_SIZES,
+) -> list[dict[str, Any]]:
+    """Train every seed and keep the one with the least validation loss as DIR/recommender.npz.
+
+    DIR/flow.npz is the flow of all, DIR/seed_<n>/ holds each seed's training.npz, recommender.npz and
+    history.csv, DIR/seeds.csv one row per seed. What is there already is not done again.
+
+    Parameters
+    ----------
+    advance
+        Called after every epoch, the flow's and the networks', with a few words.
+
+    Returns
+    -------
+    list
+        One row per seed: seed, best_epoch, loss, valid, plausible, cost, all of the best epoch.
+    """
+    flow = loan_flow(task, folder / "flow.npz", flow_epochs, device, advance, flow_sizes)
+    rows = []
+    for seed in seeds:
+        mine, place = replace(settings, seed=seed), folder / f"seed_{seed}"
+
+        def say(numbers: Mapping[str, Any], seed: int = seed) -> None:
+            advance(f"seed {seed}: loss {numbers['loss']:.3f}, valid {numbers['valid']:.2f}")
+
+        trainer = train(task, flow, mine, place, device, say)
+        best = trainer.history[trainer.best_epoch - 1]
+        row: dict[str, Any] = {"seed": seed, "best_epoch": trainer.best_epoch}
+        row |= {k: best[k] for k in ("loss", "valid", "plausible", "cost")}
+        write_recommender(
+            trainer.model, place / "recommender.npz", {"validation": row, "epochs": trainer.epoch}
+        )
+        _write_table(place / "history.csv", trainer.history)
+        rows.append(row)
+        if row["loss"] == min(r["loss"] for r in rows):
+            write_recommender(
+                trainer.model, folder / "recommender.npz", {"validation": row, "epochs": trainer.epoch}
+            )
+    _write_table(folder / "seeds.csv", rows)
+    return rows
+
+
+def loan_flow(
+    task: Task,
+    path: Path,
+    epochs: int,
+    device: str,
+    advance: Callable[[str], None],
+    sizes: tuple[int, int, int] = FLOW_SIZES,
+) -> CausalFlow:
+    """The flow in a file, or a new one written there.
+
+    Raises
+    ------
+    BadInput
+        The file's flow was trained otherwise.
+    """
+    settings = {"epochs": epochs, "sizes": list(sizes)}
+    if path.exists():
+        arrays, about = read_arrays(path)
+        if about.get("training") != settings:
+            raise BadInput(
+                str(path), json.dumps(about.get("training")), f"{json.dumps(settings)}, or a new folder"
+            )
+        return flow_of(arrays, about["flow"]).to(device)
+    rows, validation, _ = loan_flow_rows(FLOW_SEED, sizes)
+    torch.manual_seed(FLOW_SEED)
+    flow = CausalFlow.of_scm(task.template.scm, ("gender",)).to(device)
+    fit_flow(flow, rows, validation, FLOW_SEED, FlowTraining(epochs=epochs), lambda: advance("flow"))
+    arrays, content = flow_content(flow)
+    write_arrays(path, arrays, {"format": FORMAT, "kind": "flow", "flow": content, "training": settings})
+    return flow
+
+
+def _write_table(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(
+            {k: f"{v:.6g}" if isinstance(v, float) else v for k, v in row.items()} for row in rows
+        )

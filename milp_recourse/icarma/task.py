@@ -1,0 +1,90 @@
+"""What the networks are trained against: a deployed model, bounds, scales, and refused applicants."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from milp_recourse.domain.elicitation import LOAN_ACTIONABLE
+from milp_recourse.domain.network import ReluNetwork
+from milp_recourse.errors import BadInput
+from milp_recourse.instance import Instance
+from milp_recourse.recipe.data import RELEASED_SIZES, sample_loan
+
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Task:
+    """A recourse problem without its applicants, and refused rows to learn from.
+
+    Parameters
+    ----------
+    template
+        Features, bounds, deployed network and cost; of ``loan`` with an l2-squared cost.
+    train, validation
+        Refused rows, raw units, shape (n, d); none is a row anybody is tested on.
+    spread
+        Standard deviation of the logit over all train rows: the unit of the hinge.
+    """
+
+    template: Instance
+    train: FloatArray
+    validation: FloatArray
+    spread: float
+
+    @property
+    def network(self) -> ReluNetwork:
+        """The deployed classifier."""
+        network = self.template.classifier
+        assert isinstance(network, ReluNetwork)
+        return network
+
+    @property
+    def levers(self) -> tuple[str, ...]:
+        """The k globally actionable features, in the order of every (n, k) array."""
+        return LOAN_ACTIONABLE
+
+    @cached_property
+    def columns(self) -> list[int]:
+        """Where the levers stand among the features."""
+        names = [f.name for f in self.template.features]
+        return [names.index(name) for name in self.levers]
+
+    @cached_property
+    def bounds(self) -> FloatArray:
+        """Lowest and highest value an action may set, shape (2, k)."""
+        return np.array([self.template.feature(name).action_bounds for name in self.levers]).T
+
+    @cached_property
+    def scale(self) -> FloatArray:
+        """s of the cost, shape (k,)."""
+        return np.array([self.template.cost.scale[name] for name in self.levers])
+
+
+def loan_task(template: Instance, seed: int = 0, sizes: tuple[int, int, int] = RELEASED_SIZES) -> Task:
+    """Loan's task: the refused rows of the split that made the shipped classifier and its applicants.
+
+    Raises
+    ------
+    BadInput
+        Another causal model, classifier or cost, or other actionable features.
+    """
+    if template.scm.name != "loan" or not isinstance(template.classifier, ReluNetwork):
+        raise BadInput("population", template.scm.name, "Loan applicants of a ReLU network")
+    if template.cost.kind != "l2-squared":
+        raise BadInput("population: cost", template.cost.kind, "l2-squared, the cost the networks minimise")
+    known = {f.name for f in template.features if f.actionable}
+    if known != set(LOAN_ACTIONABLE):
+        raise BadInput("population: actionable", ", ".join(sorted(known)), ", ".join(LOAN_ACTIONABLE))
+    data = sample_loan(seed, sizes)
+    network = template.classifier
+    logits = [network.evaluate(split.rows)[:, 0] for split in (data.train, data.validation)]
+    train, validation = (
+        split.rows[logit < template.accept.threshold]
+        for split, logit in zip((data.train, data.validation), logits, strict=True)
+    )
+    return Task(template, train, validation, float(logits[0].std()))

@@ -1,0 +1,266 @@
+"""Joint training of the mask network and the action network (iCARMA paper, appendices A.5, B, C.2.4)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from copy import deepcopy
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from milp_recourse.domain.network import ReluNetwork
+from milp_recourse.errors import BadInput
+from milp_recourse.icarma import losses
+from milp_recourse.icarma.checkpoint import FORMAT, flow_content, read_arrays, tensors, write_arrays
+from milp_recourse.icarma.flow import CausalFlow
+from milp_recourse.icarma.model import Proposed, Recommender
+from milp_recourse.icarma.sampling import Wishes, everyone
+from milp_recourse.icarma.settings import Settings
+from milp_recourse.icarma.task import Task
+
+PREFERENCES, MASKS, VALIDATION = 1, 2, 3
+"""Streams of randomness. What is drawn in an epoch depends on seed and epoch alone: resuming is exact."""
+
+
+@dataclass(frozen=True)
+class Applicants:
+    """Refused rows with what does not change while training."""
+
+    rows: Tensor
+    z: Tensor
+    log_density: Tensor
+
+    def __getitem__(self, index: Tensor) -> Applicants:
+        return Applicants(self.rows[index], self.z[index], self.log_density[index])
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Preferences as tensors, shape (n, k)."""
+
+    actionable: Tensor
+    weights: Tensor
+    height: Tensor
+    priors: Tensor
+
+    @staticmethod
+    def of(wishes: Wishes, device: torch.device) -> Wanted:
+        """From arrays."""
+        arrays = (wishes.actionable, wishes.weights, wishes.height, wishes.priors)
+        return Wanted(*(torch.as_tensor(a, device=device) for a in arrays))
+
+    def __getitem__(self, index: Tensor) -> Wanted:
+        return Wanted(self.actionable[index], self.weights[index], self.height[index], self.priors[index])
+
+
+class Trainer:
+    """One run: epochs one at a time, state that can be written and taken up again.
+
+    Parameters
+    ----------
+    task
+        What is trained against.
+    flow
+        Trained; frozen here.
+    device
+        Of torch.
+    """
+
+    def __init__(self, task: Task, flow: CausalFlow, settings: Settings, device: str = "cpu") -> None:
+        self.task, self.settings = task, settings
+        self.device = torch.device(device)
+        self.model = Recommender(flow, task.levers, task.bounds, settings).to(self.device)
+        weights = [*self.model.mask.parameters(), *self.model.action.parameters()]
+        self.optimiser = torch.optim.Adam(weights, lr=settings.learning_rate)
+        self.low, self.high = self.model.bounds
+        self.scale = torch.as_tensor(task.scale, device=self.device)
+        self.decision = torch_network(task.network, self.device)
+        self.train, self.validation = self._applicants(task.train), self._applicants(task.validation)
+        held = self._wishes(len(task.validation), np.random.default_rng([settings.seed, VALIDATION]))
+        self.held = Wanted.of(held, self.device)
+        self.epoch, self.best_loss, self.best_epoch = 0, float("inf"), 0
+        self.best = deepcopy(self.model.state())
+        self.history: list[dict[str, float]] = []
+
+    def step(self) -> dict[str, float]:
+        """One epoch of the train rows, each with newly drawn preferences; then validation."""
+        seed, epoch = self.settings.seed, self.epoch
+        rng = np.random.default_rng([seed, PREFERENCES, epoch])
+        wanted = Wanted.of(self._wishes(len(self.train.rows), rng), self.device)
+        stream = int(np.random.SeedSequence([seed, MASKS, epoch]).generate_state(1)[0])
+        generator = torch.Generator().manual_seed(stream)
+        if self.settings.decay:
+            share = 0.5 * (1 + math.cos(math.pi * epoch / self.settings.epochs))
+            for group in self.optimiser.param_groups:
+                group["lr"] = self.settings.learning_rate * share
+        order = torch.randperm(len(self.train.rows), generator=generator).to(self.device)
+        for start in range(0, len(order), self.settings.batch):
+            index = order[start : start + self.settings.batch]
+            loss = self.loss(self.train[index], wanted[index], generator)
+            self.optimiser.zero_grad()
+            loss.backward()
+            self.optimiser.step()
+        self.epoch += 1
+        summary = self.validate()
+        self.history.append({"epoch": self.epoch, **summary})
+        if summary["loss"] < self.best_loss:
+            self.best_loss, self.best_epoch = summary["loss"], self.epoch
+            self.best = deepcopy(self.model.state())
+        return summary
+
+    def loss(self, people: Applicants, wanted: Wanted, generator: torch.Generator) -> Tensor:
+        """Equation 6 with the individual terms and regularisers, for one batch; masks are drawn."""
+        proposed = self.model.propose(people.rows, people.z, wanted.actionable, wanted.height, generator)
+        terms = self.terms(people, wanted, proposed)
+        return sum(
+            (self.settings_weight(name) * term.mean() for name, term in terms.items()), torch.tensor(0.0)
+        )
+
+    def terms(self, people: Applicants, wanted: Wanted, proposed: Proposed) -> dict[str, Tensor]:
+        """Every term of the loss, per applicant, unweighted."""
+        after = self.model.outcome(people.rows, people.z, proposed)
+        columns = self.model.columns
+        change = (proposed.values - people.rows[:, columns]) / self.scale
+        decision = (self.decision(after) - self.task.template.accept.threshold) / self.task.spread
+        density = self.model.flow.log_density(after)
+        return {
+            "cost": losses.action_cost(proposed.acted, wanted.weights, change),
+            "divergence": losses.mask_divergence(proposed.logits, wanted.priors, wanted.actionable),
+            "validity": losses.validity_hinge(decision, self.settings.margin),
+            "plausibility": losses.implausibility(people.log_density, density),
+            "feasibility": losses.infeasibility(after[:, columns], self.low, self.high, wanted.actionable),
+        }
+
+    def settings_weight(self, term: str) -> float:
+        """A term's weight in the loss."""
+        return float(getattr(self.settings, term))
+
+    @torch.no_grad()
+    def validate(self) -> dict[str, float]:
+        """Means over the refused validation rows with the likeliest masks, preferences always the same.
+
+        ``loss`` leaves the divergence out, which says nothing about recommendations; what has the least
+        is the best epoch.
+        """
+        people, wanted = self.validation, self.held
+        proposed = self.model.propose(people.rows, people.z, wanted.actionable, wanted.height)
+        terms = self.terms(people, wanted, proposed)
+        after = self.model.outcome(people.rows, people.z, proposed)
+        valid = self.decision(after) >= self.task.template.accept.threshold
+        plausible = self.model.flow.log_density(after) >= people.log_density
+        del terms["divergence"]
+        loss = sum(self.settings_weight(name) * float(term.mean()) for name, term in terms.items())
+        return {
+            "loss": loss,
+            "valid": float(valid.double().mean()),
+            "plausible": float(plausible.double().mean()),
+            "cost": float(terms["cost"][valid].mean()) if bool(valid.any()) else float("nan"),
+        }
+
+    # -- on disk -----------------------------------------------------------------------------------
+
+    def save(self, path: Path) -> None:
+        """Everything that going on needs."""
+        arrays, flow = flow_content(self.model.flow)
+        for start, state in (("now.", self.model.state()), ("best.", self.best)):
+            arrays |= {f"{start}{name}": value.detach().cpu().numpy() for name, value in state.items()}
+        for k, state in self.optimiser.state_dict()["state"].items():
+            arrays |= {f"adam.{k}.{name}": value.cpu().numpy() for name, value in state.items()}
+        about = {
+            "format": FORMAT,
+            "kind": "training",
+            "flow": flow,
+            "settings": self.settings.as_json(),
+            "epoch": self.epoch,
+            "best_epoch": self.best_epoch,
+            "best_loss": self.best_loss if self.epoch else None,
+            "history": self.history,
+        }
+        write_arrays(path, arrays, about)
+
+    def resume(self, path: Path) -> None:
+        """Go on where :meth:`save` left off.
+
+        Raises
+        ------
+        BadInput
+            The file belongs to a run with other settings or another flow.
+        """
+        arrays, about = read_arrays(path)
+        if about.get("kind") != "training" or about["settings"] != self.settings.as_json():
+            raise BadInput(str(path), "another run's checkpoint", "a new folder, or the same options")
+        for name, value in tensors(arrays, "flow.").items():
+            if not torch.equal(value, self.model.flow.state_dict()[name].cpu()):
+                raise BadInput(str(path), "a run with another flow", "a new folder, or the same flow")
+        self.model.load(tensors(arrays, "now."))
+        self.best = tensors(arrays, "best.")
+        state: dict[int, dict[str, Tensor]] = {}
+        for name, value in tensors(arrays, "adam.").items():
+            number, _, part = name.partition(".")
+            state.setdefault(int(number), {})[part] = value
+        groups = self.optimiser.state_dict()["param_groups"]
+        self.optimiser.load_state_dict({"state": state, "param_groups": groups})
+        self.epoch, self.best_epoch, self.history = about["epoch"], about["best_epoch"], about["history"]
+        self.best_loss = float("inf") if about["best_loss"] is None else about["best_loss"]
+
+    # -- inside ------------------------------------------------------------------------------------
+
+    def _wishes(self, size: int, rng: np.random.Generator) -> Wishes:
+        return self.settings.sampler.draw(size, rng) if self.settings.individual else everyone(size)
+
+    @torch.no_grad()
+    def _applicants(self, rows: NDArray) -> Applicants:
+        x = torch.as_tensor(rows, device=self.device)
+        return Applicants(x, self.model.flow.abduct(x), self.model.flow.log_density(x))
+
+
+def train(
+    task: Task,
+    flow: CausalFlow,
+    settings: Settings,
+    folder: Path | None = None,
+    device: str = "cpu",
+    on_epoch: Callable[[Mapping[str, Any]], None] = lambda _: None,
+    every: int = 10,
+) -> Trainer:
+    """Train to the end, or go on to it; the returned trainer's model is the best epoch's.
+
+    Parameters
+    ----------
+    folder
+        Where ``training.npz`` is kept, every so many epochs; None keeps nothing.
+    on_epoch
+        Called after every epoch with the validation's numbers.
+    """
+    trainer = Trainer(task, flow, settings, device)
+    path = None if folder is None else folder / "training.npz"
+    if path is not None and path.exists():
+        trainer.resume(path)
+    while trainer.epoch < settings.epochs:
+        summary = trainer.step()
+        if path is not None and (trainer.epoch % every == 0 or trainer.epoch == settings.epochs):
+            trainer.save(path)
+        on_epoch({"epoch": trainer.epoch, **summary})
+    trainer.model.load(trainer.best)
+    return trainer
+
+
+def torch_network(network: ReluNetwork, device: torch.device) -> Callable[[Tensor], Tensor]:
+    """Logits of raw rows, (n, d) -> (n,), in float64, differentiable."""
+    layers = [
+        (torch.as_tensor(np.array(w), device=device), torch.as_tensor(np.array(b), device=device))
+        for w, b in zip(network.weights, network.biases, strict=True)
+    ]
+
+    def logits(x: Tensor) -> Tensor:
+        for k, (weight, bias) in enumerate(layers):
+            x = torch.nn.functional.linear(torch.relu(x) if k else x, weight, bias)
+        return x[:, 0]
+
+    return logits

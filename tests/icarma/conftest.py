@@ -1,0 +1,47 @@
+"""What the tests of the amortised side share; all of it needs torch and zuko."""
+
+from __future__ import annotations
+
+import pytest
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("zuko")
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _one_thread():
+    """Small matrices: more threads only get into each other's way."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture(scope="session")
+def people():
+    """The shipped Loan population."""
+    from milp_recourse.formats import read_population
+    from milp_recourse.instances_path import instances_path
+
+    return read_population(instances_path() / "loan" / "population.json")
+
+
+@pytest.fixture(scope="session")
+def task(people):
+    """Loan's training task."""
+    from milp_recourse.icarma.task import loan_task
+
+    return loan_task(people.template)
+
+
+@pytest.fixture(scope="session")
+def small_flow():
+    """A flow trained for seconds on 4000 rows: the mechanisms roughly."""
+    from milp_recourse.domain.loan import loan
+    from milp_recourse.icarma.fit_flow import FlowTraining, fit_flow, loan_flow_rows
+    from milp_recourse.icarma.flow import CausalFlow
+
+    torch.manual_seed(0)
+    train, validation, _ = loan_flow_rows(0, (4000, 500, 1))
+    flow = CausalFlow.of_scm(loan(), ("gender",))
+    return fit_flow(flow, train, validation, settings=FlowTraining(epochs=25, learning_rate=3e-3))

@@ -1,0 +1,158 @@
+"""The gap: what is compared with what, and what must never happen."""
+
+from __future__ import annotations
+
+import csv
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("zuko")
+
+from milp_recourse.benchmarks.settings import preferences  # noqa: E402
+from milp_recourse.domain.elicitation import LOAN_ACTIONABLE  # noqa: E402
+from milp_recourse.icarma.checkpoint import read_recommender  # noqa: E402
+from milp_recourse.icarma.exact import Certified  # noqa: E402
+from milp_recourse.icarma.gap import compare, kind_of, plan, write  # noqa: E402
+from milp_recourse.icarma.score import rows_of_population, score  # noqa: E402
+from milp_recourse.icarma.shipped import shipped  # noqa: E402
+from milp_recourse.icarma.tables import SETTINGS, draw  # noqa: E402
+from milp_recourse.instance import Population  # noqa: E402
+from milp_recourse.judge import judge  # noqa: E402
+
+HERE = 8
+
+
+@pytest.fixture(scope="module")
+def model():
+    """The shipped networks."""
+    return read_recommender(shipped("rank"))[0]
+
+
+@pytest.fixture(scope="module")
+def few(people):
+    """The first applicants."""
+    return Population(people.template, people.factuals[:HERE], people.preferences[:HERE])
+
+
+@pytest.fixture(scope="module")
+def compared(few, model, tmp_path_factory):
+    """Table 1 for them, with and without the demand for plausibility."""
+    return compare(few, {"rank": model}, tmp_path_factory.mktemp("gap"), (1,))
+
+
+def test_settings_have_unique_names_and_all_published_rows() -> None:
+    """5, 8, 8 and 10 rows of tables 1, 2, 3 and 5."""
+    assert len({s.key for s in SETTINGS}) == len(SETTINGS)
+    assert [sum(s.table == t for s in SETTINGS) for t in (1, 2, 3, 5)] == [5, 8, 8, 10]
+    assert len(plan((1, 2))) == 5 + 8 + 5
+
+
+@pytest.mark.parametrize("setting", [s for s in SETTINGS if s.table == 1], ids=lambda s: s.label)
+def test_table_ones_masks_are_the_benchmarks(setting) -> None:
+    """So that its recorded optima are about the same problems."""
+    wishes = draw(setting, 200, 0)
+    assert wishes.preferences(LOAN_ACTIONABLE) == preferences(setting.label, 200, 0)
+
+
+def test_scores_agree_with_exact_judgement(people, model) -> None:
+    """Served means: judge() finds no fault; costs are the exact ones."""
+    rows = rows_of_population(people.factuals[:60], model.flow.features)
+    wishes = draw(SETTINGS[7], 60, 3)
+    action, _ = model.recommend(rows, wishes)
+    scored = score(people.template, model, rows, wishes, action)
+    template = replace(people.template, plausible=True)
+    judged = []
+    for i, given in enumerate(wishes.preferences(model.levers)):
+        instance = replace(template, factual=people.factuals[i], preferences=given)
+        values = {f: float(v) for f, v in zip(model.flow.features, action[i], strict=True) if not np.isnan(v)}
+        verdict = judge(instance, values)
+        judged.append(verdict.feasible)
+        assert scored.cost[i] == pytest.approx(float(verdict.cost))
+        assert scored.valid_deployed[i] == verdict.accepted_deployed
+    assert scored.serves(True).tolist() == judged
+    assert 0 < sum(judged) < 60
+
+
+def test_everybody_is_in_one_box(compared) -> None:
+    """Served by both, missed, or impossible (no limit here); nobody impossible is served."""
+    assert len(compared) == 10
+    for one in compared:
+        assert (one.both.astype(int) + one.missed + one.exact.impossible == 1).all()
+        assert not one.contradicted.any()
+        assert (one.ratio >= 1 - 1e-6).all()
+    assert sum(one.both.sum() for one in compared) > 0
+    assert sum(one.exact.impossible.sum() for one in compared) > 0
+
+
+def test_polishing_stands_between(compared) -> None:
+    """Within the networks' mask: never cheaper than the optimum, never dearer than the recommendation."""
+    dearer = 0
+    for one in compared:
+        assert (one.polished_ratio >= 1 - 1e-6).all()
+        assert one.within.served[one.both].all()
+        assert (one.within.cost[one.both] <= one.scored.cost[one.both] * (1 + 1e-6)).all()
+        dearer += (one.scored.cost[one.both] > 1.01 * one.within.cost[one.both]).sum()
+        assert not (one.within.served & one.exact.impossible).any()
+    assert dearer, "or the comparison says nothing"
+
+
+def test_a_recommendation_that_refutes_a_proof_is_seen(compared) -> None:
+    """Cheaper than the optimum, or for somebody who was proven to have none."""
+    one = next(c for c in compared if c.both.any() and c.exact.impossible.any())
+    cheap = replace(one, answer=replace(one.answer, scored=replace(one.scored, cost=0.9 * one.exact.cost)))
+    assert cheap.contradicted.sum() == one.both.sum()
+    served = np.ones(HERE, dtype=bool)
+    wonder = replace(one.scored, sure=served, plausible=served)
+    miracle = replace(one, answer=replace(one.answer, scored=wonder))
+    assert (miracle.contradicted & one.exact.impossible).sum() == one.exact.impossible.sum()
+
+
+def test_nothing_is_solved_twice(few, compared, tmp_path) -> None:
+    """A mask that comes again in another setting, or in another run, is not missing."""
+    wishes = [draw(s, HERE, 0) for s in SETTINGS if s.table == 1]
+    first = Certified(few, LOAN_ACTIONABLE, tmp_path, 60.0)
+    todo = first.missing(wishes)
+    assert len(todo) == len({(i, w.tobytes()) for i, w in todo})
+    assert HERE < len(todo) < 5 * HERE
+    first.solve(wishes)
+    again = Certified(few, LOAN_ACTIONABLE, tmp_path, 60.0)
+    assert again.missing(wishes) == []
+    for one, wanted in zip(compared[:5], wishes, strict=True):
+        assert again.of(wanted).cost == pytest.approx(one.exact.cost, rel=1e-6, nan_ok=True)
+    assert Certified(few, LOAN_ACTIONABLE, tmp_path, 30.0).missing(wishes), "another limit, another file"
+
+
+def test_what_is_written(compared, few, model, tmp_path) -> None:
+    """A row per setting and one per applicant, shares that add up."""
+    rows = write(compared, few, model, tmp_path)
+    with (tmp_path / "gap.csv").open(encoding="utf-8") as file:
+        read = list(csv.DictReader(file))
+    assert len(read) == len(rows) == 10
+    for row in read:
+        parts = [float(row[name]) for name in ("served", "missed", "impossible")]
+        assert sum(parts) == pytest.approx(1)
+        assert float(row["recourse_exists"]) == pytest.approx(parts[0] + parts[1])
+    with (tmp_path / "applicants.csv").open(encoding="utf-8") as file:
+        assert len(list(csv.DictReader(file))) == 10 * HERE
+
+
+def test_which_networks_a_setting_asks_for() -> None:
+    """Constant weights have their own; every profile of ranks shares one, and of scores."""
+    assert {kind_of(s) for s in SETTINGS if s.table in (1, 5)} == {"constant"}
+    assert {(s.elicitation, kind_of(s)) for s in SETTINGS if s.profile != "constant"} == {
+        ("rank", "rank"),
+        ("score", "score"),
+    }
+
+
+def test_figures(compared, tmp_path) -> None:
+    """Written, and not empty."""
+    pytest.importorskip("matplotlib")
+    from milp_recourse.icarma.plots import plot
+
+    (path,) = plot(compared, tmp_path)
+    assert path.name == "gap.png"
+    assert path.stat().st_size > 10_000
