@@ -163,7 +163,8 @@ def table(target: str, cell: Cell, grid: Served, certified: Served) -> list[dict
         )
     both = grid.served & certified.served
     for name, mine in zip(METHODS, (grid, certified), strict=True):
-        row = head | {"method": name, "applicants": len(both), "both": int(both.sum())} | _own(mine, both)
+        row: dict[str, Any] = head | {"method": name, "applicants": len(both), "both": int(both.sum())}
+        row |= _own(mine, both)
         if printed is not None:
             row["validity - published"] = row["validity"] - printed.validity
             row["cost / published"] = _ratio(row["cost mean"], printed.cost_mean)

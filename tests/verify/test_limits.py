@@ -84,11 +84,11 @@ def test_time_budget(tmp_path):
     assert time.monotonic() - start < 5
 
 
-def test_time_budget_holds_within_a_leaf(tmp_path):
-    """So does a leaf of very many terms."""
-    leaf = ["d", "00", [{"g": 8}] * 100_000]
+def test_terms_of_a_leaf_are_limited(tmp_path):
+    """A leaf has few terms, so that none takes long."""
+    leaf = ["d", "00", [{"g": 8}] * 65]
     content = {**CERTIFICATE, "configurations": [{"acted": ["income"], "tree": [leaf]}]}
-    assert "time allowed is up" in rejected(tmp_path, json.dumps(content).encode(), 0.5)
+    assert "more than 64 terms" in rejected(tmp_path, json.dumps(content).encode(), 0.5)
 
 
 def test_too_many_nodes(tmp_path):

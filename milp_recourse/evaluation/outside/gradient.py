@@ -46,7 +46,9 @@ def actions(frame: Any, population: Population) -> Any:
         rows = np.flatnonzero(open_)
         if not len(rows):
             break
-        moved = _descend(network, *(a[rows] for a in (x, free, weight, scale, low, high)), penalty, needed)
+        moved = _descend(
+            network, x[rows], free[rows], weight[rows], scale[rows], low[rows], high[rows], penalty, needed
+        )
         good = network.evaluate(moved)[:, 0] >= needed - MARGIN
         best[rows[good]] = moved[good]
         open_[rows[good]] = False
