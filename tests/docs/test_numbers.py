@@ -1,5 +1,6 @@
 """Totals that pages state are the sums of the shipped tables."""
 
+import csv
 import json
 import re
 from pathlib import Path
@@ -40,3 +41,66 @@ def test_random_problems():
         r"(\d+) random problems \(.*?\): (\d+) optimal, (\d+) infeasible, (\d+) limits; (\d+) actions",
     )
     assert numbers == [counts[k] for k in ("solved", "optimal", "infeasible", "limit", "actions")]
+
+
+STUDY = ROOT / "docs" / "results" / "reproduce"
+
+
+def oracle_rows(name):
+    """A shipped table's rows by method, cell by cell."""
+    with (STUDY / f"{name}.csv").open(newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    return [dict(zip(("published", "grid", "certified"), rows[k : k + 3])) for k in range(0, len(rows), 3)]
+
+
+@pytest.mark.parametrize("name", ["table1", "table2", "table5", "table6"])
+def test_the_page_shows_the_tables_of_the_run(name):
+    """Validity, missed applicants and mean costs of every cell, to the digits shown."""
+    text = (STUDY / "README.md").read_text(encoding="utf-8")
+    for cell in oracle_rows(name):
+        validity = " | ".join(f"{float(row['validity']):.3f}" for row in cell.values())
+        costs = " | ".join(f"{float(r['cost mean']):.3f} ± {float(r['cost sd']):.3f}" for r in cell.values())
+        share = f"{100 * float(cell['grid']['missed share']):.1f}"
+        assert f"| {validity} | {cell['grid']['missed']} ({share}%) | {costs} |" in text
+
+
+def test_what_the_page_on_the_oracle_counts():
+    """Problems, answers, certificates, and rows near the printed ones."""
+    page = "docs/results/reproduce/README.md"
+    summary = json.loads((STUDY / "summary.json").read_text(encoding="utf-8"))
+    assert summary["contradictions"] == [] and summary["limit"] == 0
+    assert said(page, r"(\d+) distinct problems are behind (\d+) answers") == [
+        summary["problems"],
+        summary["answers in the cells"],
+    ]
+    checked = summary["spot check"]
+    assert said(page, r"accepts all (\d+) certificates") == [checked["verified"]] == [checked["drawn"]]
+    assert said(page, r"(\d+) s of processor time for the grid and (\d+) s for the optima") == [
+        round(summary["processor seconds"][method]) for method in ("grid", "certified")
+    ]
+    cells = [cell for name in ("table1", "table2", "table5", "table6") for cell in oracle_rows(name)]
+    near = sum(cell["grid"]["within"] == "yes" for cell in cells)
+    assert said(page, r"(\d+) of the (\d+) rows are within") == [near, len(cells)]
+    assert said(page, r"The other (\d+) are of two kinds") == [len(cells) - near]
+
+
+def test_outside_methods():
+    """The page's counts are those of the shipped summaries."""
+    folder = ROOT / "docs" / "results" / "evaluate"
+    text = (folder / "README.md").read_text(encoding="utf-8")
+    for path in sorted(folder.glob("*/evaluation.json")):
+        summary = json.loads(path.read_text(encoding="utf-8"))
+        method, _, asked = path.parent.name.partition("-")
+        shares = "share of given: accepted by the deployed model"
+        cells = [
+            method,
+            "asked" if asked == "plausibility" else "not asked",
+            f"{summary['given']}",
+            f"{summary[shares + ', causes left out']:.3f}",
+            f"{summary[shares + ' on the true causal model']:.3f}",
+            f"{summary['feasible']}",
+            f"{summary['missed: recourse exists, none feasible given']}"
+            f" of {summary['with recourse (proven)']}",
+            f"{100 * summary['excess over the optimum, median over feasible']:.0f}%",
+        ]
+        assert "| " + " | ".join(cells) + " |" in text
