@@ -50,7 +50,10 @@ def oracle_rows(name):
     """A shipped table's rows by method, cell by cell."""
     with (STUDY / f"{name}.csv").open(newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
-    return [dict(zip(("published", "grid", "certified"), rows[k : k + 3])) for k in range(0, len(rows), 3)]
+    return [
+        dict(zip(("published", "grid", "certified"), rows[k : k + 3], strict=True))
+        for k in range(0, len(rows), 3)
+    ]
 
 
 @pytest.mark.parametrize("name", ["table1", "table2", "table5", "table6"])
