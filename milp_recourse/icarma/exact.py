@@ -15,7 +15,7 @@ from milp_recourse.instance import Population
 from milp_recourse.result import Result
 from milp_recourse.solve import solve_population
 
-KEPT_EVERY = 256
+KEPT_EVERY = 1024
 """Problems solved between two writes."""
 
 

@@ -45,6 +45,14 @@ def test_the_wheel_holds_instances_and_schemas(wheel):
     assert any(name.endswith("entry_points.txt") for name in names)
 
 
+def test_the_wheel_holds_the_trained_networks(wheel):
+    """Every checkpoint of icarma."""
+    names = set(zipfile.ZipFile(wheel).namelist())
+    shipped = {path.name for path in (ROOT / "milp_recourse" / "icarma" / "checkpoints").glob("*.npz")}
+    assert shipped
+    assert {f"milp_recourse/icarma/checkpoints/{name}" for name in shipped} <= names
+
+
 def test_the_installed_package_finds_its_instances(wheel, tmp_path):
     """Unpacked elsewhere, the command without arguments reads its own copies."""
     zipfile.ZipFile(wheel).extractall(tmp_path / "site")

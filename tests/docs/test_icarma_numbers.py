@@ -1,0 +1,76 @@
+"""The tables of docs/results/icarma say what its gap.csv says."""
+
+import csv
+import re
+from pathlib import Path
+
+FOLDER = Path(__file__).parents[2] / "docs" / "results" / "icarma"
+PAGE = (FOLDER / "README.md").read_text(encoding="utf-8")
+with (FOLDER / "gap.csv").open(encoding="utf-8") as file:
+    ROWS = list(csv.DictReader(file))
+
+
+def table(heading: str) -> dict[tuple[str, str], list[str]]:
+    """Cells behind the first two of the table whose header holds the heading."""
+    start = PAGE.index(heading)
+    lines = PAGE[start:].split("\n\n")[0].splitlines()[2:]
+    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+    return {(row[0], row[1]): row[2:] for row in cells}
+
+
+def near(said: str, known: str, digits: int) -> bool:
+    return said == f"{float(known):.{digits}f}"
+
+
+def test_the_gap():
+    """Every setting, with and without the demand for plausibility."""
+    for demand, heading in (("1", "its cost | hap"), ("0", "its cost |\n")):
+        said = table(heading)
+        rows = [row for row in ROWS if row["plausible_demanded"] == demand]
+        assert len(said) == len(rows) == {"1": 31, "0": 5}[demand]
+        for row in rows:
+            exists, served, missed, cost, more, polished = said[row["table"], row["setting"]][:6]
+            assert near(exists, row["recourse_exists"], 3)
+            assert near(served, row["served"], 3)
+            assert near(missed, row["missed"], 3)
+            assert near(cost.split()[0], row["cost_ratio_median"], 2)
+            assert near(more, row["cost_difference_mean"], 4)
+            assert near(polished, row["polished_served"], 3)
+
+
+def test_beside_the_published_rows():
+    """Table 1 is within 0.05 in validity and 0.1 in plausibility of what the paper reports."""
+    said = table("valid: flow, true, deployed")
+    for row in ROWS:
+        if row["plausible_demanded"] == "1":
+            valid, plausible, *_ = said[row["table"], row["setting"]]
+            assert near(valid.split(", ")[1], row["icarma_valid"], 3)
+            assert near(plausible.split(", ")[0], row["icarma_plausible_flow"], 3)
+            if row["table"] == "1":
+                assert abs(float(row["icarma_valid"]) - float(row["published_valid"])) < 0.05
+                assert abs(float(row["icarma_plausible_flow"]) - float(row["published_plausible"])) < 0.1
+
+
+def test_nothing_is_contradicted_and_the_reader_is_told_so():
+    """No recommendation refutes a proof; no optimum is open."""
+    assert "Nothing is\ncontradicted" in PAGE
+    assert all(row["contradicted"] == "0" and float(row["open"]) == 0 for row in ROWS)
+
+
+def test_the_first_numbers_of_the_page():
+    """docs/icarma.md repeats four shares and two ratios."""
+    text = " ".join((FOLDER.parents[1] / "icarma.md").read_text(encoding="utf-8").split())
+    number = r"([\d.]+)%"
+    pattern = f"serve {number} where {number} can be served with four actionable features, "
+    pattern += f"and {number} where {number} can"
+    shares = re.search(pattern, text).groups()
+    ratios = re.search(
+        r"pays ([\d.]+) times the optimum with four and ([\d.]+) times with one", text
+    ).groups()
+    four, one = (
+        next(r for r in ROWS if (r["table"], r["setting"], r["plausible_demanded"]) == ("1", n, "1"))
+        for n in "41"
+    )
+    known = [row[key] for row in (four, one) for key in ("served", "recourse_exists")]
+    assert [float(s) for s in shares] == [round(100 * float(k), 1) for k in known]
+    assert [float(r) for r in ratios] == [round(float(row["cost_ratio_median"]), 1) for row in (four, one)]
