@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from milp_recourse.instance import Population
+    from milp_recourse.studies.tables import Density
 
 FAILED, LIMIT = 4, 3
 
@@ -28,6 +29,9 @@ def reproduce(
     time_limit: Annotated[float, typer.Option(min=0.1, help="Seconds per problem.")] = 60.0,
     certificates: Annotated[int, typer.Option(min=0, help="Random answers certified and verified.")] = 200,
     jobs: Annotated[int, typer.Option(min=1, help="Processes.")] = 2,
+    density: Annotated[
+        str | None, typer.Option(metavar="MODULE:FUNCTION", help="learned log density; none: the flow here")
+    ] = None,
 ) -> None:
     """The iCARMA paper's oracle rows: its grid and certified optima side by side.
 
@@ -54,7 +58,7 @@ def reproduce(
             total += count
             bar.expect(total)
 
-        asked = Asked(seed, time_limit, certificates, jobs)
+        asked = Asked(seed, time_limit, certificates, jobs, _density(density))
         summary = Reproduction(people, folder, asked, bar.advance, expect).run(target)
     _print(summary)
     typer.echo(f"tables, pictures and report.html in {folder}")
@@ -64,6 +68,23 @@ def reproduce(
     if summary["contradictions"] or (checked and checked["verified"] < checked["drawn"]):
         raise typer.Exit(FAILED)
     raise typer.Exit(LIMIT if summary["limit"] else 0)
+
+
+FLOW = "milp_recourse.icarma.density:log_density"
+
+
+def _density(name: str | None) -> Density | None:
+    """The density asked for; the shipped flow's if there is none asked for and torch is here."""
+    from milp_recourse.errors import BadInput
+    from milp_recourse.evaluation.methods import load
+
+    try:
+        return load(name or FLOW)
+    except BadInput:
+        if name is not None:
+            raise
+        typer.echo("no flow density: it needs pip install 'milp-recourse[torch]'", err=True)
+        return None
 
 
 def _classifiers(people: Population, folder: Path, seed: int, limit: int | None, jobs: int) -> None:

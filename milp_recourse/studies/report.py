@@ -136,8 +136,13 @@ def _certain(summary: Mapping[str, Any]) -> str:
         f"to a gap of max(1e-6 cost, 1e-9); {summary['limit']} of {summary['problems']} reached the time limit. "
         f"Cases in which a grid point refutes a certified answer: {refuted}. {spot} Group means are over a sample: "
         "their bootstrap intervals say how much another sample could differ, which no certificate removes. "
-        "Plausibility is measured with the true model's density; no learned flow enters. "
-        f"Processor seconds: grid {seconds['grid']:.0f}, certified {seconds['certified']:.0f}.</p>"
+        "Plausibility is demanded and measured with the true model's density"
+        + (
+            "; “plausibility learned” measures it with a flow fitted to data. "
+            if summary["learned density"]
+            else "; no learned flow enters. "
+        )
+        + f"Processor seconds: grid {seconds['grid']:.0f}, certified {seconds['certified']:.0f}.</p>"
     )
 
 

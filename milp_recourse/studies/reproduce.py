@@ -18,7 +18,7 @@ from milp_recourse.studies import fairness
 from milp_recourse.studies.answers import METHODS, Answers
 from milp_recourse.studies.cells import COUNTS, SCENARIOS, SENSITIVITY, TABLES, Cell, Draws, Problem
 from milp_recourse.studies.spot_check import spot_check
-from milp_recourse.studies.tables import COLUMNS, Served, contradictions, factual_rows, served, table
+from milp_recourse.studies.tables import COLUMNS, Density, Served, contradictions, factual_rows, served, table
 
 Row = dict[str, Any]
 TARGETS = (*TABLES, "all")
@@ -36,12 +36,15 @@ class Asked:
         Seconds per problem.
     certificates
         How many random answers are certified anew and verified.
+    density
+        A learned density to measure plausibility with, beside the true model's.
     """
 
     seed: int = 0
     time_limit: float = 60.0
     certificates: int = 200
     jobs: int = 1
+    density: Density | None = None
 
 
 class Reproduction:
@@ -112,6 +115,7 @@ class Reproduction:
             "seed": self.asked.seed,
             "problems": len(set(asked)),
             "answers in the cells": len(asked),
+            "learned density": self.asked.density is not None,
             "limit": sum(known["certified"][p].status == "limit" for p in set(asked)),
             "contradictions": refuted,
             "spot check": checked,
@@ -156,7 +160,8 @@ class Reproduction:
                 self.answers.solve_certified(self.population, left, limit, jobs, advance)
 
     def _sides(self, cell: Cell, problems: list[Problem]) -> dict[str, Served]:
-        return {m: served(self.draws, cell, problems, self.answers.known[m]) for m in METHODS}
+        learned = self.asked.density
+        return {m: served(self.draws, cell, problems, self.answers.known[m], learned) for m in METHODS}
 
     def _write_target(
         self,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,7 +38,9 @@ class Served:
     log_density
         Of the counterfactual, true SCM.
     gain
-        log p(x_cf) - log p(x).
+        log p(x_cf) - log p(x), true SCM.
+    learned_gain
+        The same by a learned density; nan without one.
     hard
         Whether the least preferred individually actionable feature is changed.
     hard_large
@@ -58,6 +60,7 @@ class Served:
     unweighted: Array
     log_density: Array
     gain: Array
+    learned_gain: Array
     hard: NDArray[np.bool_]
     hard_large: NDArray[np.bool_]
     holds: NDArray[np.bool_]
@@ -66,6 +69,9 @@ class Served:
     seconds: Array
     counterfactuals: Array
 
+
+Density = Callable[[Array], Array]
+"""log p of rows, shape (n, d) -> (n,)."""
 
 LARGE = 0.05
 """Of a feature's range; the grid's bins are 0.083 apart, and squared costs reward the smallest change."""
@@ -77,8 +83,14 @@ def factual_rows(population: Population) -> Array:
     return np.array([[one[name] for name in names] for one in population.factuals])
 
 
-def served(draws: Draws, cell: Cell, problems: Sequence[Problem], known: Mapping[Problem, Answer]) -> Served:
-    """A method's answers to a cell."""
+def served(
+    draws: Draws,
+    cell: Cell,
+    problems: Sequence[Problem],
+    known: Mapping[Problem, Answer],
+    learned: Density | None = None,
+) -> Served:
+    """A method's answers to a cell; ``learned`` is a second density to measure plausibility with."""
     population, template = draws.population, draws.population.template
     answers = [known[problem] for problem in problems]
     names = [f.name for f in template.features]
@@ -104,6 +116,7 @@ def served(draws: Draws, cell: Cell, problems: Sequence[Problem], known: Mapping
         np.where(given, (steps**2).sum(axis=1), np.nan),
         np.where(given, density, np.nan),
         np.where(given, density - template.scm.log_density(x), np.nan),
+        np.where(given, learned(after) - learned(x), np.nan) if learned else np.full(len(x), np.nan),
         given & changed[np.arange(len(x)), np.array(columns)[least]],
         given & (np.abs(steps)[np.arange(len(x)), least] > LARGE * span[least]),
         given & (~np.isnan(actions) & (actions == x)).any(axis=1),
@@ -122,7 +135,7 @@ def _bound(answer: Answer) -> float:
 
 COLUMNS = (
     "target", "actionable", "distribution", "profile", "plausibility asked", "method", "applicants",
-    "served", "validity", "plausibility", "cost mean", "cost sd",
+    "served", "validity", "plausibility", "plausibility learned", "cost mean", "cost sd",
     "both", "cost mean both", "cost sd both", "optimised mean both",
     "hap", "hap both", "hap large", "holds", "missed", "missed share", "excess of means", "excess median",
     "infeasible", "limit", "seconds mean", "validity - published", "cost / published", "within",
@@ -188,6 +201,9 @@ def _own(mine: Served, both: NDArray[np.bool_]) -> dict[str, Any]:
         "served": int(who.sum()),
         "validity": float(who.mean()),
         "plausibility": _mean(mine.gain[who] >= -BALL_HAIR),
+        "plausibility learned": None
+        if np.isnan(mine.learned_gain).all()
+        else _mean(mine.learned_gain[who] >= -BALL_HAIR),
         "cost mean": _mean(costs[who]),
         "cost sd": _sd(costs[who]),
         "cost mean both": _mean(costs[both]),

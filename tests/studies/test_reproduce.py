@@ -160,11 +160,15 @@ def test_what_a_row_counts() -> None:
     known[problems[4]] = Answer("infeasible", None, None, None, 1.0)
     fewer = dict(known)
     fewer[problems[0]] = Answer("not-found", None, None, None, 1.0)
-    grid, certified = (served(draws, cell, problems, side) for side in (fewer, known))
+
+    # every action here raises a feature, and what follows: the sum of a row grows
+    grid = served(draws, cell, problems, fewer, lambda points: -points.sum(axis=1))
+    certified = served(draws, cell, problems, known, lambda points: points.sum(axis=1))
     row = {r["method"]: r for r in table("table2", Cell("random", profile="linear"), grid, certified)}
     assert row["certified"]["served"] == 4 and row["certified"]["validity"] == 0.8
     assert row["certified"]["hap"] == 0.25 and row["grid"]["hap"] == 0.0
     assert row["certified"]["cost mean"] == pytest.approx(1.0)
+    assert (row["grid"]["plausibility learned"], row["certified"]["plausibility learned"]) == (0.0, 1.0)
     assert row["grid"]["missed"] == 1 and row["grid"]["missed share"] == 0.25
     assert row["certified"]["optimised mean both"] == pytest.approx(1.0), "w = 1 for the preferred"
     assert certified.optimised[0] == pytest.approx(7.0)
