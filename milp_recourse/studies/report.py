@@ -80,11 +80,13 @@ def _asked(summary: Mapping[str, Any]) -> str:
 
 def _found(tables: Mapping[str, Sequence[Row]]) -> str:
     items = []
-    for name in ("table1", "table2", "table5", "table6"):
-        rows = tables.get(name, ())
-        for grid, certified in zip(_of(rows, "grid"), _of(rows, "certified"), strict=True):
-            if grid["actionable"] == "1" or name in {"table1", "table2"}:
-                items.append(_sentence(name, grid, certified))
+    pairs = {
+        name: list(zip(_of(tables[name], "grid"), _of(tables[name], "certified"), strict=True))
+        for name in ("table1", "table2", "table5", "table6")
+        if name in tables
+    }
+    items += [_sentence(grid, certified) for grid, certified in pairs.pop("table1", [])]
+    items += [_ranges(TITLES[name], cells) for name, cells in pairs.items()]
     if "figure4" in tables:
         items += _fairness_sentences(tables["figure4"])
     compared = [r for rows in tables.values() for r in rows if r.get("within") and r["method"] == "grid"]
@@ -97,22 +99,34 @@ def _found(tables: Mapping[str, Sequence[Row]]) -> str:
     return "<h2>What was found</h2><ul>" + "".join(f"<li>{item}</li>" for item in items) + "</ul>"
 
 
-def _sentence(name: str, grid: Row, certified: Row) -> str:
-    who = f"{name}, {grid['actionable']} actionable, {grid['distribution']}, {grid['profile']}"
-    who += "" if grid["plausibility asked"] == "yes" else ", plausibility not asked"
+def _sentence(grid: Row, certified: Row) -> str:
     return (
-        f"{who}: recourse exists for {certified['validity']:.3f} of the applicants, the grid finds it for "
-        f"{grid['validity']:.3f} and leaves {grid['missed']} people without ({_percent(grid['missed share'])} of those "
-        f"who have it); where it finds some it costs {_percent(grid['excess of means'])} more than needed on average, {_percent(grid['excess median'])} at the median."
+        f"With {grid['actionable']} actionable features recourse exists for {certified['validity']:.3f} of the applicants; the grid "
+        f"finds it for {grid['validity']:.3f} and leaves {grid['missed']} people without ({_percent(grid['missed share'])} of those "
+        f"who have it). Where both find some, the grid's costs {_percent(grid['excess of means'])} more on average, "
+        f"{_percent(grid['excess median'])} at the median."
+    )
+
+
+def _ranges(title: str, cells: Sequence[tuple[Row, Row]]) -> str:
+    """One sentence for all cells of a table."""
+
+    def range_of(column: str) -> str:
+        values = [grid[column] for grid, _ in cells if not math.isnan(grid[column])]
+        return f"{_percent(min(values))} to {_percent(max(values))}" if values else "nothing to compare"
+
+    return (
+        f"{html.escape(title)}: the grid misses {range_of('missed share')} of those who have recourse and costs "
+        f"{range_of('excess of means')} more than needed on average, over the {len(cells)} cells."
     )
 
 
 def _fairness_sentences(rows: Sequence[Row]) -> list[str]:
     items = []
     for row in rows:
-        if row["method"] == "certified" and " - " in row["group"]:
+        if row["method"] == "certified" and row["group"] in ("female - male", "non-white - white"):
             items.append(
-                f"{row['scenario']}, {row['group']}: mean cost {row['cost']:+.4f} (95% bootstrap {row['cost low']:+.4f} "
+                f"{row['scenario']}, {row['group']}: share with recourse {row['validity']:+.3f}, mean cost {row['cost']:+.4f} (95% bootstrap {row['cost low']:+.4f} "
                 f"to {row['cost high']:+.4f}; certified for these applicants {row['cost certified from']:+.6f} to "
                 f"{row['cost certified to']:+.6f}), mean log density {row['log density']:+.3f} "
                 f"({row['log density low']:+.3f} to {row['log density high']:+.3f})."
