@@ -37,6 +37,11 @@ def register(name: str, make: Callable[[], Backend]) -> None:
     _registered[name] = make
 
 
+def unregister(name: str) -> None:
+    """Forget what :func:`register` made known by ``name``."""
+    _registered.pop(name, None)
+
+
 def backend(name: str) -> Backend:
     """The back end called ``name``: ``bab``, ``highs``, ``pyomo:<solver>``, ``cpsat``, ``grid``.
 
@@ -92,4 +97,4 @@ def _make(name: str) -> Backend:
     return made
 
 
-__all__ = ["PYOMO_SOLVERS", "Backend", "BatchBackend", "Options", "Proposal", "backend", "listed", "register"]
+__all__ = ["PYOMO_SOLVERS", "Backend", "BatchBackend", "Options", "Proposal", "backend", "listed", "register", "unregister"]

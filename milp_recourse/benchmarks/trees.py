@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from milp_recourse.backends import register
+from milp_recourse.backends import register, unregister
 from milp_recourse.backends.cpsat import CpsatBackend
 from milp_recourse.domain.cost import Cost
 from milp_recourse.domain.features import Feature
@@ -106,6 +106,17 @@ def run(
 ) -> list[Row]:
     """Every query by every solver; ``in_process`` False leaves CP-SAT's time out, and highspy usable."""
     register("cpsat here", lambda: CpsatBackend(in_process=True))  # or its child's time would not count
+    try:
+        rows = _ours(made, time_limit, on_query, in_process)
+    finally:
+        unregister("cpsat here")
+    if ocean_python is not None:
+        rows += _ocean(made, time_limit, ocean_python)
+    return rows
+
+
+def _ours(made: Problem, time_limit: float, on_query: Callable[[], object], in_process: bool) -> list[Row]:
+    """Every query by this package's back ends."""
     rows: list[Row] = []
     for k, instance in enumerate(instances(made)):
         for name in OURS:
@@ -118,8 +129,6 @@ def run(
                 flips = bool(made.estimator.predict(row)[0] == 1)
             rows.append(Row(made.name, k, name, result.status.value, result.cost, *spent, flips))
         on_query()
-    if ocean_python is not None:
-        rows += _ocean(made, time_limit, ocean_python)
     return rows
 
 
