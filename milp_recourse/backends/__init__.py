@@ -97,4 +97,4 @@ def _make(name: str) -> Backend:
     return made
 
 
-__all__ = ["PYOMO_SOLVERS", "Backend", "BatchBackend", "Options", "Proposal", "backend", "listed", "register", "unregister"]
+__all__ = ["PYOMO_SOLVERS", "Backend", "BatchBackend", "Options", "Proposal", "backend", "listed", "register"]
