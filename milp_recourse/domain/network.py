@@ -16,7 +16,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from milp_recourse.domain.enclosure import Enclosure
+from milp_recourse.domain.enclosure import Dyadic, Enclosure
 
 DType = Literal["float32", "float64"]
 FloatArray = NDArray[np.float64]
@@ -131,9 +131,14 @@ class ReluNetwork:
 
         Doubles are integers times a power of two, so the whole network is integer arithmetic.
         """
-        exponent = max((_dyadic_exponent(end) for e in x for end in (e.lower, e.upper)), default=0)
-        lower = [_floor_scaled(e.lower, exponent) for e in x]
-        upper = [_ceil_scaled(e.upper, exponent) for e in x]
+        dyadic = [e for e in x if isinstance(e, Dyadic)]
+        if len(dyadic) == len(x):
+            exponent = max((e.bits for e in dyadic), default=0)
+            lower = upper = [e.numerator << (exponent - e.bits) for e in dyadic]
+        else:
+            exponent = max((_dyadic_exponent(end) for e in x for end in (e.lower, e.upper)), default=0)
+            lower = [_floor_scaled(e.lower, exponent) for e in x]
+            upper = [_ceil_scaled(e.upper, exponent) for e in x]
         last = len(self._integer_layers) - 1
         for k, (matrix, positive, negative, bias, bits) in enumerate(self._integer_layers):
             shifted = [b << exponent for b in bias]
@@ -149,9 +154,11 @@ class ReluNetwork:
             if k < last:
                 lower = [max(0, v) for v in lower]
                 upper = lower if point else [max(0, v) for v in upper]
+        if upper is lower:
+            return tuple(Dyadic(a, exponent) for a in lower)
         scale = 1 << exponent
         low = [Fraction(a, scale) for a in lower]
-        high = low if upper is lower else [Fraction(b, scale) for b in upper]
+        high = [Fraction(b, scale) for b in upper]
         return tuple(Enclosure(a, b) for a, b in zip(low, high, strict=True))
 
     @cached_property

@@ -94,11 +94,7 @@ def _by_ball(stack: Stack, units: UnitForms, low: Array, high: Array, who: Array
     hair = HAIR * (rest_size + total)
     spent = -rest - total + hair < 0
     reach = xp.sqrt(xp.clip(room + hair, 0.0, None) / weights) * (1 + HAIR)
-    for j in range(lower.shape[1]):
-        for i in range(d):
-            low, high = _one(
-                xp, lower[:, j], upper[:, j], rl[j], rh[j], -reach[j], reach[j], size[j], i, low, high
-            )
+    low, high = _by_forms(low, high, lower, upper, rl, rh, -reach, reach, size)
     return _emptied(low, high, spent)
 
 
@@ -112,16 +108,13 @@ def _by_rows(stack: Stack, units: UnitForms, low: Array, high: Array, who: Array
     rh = extreme(upper, middle, radius, 1.0) + HAIR * size
     least, most = xp.take(stack.row_low, who, axis=1), xp.take(stack.row_high, who, axis=1)
     spent = xp.any((rh < least) | (rl > most), axis=0)
-    for j in range(lower.shape[1]):
-        for i in range(stack.actions):
-            low, high = _one(
-                xp, lower[:, j], upper[:, j], rl[j], rh[j], least[j], most[j], size[j], i, low, high
-            )
+    low, high = _by_forms(low, high, lower, upper, rl, rh, least, most, size)
     return _emptied(low, high, spent)
 
 
-def _one(
-    xp: Any,
+def _by_forms(
+    low: Array,
+    high: Array,
     lower: Array,
     upper: Array,
     rl: Array,
@@ -129,26 +122,44 @@ def _one(
     least: Array,
     most: Array,
     size: Array,
-    i: int,
-    low: Array,
-    high: Array,
 ) -> tuple[Array, Array]:
-    """Ends of action i that lower <= most and upper >= least leave, the other actions anywhere."""
-    for form, limit, extreme_value, keep in ((lower, most, rl, 1.0), (upper, least, rh, -1.0)):
-        c = form[i]
-        usable = xp.abs(c) > 1e-12 * (1 + size)
-        c = xp.where(usable, c, 1.0)
-        # the form's extreme on the box, without action i's share
-        share = xp.where(keep * c > 0, c * low[i], c * high[i])
-        bound = (limit - (extreme_value - share)) / c
-        bound_slack = HAIR * (size / xp.abs(c) + xp.abs(bound))
-        upward = usable & (keep * c > 0)
-        downward = usable & (keep * c < 0)
-        new_high = xp.where(upward, xp.minimum(high[i], bound + bound_slack), high[i])
-        new_low = xp.where(downward, xp.maximum(low[i], bound - bound_slack), low[i])
-        high = _put(xp, high, i, new_high)
-        low = _put(xp, low, i, new_low)
-    return low, high
+    """Ends that lower <= most and upper >= least leave each action, the others anywhere.
+
+    Parameters
+    ----------
+    lower, upper
+        Forms, (d + 1, rows, B).
+    rl, rh
+        Their extremes on the boxes, (rows, B).
+    least, most, size
+        Limits, and the sizes of what was summed, (rows, B).
+    """
+    xp = array_namespace(low)
+    lows, highs = [low[i] for i in range(low.shape[0])], [high[i] for i in range(low.shape[0])]
+    for j in range(lower.shape[1]):
+        for i in range(low.shape[0]):
+            if not bool(xp.any(lower[i, j] != 0)) and not bool(xp.any(upper[i, j] != 0)):
+                continue
+            sides = ((lower[i, j], most[j], rl[j], 1.0), (upper[i, j], least[j], rh[j], -1.0))
+            for c, limit, extreme_value, keep in sides:
+                lows[i], highs[i] = _one(lows[i], highs[i], c, limit, extreme_value, keep, size[j])
+    return xp.stack(lows), xp.stack(highs)
+
+
+def _one(
+    low: Array, high: Array, c: Array, limit: Array, extreme_value: Array, keep: float, size: Array
+) -> tuple[Array, Array]:
+    """An action's ends where a form with coefficient c is at most (keep 1) or least (-1) the limit."""
+    xp = array_namespace(low)
+    usable = xp.abs(c) > 1e-12 * (1 + size)
+    c = xp.where(usable, c, 1.0)
+    upward = keep * c > 0
+    # the form's extreme on the box, without this action's share
+    share = c * xp.where(upward, low, high)
+    bound = (limit - (extreme_value - share)) / c
+    slack = HAIR * (size / xp.abs(c) + xp.abs(bound))
+    new_high = xp.where(usable & upward, xp.minimum(high, bound + slack), high)
+    return xp.where(usable & ~upward, xp.maximum(low, bound - slack), low), new_high
 
 
 def forms(matrix: Array, d: int, units: UnitForms, offset: Array) -> tuple[Array, Array]:
@@ -204,7 +215,3 @@ def _emptied(low: Array, high: Array, empty: Array) -> tuple[Array, Array]:
     """Boxes marked empty get low > high."""
     xp = array_namespace(low)
     return xp.where(empty, xp.maximum(low, high) + 1.0, low), high
-
-
-def _put(xp: Any, array: Array, i: int, row: Array) -> Array:
-    return xp.concat([array[:i], row[None], array[i + 1 :]], axis=0)

@@ -16,20 +16,25 @@ Mehrotra (1992), https://doi.org/10.1137/0802028
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
-from array_api_compat import array_namespace
+from array_api_compat import array_namespace, device
 
 Array = Any
 
 _STEP = 0.995  # share of the way to the nearest wall
 _DONE = 1e-13  # complementarity, in units of the target cost
+_MOST = 0.75  # where fewer than this share still move, the others are set aside
 
 
 @dataclass
 class Convex:
-    """B problems with n variables, m rows and q residuals: (n, B), (m, n, B), (m, B), (q, n, B), (q, B)."""
+    """B problems with n variables, m rows and q residuals: (n, B), (m, n, B), (m, B), (q, n, B), (q, B).
+
+    ``enough``, (B,): no optimum beyond it is asked for.
+    """
 
     q: Array
     c: Array
@@ -40,11 +45,17 @@ class Convex:
     weights: Array
     linear: Array
     radius: Array
+    enough: Array
 
     @property
     def has_ball(self) -> bool:
         """Whether there is a quadratic constraint."""
         return bool(self.residuals.shape[0])
+
+    def take(self, index: Array) -> Convex:
+        """The problems at ``index``."""
+        xp = array_namespace(self.q)
+        return Convex(*(xp.take(v, index, axis=v.ndim - 1) for v in vars(self).values()))
 
 
 @dataclass
@@ -55,17 +66,47 @@ class Optimum:
     rows: Array
     ball: Array
 
+    def take(self, index: Array) -> Optimum:
+        """The problems at ``index``."""
+        xp = array_namespace(self.y)
+        return Optimum(*(xp.take(v, index, axis=v.ndim - 1) for v in vars(self).values()))
+
+
+def joined(parts: list[Optimum]) -> Optimum:
+    """Several batches after each other."""
+    if len(parts) == 1:
+        return parts[0]
+    xp = array_namespace(parts[0].y)
+    return Optimum(
+        xp.concat([part.y for part in parts], axis=1),
+        xp.concat([part.rows for part in parts], axis=1),
+        xp.concat([part.ball for part in parts]),
+    )
+
 
 def minimise(problem: Convex, steps: int = 12) -> Optimum:
     """Approximate optima and multipliers after at most so many steps.
 
-    A node whose complementarity is down to rounding, or that has run out of digits, stays where it is.
+    A problem rests once its complementarity is down to rounding, it has run out of digits, or its dual value
+    has passed ``enough``: half of all nodes are infeasible, and their multipliers would only grow.
     """
+    xp = array_namespace(problem.q)
     path = _Path(problem)
+    place = xp.arange(problem.q.shape[1], device=device(problem.q))
+    resting: list[tuple[Array, Optimum]] = []
     for _ in range(steps):
-        if not path.step():
+        running = path.step()
+        moving = xp.nonzero(running)[0]
+        if moving.shape[0] >= _MOST * place.shape[0]:
+            continue
+        rest = xp.nonzero(~running)[0]
+        resting.append((xp.take(place, rest), path.optimum().take(rest)))
+        place, path = xp.take(place, moving), path.take(moving)
+        if not moving.shape[0]:
             break
-    return path.optimum()
+    resting.append((place, path.optimum()))
+    order = xp.argsort(xp.concat([where for where, _ in resting]))
+    return joined([optimum for _, optimum in resting]).take(order)
 
 
 class _Path:
@@ -89,16 +130,23 @@ class _Path:
         self.slack = xp.concat(first, axis=0)
         self.multiplier = xp.zeros_like(self.slack) + 1.0
 
-    def step(self) -> bool:
-        """One predictor and corrector; whether any node still moves."""
+    def take(self, index: Array) -> _Path:
+        """The problems at ``index``, where they are."""
+        taken, xp = copy(self), self.xp
+        taken.problem = self.problem.take(index)
+        for name in ("y", "slack", "multiplier") + ("hessian",) * self.ball:
+            array = getattr(self, name)
+            setattr(taken, name, xp.take(array, index, axis=array.ndim - 1))
+        return taken
+
+    def step(self) -> Array:
+        """One predictor and corrector; which nodes still move, (B,)."""
         xp, slack, multiplier = self.xp, self.slack, self.multiplier
         count = float(slack.shape[0])
         product = slack * multiplier
         tau = xp.sum(product, axis=0) / count
-        running = tau > _DONE
-        if not bool(xp.any(running)):
-            return False
         newton = _Newton(self)
+        running = (tau > _DONE) & ~(newton.dual_value() > self.problem.enough)
         _, ds, dl = newton.direction(-product)
         p, q = _longest(xp, 1.0, slack, ds), _longest(xp, 1.0, multiplier, dl)
         share = xp.sum((slack + p * ds) * (multiplier + q * dl), axis=0) / count / tau
@@ -109,7 +157,7 @@ class _Path:
         self.y = self.y + xp.where(running, p * dy, 0.0)
         self.slack = slack + xp.where(running, p * ds, 0.0)
         self.multiplier = multiplier + xp.where(running, q * dl, 0.0)
-        return True
+        return running
 
     def parts(self, stacked: Array) -> tuple[Array, Array, Array, Array]:
         """What belongs to rows, lower ends, upper ends and the ball (zero without one)."""
@@ -130,7 +178,7 @@ class _Newton:
         self.path = path
         values = [_times(problem.rows, y) - problem.limits, 1 + y, 1 - y]
         rows, lower, upper, ball = path.parts(path.multiplier)
-        residual = 2 * problem.q * y + problem.c - _transposed(problem.rows, rows) - lower + upper
+        gradient = 2 * problem.q * y + problem.c - _transposed(problem.rows, rows)
         ratio = path.multiplier / path.slack
         row_ratio, lower_ratio, upper_ratio, ball_ratio = path.parts(ratio)
         matrix = xp.sum(problem.rows[:, :, None] * (row_ratio[:, None] * problem.rows)[:, None], axis=0)
@@ -138,12 +186,22 @@ class _Newton:
         if path.ball:
             size, self.gradient = _ball(problem, y)
             values.append((problem.radius - size)[None])
-            residual = residual + ball * self.gradient
+            gradient = gradient + ball * self.gradient
             outer = self.gradient[:, None] * self.gradient[None]
             matrix = matrix + ball * path.hessian + ball_ratio * outer
-        self.residual = residual
-        self.gap = xp.concat(values, axis=0) - path.slack
+        self.lagrangian = gradient  # of the cost and all constraints but the box
+        self.residual = gradient - lower + upper
+        self.values = xp.concat(values, axis=0)
+        self.gap = self.values - path.slack
         self.factor = _cholesky(xp, matrix, 2 * problem.q + lower_ratio + upper_ratio)
+
+    def dual_value(self) -> Array:
+        """A lower bound, (B,), as far as floats go: the Lagrangian's tangent at y, minimised on the box."""
+        path, problem, xp = self.path, self.path.problem, self.path.xp
+        y, m = path.y, path.m
+        value = xp.sum((problem.q * y + problem.c - self.lagrangian) * y - xp.abs(self.lagrangian), axis=0)
+        value = value - xp.sum(path.multiplier[:m] * self.values[:m], axis=0)
+        return value - path.multiplier[-1] * self.values[-1] if path.ball else value
 
     def direction(self, wanted: Array) -> tuple[Array, Array, Array]:
         """Change of y, slacks and multipliers for which slack * multiplier changes by ``wanted``."""

@@ -13,7 +13,7 @@ from array_api_compat import array_namespace
 
 from milp_recourse.engine import evaluate
 from milp_recourse.engine.dual import Costs
-from milp_recourse.engine.node_problem import Ball, solve
+from milp_recourse.engine.node_problem import Ball, optimum
 from milp_recourse.engine.stack import Stack
 
 Array = Any
@@ -29,7 +29,7 @@ def polish(
     error: Array,
     target: Array,
     hops: int = 8,
-    memory: int = 4,
+    memory: int = 2,
 ) -> tuple[Array, Array]:
     """The best surely feasible points met from ``start`` (d, B), and their costs (inf: none)."""
     xp = array_namespace(start)
@@ -57,8 +57,7 @@ def polish(
                 xp.concat([local.rows[:-1], (local.rows[-1] - least)[None]], axis=0),
                 xp.concat([-local.rows[:-1], (most - local.rows[-1])[None]], axis=0),
             ]
-        point = solve(costs, low, high, xp.concat(limits, axis=1), ball, target).point
-        a = rounded(stack, point)
+        a = rounded(stack, optimum(costs, low, high, xp.concat(limits, axis=1), ball, target)[0])
         cost = cost_if_feasible(stack, costs, a, who, error)
         better = cost < best_cost
         best, best_cost = xp.where(better, a, best), xp.where(better, cost, best_cost)

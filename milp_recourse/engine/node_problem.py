@@ -17,6 +17,7 @@ from milp_recourse.engine.interior import Convex, minimise
 
 Array = Any
 
+_CLOSED = 1.01  # in units of the target cost
 _HAIR = 1e-12  # the point keeps so far inside the ball, relatively; the bound does not
 
 
@@ -113,6 +114,29 @@ def solve(
         feasible is so. The bound is that of the rows as they are.
     """
     xp = array_namespace(low)
+    point, used = optimum(costs, low, high, rows, ball, target, inside, steps)
+    bound, z = proven_with(costs, low, high, rows, ball, used)
+    if ball is not None:  # the tangent where the Lagrangian is least: better where the point is not the optimum
+        other = Multipliers(used.rows, used.ball, _at(_middle(ball), z + costs.x), used.shares)
+        again, z_again = proven_with(costs, low, high, rows, ball, other)
+        better = again > bound
+        bound, z = xp.where(better, again, bound), xp.where(better, z_again, z)
+        used.touching = xp.where(better, other.touching, used.touching)
+    return Solved(bound, point, z + costs.x, used)
+
+
+def optimum(
+    costs: Costs,
+    low: Array,
+    high: Array,
+    rows: Array,
+    ball: Ball | None,
+    target: Array,
+    inside: Array | None = None,
+    steps: int = 12,
+) -> tuple[Array, Multipliers]:
+    """The point of :func:`solve` and its multipliers, without the proof."""
+    xp = array_namespace(low)
     d, m = low.shape[0], rows.shape[1]
     middle, radius = (low + high) / 2, (high - low) / 2
     unit = 1.0 / xp.where(target > 0, target, 1.0)
@@ -131,16 +155,7 @@ def solve(
     used = Multipliers(
         _usable(found.rows[:m] / row_scale / unit), _usable(found.ball / ball_scale / unit), residuals, shares
     )
-    bound, z = proven_with(costs, low, high, rows, ball, used)
-    if (
-        ball is not None
-    ):  # the tangent where the Lagrangian is least: better where the point is not the optimum
-        other = Multipliers(used.rows, used.ball, _at(_middle(ball), z + costs.x), shares)
-        again, z_again = proven_with(costs, low, high, rows, ball, other)
-        better = again > bound
-        bound, z = xp.where(better, again, bound), xp.where(better, z_again, z)
-        used.touching = xp.where(better, other.touching, used.touching)
-    return Solved(bound, point, z + costs.x, used)
+    return point, used
 
 
 def proven_with(
@@ -187,12 +202,14 @@ def _normalised(
     side = xp.where(low >= costs.x, 1.0, xp.where(high <= costs.x, -1.0, 0.0))
     q = costs.kappa * radius * radius * unit
     c = (2 * costs.kappa * delta * radius + costs.beta * side * radius) * unit
+    paid = xp.sum((costs.kappa * delta + costs.beta * side) * delta, axis=0) + costs.fixed
+    enough = _CLOSED - unit * paid  # the problem counts from the cost at the middle
     if ball is None:
         none = xp.zeros_like(slopes[:0])
         nothing = none[:, 0]
         size = xp.ones_like(unit)
         return (
-            Convex(q, c, slopes / scale[:, None], limits, none, nothing, nothing, q * 0.0, size),
+            Convex(q, c, slopes / scale[:, None], limits, none, nothing, nothing, q * 0.0, size, enough),
             scale,
             size,
         )
@@ -211,6 +228,7 @@ def _normalised(
         ball.weights / size,
         ball.linear[:-1] * radius / size,
         radius_of / size - _HAIR,
+        enough,
     )
     return convex, scale, size
 
@@ -253,6 +271,7 @@ def _with_largest(problem: Convex, costs: Costs, radius: Array, delta: Array, un
         problem.weights,
         xp.concat([problem.linear, zero], axis=0),
         problem.radius,
+        problem.enough,
     )
 
 

@@ -33,7 +33,7 @@ BATCH = 2048
 
 _WIDTH = 8  # nodes of one applicant and configuration per batch, when there are others to fill it
 _AHEAD = 0.5  # nodes with bounds beyond this share of the way to the target wait
-_SAMPLES, _HOPS = 32, 10  # of the first local search
+_SAMPLES, _HOPS = 32, 6  # of the first local search
 _DIVES, _DIVE_HOPS = 2, 4  # local searches from relaxed optima, then again whenever the work has doubled
 _NEARLY = 40  # exact judgements spent on actions within rounding of feasible, per applicant
 

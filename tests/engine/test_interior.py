@@ -33,6 +33,7 @@ def problem(q, c, rows=(), limits=(), ball=None, batch: int = 1) -> Convex:
         wide(weights, r),
         wide(linear, n),
         wide(radius),
+        np.full(batch, np.inf),
     )
 
 
@@ -46,7 +47,8 @@ def random_problem(rng: np.random.Generator, batch: int, n: int, m: int, r: int)
     at = (residuals * inner).sum(axis=1) + offset
     radius = (weights * at**2).sum(axis=0) + (linear * inner).sum(axis=0) + rng.uniform(0.01, 0.5, batch)
     q = rng.uniform(0.1, 2.0, (n, batch))
-    return Convex(q, rng.normal(size=(n, batch)), rows, limits, residuals, offset, weights, linear, radius)
+    c, enough = rng.normal(size=(n, batch)), np.full(batch, np.inf)
+    return Convex(q, c, rows, limits, residuals, offset, weights, linear, radius, enough)
 
 
 def ball_of(p: Convex, y: Array) -> tuple[Array, Array]:

@@ -206,7 +206,7 @@ def test_layers_contain_the_arguments_of_what_the_target_pays_for() -> None:
         cheap = s.price <= target[s.node] * (1 - 1e-15)
         assert layers_broken(s, relaxed, cheap) <= 0
         lost += layers_broken(s, relaxed, ~cheap) > 0
-    assert lost >= 10, "the target never cut anything"
+    assert lost >= 5, "the target never cut anything"
 
 
 def test_layers_contain_the_arguments_on_the_side_of_their_signs() -> None:
