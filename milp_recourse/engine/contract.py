@@ -79,7 +79,6 @@ def by_cost(costs: Costs, low: Array, high: Array, target: Array) -> tuple[Array
 
 def _by_ball(stack: Stack, units: UnitForms, low: Array, high: Array, who: Array) -> tuple[Array, Array]:
     xp = array_namespace(low)
-    d = stack.actions
     offset = xp.take(stack.residual_offset, who, axis=1)
     lower, upper = residual_forms(stack, units, offset)
     middle, radius = (low + high) / 2, xp.clip((high - low) / 2, 0.0, None)

@@ -116,7 +116,7 @@ def solve(
     xp = array_namespace(low)
     point, used = optimum(costs, low, high, rows, ball, target, inside, steps)
     bound, z = proven_with(costs, low, high, rows, ball, used)
-    if ball is not None:  # the tangent where the Lagrangian is least: better where the point is not the optimum
+    if ball is not None:  # the tangent where the Lagrangian is least is better off the optimum
         other = Multipliers(used.rows, used.ball, _at(_middle(ball), z + costs.x), used.shares)
         again, z_again = proven_with(costs, low, high, rows, ball, other)
         better = again > bound
