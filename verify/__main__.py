@@ -20,6 +20,7 @@ from typing import NamedTuple
 from verify.certificate import Certificate, check
 from verify.instance import Source
 from verify.reading import Rejected, parse_json, read_bytes
+from verify.table import Table, agree
 
 
 class Outcome(NamedTuple):
@@ -49,8 +50,10 @@ def by_digest(folder: Path) -> dict[str, Path]:
     return found
 
 
-def examine(path: Path, instances: Path | dict[str, Path], seconds: float) -> Outcome:
-    """Check one certificate against its instance's file; whatever goes wrong rejects it."""
+def examine(
+    path: Path, instances: Path | dict[str, Path], seconds: float, row: dict[str, str] | None = None
+) -> Outcome:
+    """Check one certificate against its instance's file, and its row; whatever goes wrong rejects it."""
     start, index = time.monotonic(), None
     try:
         certificate = Certificate(parse_json(read_bytes(path), path.name))
@@ -59,6 +62,8 @@ def examine(path: Path, instances: Path | dict[str, Path], seconds: float) -> Ou
         if file is None:
             raise Rejected("instance_sha256: none of the instances has it")
         check(certificate, source(file), seconds)
+        if row is not None:
+            agree(row, certificate, source(file).name)
         claim, line = certificate.claim, f"VERIFIED {certificate.says()}"
     except Rejected as reason:
         claim, line = None, f"REJECTED: {reason}"
@@ -68,14 +73,20 @@ def examine(path: Path, instances: Path | dict[str, Path], seconds: float) -> Ou
 
 
 def outcomes(
-    paths: list[Path], instances: Path | dict[str, Path], seconds: float, jobs: int
+    paths: list[Path],
+    instances: Path | dict[str, Path],
+    seconds: float,
+    jobs: int,
+    rows: dict[str, dict[str, str]],
 ) -> Iterator[Outcome]:
     """Check many certificates, in parallel, as they get done."""
     if jobs == 1:
-        yield from (examine(path, instances, seconds) for path in paths)
+        yield from (examine(path, instances, seconds, rows.get(path.name)) for path in paths)
         return
     with ProcessPoolExecutor(jobs) as pool:
-        running = {pool.submit(examine, path, instances, seconds): path.name for path in paths}
+        running = {
+            pool.submit(examine, path, instances, seconds, rows.get(path.name)): path.name for path in paths
+        }
         for done in as_completed(running):
             error = done.exception()  # a process that died, of memory perhaps
             failed = Outcome(running[done], None, f"REJECTED: the check failed: {error!r}", 0.0, None)
@@ -83,13 +94,14 @@ def outcomes(
 
 
 def check_folder(folder: Path, instances: Path | dict[str, Path], seconds: float, jobs: int) -> int:
-    """Check a folder's certificates and sum up; the exit code."""
+    """Check a folder's certificates, and its ``results.csv`` where it has one, and sum up; the exit code."""
     start = time.monotonic()
     inner = folder / "certificates" if (folder / "certificates").is_dir() else folder
     paths = sorted(p for p in inner.iterdir() if p.name.endswith((".json", ".json.gz")))
+    table = Table(folder)
     claims: Counter[str | None] = Counter()
     slowest, indices = Outcome("none", None, "", 0.0, None), set()
-    for k, outcome in enumerate(outcomes(paths, instances, seconds, jobs), start=1):
+    for k, outcome in enumerate(outcomes(paths, instances, seconds, jobs, table.rows), start=1):
         claims[outcome.claim] += 1
         slowest = max(slowest, outcome, key=lambda one: one.seconds)
         if outcome.claim is None:
@@ -104,7 +116,12 @@ def check_folder(folder: Path, instances: Path | dict[str, Path], seconds: float
     applicants = ""
     if indices and isinstance(instances, Path):
         applicants = f"{len(indices)} of {len(source(instances).factuals)} applicants; "
-    passed = bool(paths) and not claims[None]
+    lost = sorted(table.rows.keys() - {path.name for path in paths})
+    for name in lost:
+        print(f"{name}: REJECTED: results.csv has a row for it, but there is no such file")
+    passed = bool(paths) and not claims[None] and not lost
+    if passed and table.total:
+        applicants += f"results.csv agrees, {table.without} of its {table.total} answers not certified; "
     print(
         f"{'VERIFIED' if passed else 'REJECTED'} {len(paths) - claims[None]} of {len(paths)} certificates "
         f"({kinds or 'none'}); {applicants}{time.monotonic() - start:.1f} s, "
@@ -132,7 +149,11 @@ def main(arguments: list[str] | None = None) -> int:
     sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     instances = by_digest(given.instance) if given.instance.is_dir() else given.instance
     if given.certificate.is_dir():
-        return check_folder(given.certificate, instances, given.seconds, max(1, given.jobs))
+        try:
+            return check_folder(given.certificate, instances, given.seconds, max(1, given.jobs))
+        except Rejected as reason:
+            print(f"REJECTED: {reason}")
+            return 4
     outcome = examine(given.certificate, instances, given.seconds)
     print(outcome.line)
     return 0 if outcome.claim else 4

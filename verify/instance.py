@@ -231,6 +231,7 @@ class Source:
     def __init__(self, path: Path) -> None:
         data = conform(parse_json(read_bytes(path), path.name), FILE, path.name)
         self.population = "factuals" in data
+        self.name = None if self.population else data["name"]
         self.model = Model(data, path.parent)
         self.factuals = data["factuals"] if self.population else [data["factual"]]
         self.preferences = data["preferences"]

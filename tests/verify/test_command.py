@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import csv
 import json
 import shutil
 import subprocess
@@ -74,6 +75,74 @@ def test_folder_of_a_population(tmp_path):
     done = run(tmp_path, POPULATION, "--jobs", 1)
     assert done.returncode == 4
     assert done.stdout.startswith("3.json: REJECTED: index: needed for a population\nREJECTED 2 of 3")
+
+
+@pytest.fixture(scope="module")
+def certified(tmp_path_factory) -> Path:
+    """Three applicants of a population, certified, with results.csv."""
+    folder = tmp_path_factory.mktemp("run") / "out"
+    done = subprocess.run(
+        [sys.executable, "-m", "milp_recourse", "certify", str(POPULATION), "--out", str(folder)],
+        cwd=ROOT,
+        capture_output=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+def test_results_agree_with_their_certificates(certified):
+    """The rows of results.csv are compared with what is proven."""
+    done = run(certified, POPULATION, "--jobs", 1)
+    assert done.returncode == 0, done.stdout
+    assert "3 of 3 applicants; results.csv agrees, 0 of its 3 answers not certified; " in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [
+        ("cost", lambda row: repr(float(row["cost"]) / 2)),
+        ("cost", lambda row: ""),
+        ("lower_bound", lambda row: repr(float(row["cost"]) * 2)),
+        ("status", lambda row: "limit"),
+        ("status", lambda row: "infeasible"),
+        ("index", lambda row: "1"),
+        ("action", None),
+    ],
+)
+def test_a_row_that_says_something_else(certified, tmp_path, column, value):
+    """Whoever edits results.csv is told which column is not proven."""
+    folder = tmp_path / "out"
+    shutil.copytree(certified, folder)
+    rows = list(csv.DictReader((folder / "results.csv").read_text().splitlines()))
+    row = next(r for r in rows if r["status"] == "optimal" and float(r["cost"]) > 0)
+    if value is None:
+        acted = next(key for key, cell in row.items() if key.startswith("action_") and cell)
+        row[acted] = "0.125"
+    else:
+        row[column] = value(row) if column != "index" else str(int(row["index"]) + 1)
+    with (folder / "results.csv").open("w", newline="") as stream:
+        writer = csv.DictWriter(stream, list(row))
+        writer.writeheader()
+        writer.writerows(rows)
+    done = run(folder, POPULATION, "--jobs", 1)
+    assert done.returncode == 4
+    assert f"REJECTED: results.csv: {column} is not what the certificate proves" in done.stdout
+    assert "results.csv agrees" not in done.stdout
+
+
+def test_a_certificate_that_is_missing(certified, tmp_path):
+    """A row whose certificate is gone fails; one that never had any is counted."""
+    folder = tmp_path / "out"
+    shutil.copytree(certified, folder)
+    (folder / "certificates" / "0.json.gz").unlink()
+    done = run(folder, POPULATION, "--jobs", 1)
+    assert done.returncode == 4 and "0.json.gz: REJECTED: results.csv has a row for it" in done.stdout
+    text = (folder / "results.csv").read_text()
+    (folder / "results.csv").write_text(text.replace("certificates/0.json.gz", ""))
+    done = run(folder, POPULATION, "--jobs", 1)
+    assert done.returncode == 0 and "1 of its 3 answers not certified" in done.stdout
 
 
 def test_folder_of_instances(tmp_path):
