@@ -30,7 +30,7 @@ from verify.reading import (
     read_bytes,
     refuse,
 )
-from verify.trees import TREES, Ensemble
+from verify.trees import FOREST, Ensemble, forest
 
 PARTS = ("l0", "l1", "l2-squared", "linf")
 DEEPEST = 50
@@ -49,7 +49,7 @@ CLASSIFIER = by(
     "kind",
     {
         "relu-network": {"dtype": {"float32", "float64"}, "layers": LAYERS},
-        "tree-ensemble": {"dtype": {"float32"}, "trees": TREES},
+        "tree-ensemble": FOREST,
     },
 )
 SCALE = {str: positive}
@@ -211,8 +211,9 @@ class Model:
             needed = Fraction(accept["at_least"]) + Fraction(accept["margin"])
             self.network = Network(classifier["layers"], columns, needed)
         else:
-            accept = {"above": 0.5 if accept["above"] is None else accept["above"]}
-            self.trees = Ensemble(classifier["trees"], columns, accept["above"])
+            usual = 0.0 if "aggregate" in classifier else 0.5
+            accept = {"above": usual if accept["above"] is None else accept["above"]}
+            self.trees = Ensemble(classifier, columns, accept["above"])
         cost = dict.fromkeys(PARTS, 0.0) | {data["cost"]["kind"]: 1.0} | data["cost"]
         self.content: dict[str, Any] = {
             "features": listed,
@@ -269,9 +270,7 @@ def _classifier(data: Any, folder: Path) -> dict[str, Any]:
             raise Rejected(f"classifier: {file.name} is not the file with the sha256 that the instance gives")
         data = parse_json(read_bytes(file), file.name)
     found: dict[str, Any] = conform(data, CLASSIFIER, "classifier")
-    for tree in found.get("trees", ()):
-        tree["feature"] = [max(number, -2.0) for number in tree["feature"]]  # a leaf's means nothing
-    return found
+    return forest(found) if "trees" in found else found
 
 
 def _table(path: Path, features: list[Feature]) -> list[dict[str, Any]]:

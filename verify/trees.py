@@ -15,33 +15,73 @@ Node = tuple[int, float, int, int] | float
 
 TREES = [{key: [float] for key in ("feature", "threshold", "left", "right", "value")}]
 """The shape of an ensemble's trees: scikit-learn's node arrays."""
+PRECISION = {"float32", "float64"}
+FOREST = {
+    "dtype": PRECISION,
+    "aggregate?": {"mean", "sum"},
+    "base?": float,
+    "sum_dtype?": PRECISION,
+    "trees": TREES,
+}
+LARGEST_SCORE = 1e30
+
+
+def forest(data: dict[str, Any]) -> dict[str, Any]:
+    """An ensemble's content in canonical form (section 2): how a sum is made is said of sums only."""
+    summed = {"base": data["base"] or 0.0, "sum_dtype": data["sum_dtype"] or "float64"}
+    if data["aggregate"] == "sum":
+        said = {"aggregate": "sum", **summed}
+    elif summed == {"base": 0.0, "sum_dtype": "float64"}:
+        said = {}
+    else:
+        raise Rejected("classifier: base and sum_dtype belong to an aggregate that is sum")
+    for tree in data["trees"]:
+        tree["feature"] = [max(number, -2.0) for number in tree["feature"]]  # a leaf's means nothing
+    return {"kind": data["kind"], "dtype": data["dtype"], **said, "trees": data["trees"]}
 
 
 class Ensemble:
-    """Trees whose mean value must lie above a threshold."""
+    """Trees whose mean or sum must lie above a threshold."""
 
-    def __init__(self, trees: Any, columns: int, above: float) -> None:
-        listed = enumerate(trees)
+    def __init__(self, content: dict[str, Any], columns: int, above: float) -> None:
+        listed = enumerate(content["trees"])
         self.trees = [_tree(tree, columns, f"classifier.trees.{k}") for k, tree in listed]
         if not self.trees:
             raise Rejected("classifier.trees: none")
-        self.above = above
+        self.above, self.base = above, content.get("base", 0.0)
+        self.mean = "aggregate" not in content
+        self.compared = float32 if content["dtype"] == "float32" else float64
+        self.added = float32 if content.get("sum_dtype") == "float32" else float
+        values = [self.base, *(node for tree in self.trees for node in tree if isinstance(node, float))]
+        if any(self.added(value) != value for value in values):
+            raise Rejected("classifier: a value that sum_dtype cannot hold")
+        if sum(map(abs, values)) > LARGEST_SCORE:
+            raise Rejected(f"classifier: values that could add up to more than {LARGEST_SCORE:g}")
 
     def accepts(self, columns: Iterable[Range]) -> bool:
-        """Whether the score at a point is accepted; not if an input is not known to the last float32."""
+        """Whether the score at a point is accepted; not if an input is not known to the last bit compared."""
         listed = list(columns)
-        return all(float32(low) == float32(high) for low, high in listed) and self.can_accept(listed)
+        known = all(self.compared(low) == self.compared(high) for low, high in listed)
+        return known and self.can_accept(listed)
 
     def can_accept(self, columns: Iterable[Range]) -> bool:
         """Whether the largest score that leaves reachable from these intervals sum to is accepted."""
-        box = [(float32(low), float32(high)) for low, high in columns]
-        total = 0.0
+        box = [(self.compared(low), self.compared(high)) for low, high in columns]
+        total = self.base
         for tree in self.trees:
-            total += _largest(tree, box)
-        return total / len(self.trees) > self.above
+            total = self.added(total + _largest(tree, box))
+        return (total / len(self.trees) if self.mean else total) > self.above
 
 
-def float32(value: Fraction) -> float:
+def float64(value: Fraction) -> float:
+    """The double nearest to a number; infinite beyond the largest."""
+    try:
+        return float(value)
+    except OverflowError:
+        return math.copysign(math.inf, value)
+
+
+def float32(value: Fraction | float) -> float:
     """The float32 nearest to the double nearest to a number; infinite beyond the largest."""
     try:
         nearest: float = struct.unpack("<f", struct.pack("<f", float(value)))[0]

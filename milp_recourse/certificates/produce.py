@@ -41,9 +41,6 @@ def why_not(instance: Instance) -> str | None:
     """Why no certificate can be had for an instance, or None."""
     if isinstance(instance.classifier, TreeEnsemble) and not separable(instance):
         return "certificates of trees whose inputs cause each other are not written yet"
-    forest = instance.classifier
-    if isinstance(forest, TreeEnsemble) and (forest.aggregate, forest.dtype) != ("mean", "float32"):
-        return "version 1 of the certificate has means of trees that compare in float32 only"
     if any(re.fullmatch("[0-9a-f]{16}", f.name) for f in instance.features):
         return "a feature's name reads as a number in the digest"
     if instance.cost.quantiles or instance.cost.kind.startswith("percentile"):

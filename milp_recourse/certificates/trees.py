@@ -139,7 +139,7 @@ def may_be_accepted(instance: Instance, box: Box) -> bool:
             low += [float(least == most and here) for here in inside]
             high += [float(here) for here in inside]
     with np.errstate(over="ignore"):
-        ends = [np.array(end).astype(np.float32).astype(np.float64).tolist() for end in (low, high)]
+        ends = [np.array(end).astype(forest.dtype).astype(np.float64).tolist() for end in (low, high)]
     best = [_largest(tree, *ends) for tree in forest.trees]
     return bool(forest.total(np.array([best]))[0] > instance.accept.threshold)
 

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 from tree_samples import random_tree_instance
 
 from milp_recourse.certificates.produce import certificates_for, why_not
+from milp_recourse.domain.forest import TreeEnsemble
 from milp_recourse.formats.write import write_instance
+from milp_recourse.instance import Acceptance, Instance
 from milp_recourse.recipe.files import write_json
 from milp_recourse.solve import solve
 from verify.__main__ import examine
@@ -16,9 +21,58 @@ from verify.__main__ import examine
 
 def test_every_certificate_verifies(tmp_path: Path) -> None:
     """Whole numbers and labels between thresholds included, where the checker's rule is the weaker one."""
+    verify_all([random_tree_instance(seed) for seed in range(90)], tmp_path)
+
+
+def boosted(instance: Instance, rng: np.random.Generator) -> Instance:
+    """The same problem with a sum of signed contributions, in the precisions of the boosting libraries."""
+    forest = instance.classifier
+    assert isinstance(forest, TreeEnsemble)
+    trees = tuple(replace(t, value=np.float32(t.value - 0.5).astype(np.float64)) for t in forest.trees)
+    base, precision = float(np.float32(rng.normal(0, 0.2))), str(rng.choice(["float32", "float64"]))
+    dtype = str(rng.choice(["float32", "float64"]))
+    summed = replace(forest, trees=trees, aggregate="sum", base=base, dtype=dtype, sum_dtype=precision)
+    return replace(instance, classifier=summed, accept=Acceptance(0.0, 0.0, strict=True), reference=None)
+
+
+def test_every_certificate_of_boosted_trees_verifies(tmp_path: Path) -> None:
+    """Sums in float32 and float64, comparisons in float32 and float64."""
+    rng = np.random.default_rng(5)
+    verify_all([boosted(random_tree_instance(seed), rng) for seed in range(100, 190)], tmp_path)
+
+
+def test_a_boosted_certificate_is_of_its_sum_alone(tmp_path: Path) -> None:
+    """Another base, precision or way of adding up is another classifier."""
+    instance = boosted(random_tree_instance(115), np.random.default_rng(5))
+    [certificate] = certificates_for([instance], [solve(instance)])
+    write_json(tmp_path / "certificate.json", certificate)
+    file = tmp_path / "instance.json"
+    write_instance(instance, file)
+    assert examine(tmp_path / "certificate.json", file, 60).claim is not None
+    given = json.loads(file.read_text())
+    other = {"float32": "float64", "float64": "float32"}
+    for key, value in (
+        ("base", given["classifier"]["base"] + 0.5),
+        ("sum_dtype", other[given["classifier"]["sum_dtype"]]),
+        ("dtype", other[given["classifier"]["dtype"]]),
+    ):
+        write_json(tmp_path / f"{key}.json", given | {"classifier": given["classifier"] | {key: value}})
+        outcome = examine(tmp_path / "certificate.json", tmp_path / f"{key}.json", 60)
+        assert "belongs to another instance" in outcome.line
+    refused = (
+        (given["classifier"] | {"aggregate": "mean"}, "belong to an aggregate that is sum"),
+        (given["classifier"] | {"base": 1e31}, "could add up to more than 1e+30"),
+        (given["classifier"] | {"base": 0.1, "sum_dtype": "float32"}, "a value that sum_dtype cannot hold"),
+    )
+    for k, (classifier, reason) in enumerate(refused):
+        write_json(tmp_path / f"{k}.json", given | {"classifier": classifier})
+        assert reason in examine(tmp_path / "certificate.json", tmp_path / f"{k}.json", 60).line
+
+
+def verify_all(instances: list[Instance], tmp_path: Path) -> None:
+    """Solve, certify and check from the files alone."""
     seen: Counter[str] = Counter()
-    for seed in range(90):
-        instance = random_tree_instance(seed)
+    for seed, instance in enumerate(instances):
         if not instance.levers or why_not(instance) is not None:
             continue
         [certificate] = certificates_for([instance], [solve(instance)])
