@@ -192,7 +192,7 @@ def plot(rows: Sequence[dict[str, Any]], folder: Path) -> Path:
     figure.legend(
         *valid.get_legend_handles_labels(), loc="outside upper center", ncols=2, title="plausibility"
     )
-    seconds.legend()
+    seconds.legend(loc="lower center", bbox_to_anchor=(0.5, 1.1), ncols=3, frameon=False)
     target = folder / "settings.png"
     figure.savefig(target, dpi=130)
     plt.close(figure)

@@ -25,7 +25,7 @@ from array_api_compat import array_namespace, device
 Array = Any
 
 _STEP = 0.995  # share of the way to the nearest wall
-_DONE = 1e-13  # complementarity, in units of the target cost
+_DONE = 1e-14  # complementarity, in units of the target cost
 _MOST = 0.75  # where fewer than this share still move, the others are set aside
 
 

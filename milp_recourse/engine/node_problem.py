@@ -101,7 +101,7 @@ def solve(
     ball: Ball | None,
     target: Array,
     inside: Array | None = None,
-    steps: int = 12,
+    steps: int = 16,
 ) -> Solved:
     """Bound the cost on boxes (d, B) where rows (d + 1, m, B) are not negative and the ball holds.
 
