@@ -1,4 +1,4 @@
-"""``bench certificates``: what proofs cost to make, keep and check, on the smoke and Loan instances."""
+"""``bench certificates``: what proofs cost to make, keep and check, on every shipped instance."""
 
 from __future__ import annotations
 

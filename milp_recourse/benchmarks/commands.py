@@ -174,7 +174,7 @@ def certificates(
 ) -> None:
     """What certificates cost to make, keep and check; and other solvers' actions, checked and proven.
 
-    The first part takes the smoke and Loan instances, the second Loan with four actions and plausibility.
+    The first part takes every shipped instance, the second Loan with four actions and plausibility.
     """
     from milp_recourse.benchmarks import certificates as bench
     from milp_recourse.benchmarks import foreign
@@ -194,7 +194,7 @@ def certificates(
             chosen.append(name)
         else:
             typer.echo(f"{name}: not installed ({hint}); left out", err=True)
-    paths = instance_files("smoke", limit) + instance_files("loan", limit)
+    paths = [path for name in ("smoke", "loan", "credit_trees") for path in instance_files(name, limit)]
     with progress_bar("certificates", len(paths)) as bar:
         rows = bench.run(paths, time_limit, folder, bar.advance)
     summary = bench.summarise(rows)

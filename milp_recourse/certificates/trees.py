@@ -5,16 +5,18 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator
+from fractions import Fraction
 from itertools import combinations
 from typing import Any
 
 import numpy as np
 
-from milp_recourse.domain.forest import Tree, TreeEnsemble
+from milp_recourse.domain.forest import Tree, TreeEnsemble, last_left
 from milp_recourse.engine.proof import MOST_NODES
 from milp_recourse.forests.branch_tree import BranchTree
 from milp_recourse.forests.search import ForestSearch
 from milp_recourse.instance import Instance
+from milp_recourse.judge import deltas
 
 
 def forest_configurations(
@@ -29,6 +31,10 @@ def forest_configurations(
     time_limit
         Seconds; None for no limit.
     """
+    if len(_forest(instance).trees) == 1 and not instance.plausible:
+        walked = [(acted, _walked(instance, acted, bound)) for acted in acted_sets(instance)]
+        if all(nodes is not None for _, nodes in walked):
+            return [{"acted": list(acted), "tree": nodes} for acted, nodes in walked]
     deadline = None if time_limit is None else time.perf_counter() + time_limit
     search = ForestSearch(instance, deadline, record=True)
     found = search.run()
@@ -71,6 +77,56 @@ def acted_sets(instance: Instance) -> Iterator[tuple[str, ...]]:
 
 
 Box = dict[str, tuple[float, float]]
+
+
+def _walked(instance: Instance, acted: tuple[str, ...], bound: float | None) -> list[list[Any]] | None:
+    """One configuration of a single tree, cut where the tree itself is; None where the claim is false.
+
+    A leaf that rejects is closed by its score, one that accepts by the cost of its cheapest point.
+    """
+    nodes: list[list[Any]] = []
+    stack: list[Box] = [{name: instance.levers[name] for name in acted}]
+    while stack:
+        box = stack.pop()
+        if bound is not None and _least_cost(instance, box) >= bound:
+            nodes.append(["e"])
+            continue
+        split = _undecided(instance, box)
+        if split is None:
+            if may_be_accepted(instance, box):
+                return None
+            nodes.append(["e"])
+            continue
+        name, cut = split
+        nodes.append(["s", acted.index(name), cut])
+        stack += reversed(_halves(instance, box, name, cut))
+    return nodes
+
+
+def _least_cost(instance: Instance, box: Box) -> Fraction:
+    """The cost of acting on the box's features, each as near to its factual value as the box allows."""
+    factual = instance.factual
+    nearest = {name: min(max(factual[name], low), high) for name, (low, high) in box.items()}
+    return instance.cost.exact(deltas(instance, nearest), instance.weights)
+
+
+def _undecided(instance: Instance, box: Box) -> tuple[str, float] | None:
+    """Where to cut the box at the first node of the tree that it lies on both sides of."""
+    [tree] = _forest(instance).trees
+    owners = [(f, k) for f in instance.features for k in range(len(f.columns))]
+    low, high = _columns(instance, box)
+    node = 0
+    while tree.left[node] != -1:
+        column, threshold = int(tree.feature[node]), float(tree.threshold[node])
+        if low[column] <= threshold < high[column]:
+            feature, label = owners[column]
+            first = box[feature.name][0]
+            if feature.one_hot:
+                return feature.name, float(label if label == first else label - 1)
+            end = float(last_left(tree.threshold[node], _forest(instance).dtype))
+            return feature.name, math.floor(end) if feature.integral else end
+        node = int((tree.left if high[column] <= threshold else tree.right)[node])
+    return None
 
 
 def _nodes(instance: Instance, tree: BranchTree, acted: tuple[str, ...]) -> Iterator[list[Any]]:
@@ -126,8 +182,18 @@ def _halves(instance: Instance, box: Box, name: str, cut: float) -> tuple[Box, B
 
 def may_be_accepted(instance: Instance, box: Box) -> bool:
     """Whether the document's rule (section 7) leaves room for an accepted score in a box of actions."""
-    forest = instance.classifier
-    assert isinstance(forest, TreeEnsemble)
+    forest = _forest(instance)
+    best = [_largest(tree, *_columns(instance, box)) for tree in forest.trees]
+    return bool(forest.total(np.array([best]))[0] > instance.accept.threshold)
+
+
+def _forest(instance: Instance) -> TreeEnsemble:
+    assert isinstance(instance.classifier, TreeEnsemble)
+    return instance.classifier
+
+
+def _columns(instance: Instance, box: Box) -> tuple[list[float], list[float]]:
+    """The intervals of the classifier's columns, as it compares them."""
     low, high = [], []
     for feature in instance.features:
         least, most = box.get(feature.name, (instance.factual[feature.name],) * 2)
@@ -139,9 +205,9 @@ def may_be_accepted(instance: Instance, box: Box) -> bool:
             low += [float(least == most and here) for here in inside]
             high += [float(here) for here in inside]
     with np.errstate(over="ignore"):
-        ends = [np.array(end).astype(forest.dtype).astype(np.float64).tolist() for end in (low, high)]
-    best = [_largest(tree, *ends) for tree in forest.trees]
-    return bool(forest.total(np.array([best]))[0] > instance.accept.threshold)
+        dtype = _forest(instance).dtype
+        least, most = (np.array(end).astype(dtype).astype(np.float64).tolist() for end in (low, high))
+    return least, most
 
 
 def _largest(tree: Tree, low: list[float], high: list[float]) -> float:

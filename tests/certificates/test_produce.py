@@ -28,7 +28,8 @@ INSTANCES = Path(__file__).resolve().parents[2] / "instances"
 SMOKE = sorted((INSTANCES / "smoke").glob("*.json"))
 LOAN = sorted((INSTANCES / "loan").glob("loan_*.json"))
 EVERYTHING = os.environ.get("MILP_RECOURSE_ALL_INSTANCES") == "1"
-CHOSEN = SMOKE + (random.Random(0).sample(LOAN, 100) if EVERYTHING else LOAN[2::48])
+CREDIT = sorted((INSTANCES / "credit_trees").glob("credit_*.json"))
+CHOSEN = SMOKE + CREDIT[::4] + (random.Random(0).sample(LOAN, 100) if EVERYTHING else LOAN[2::48])
 POPULATION = INSTANCES / "loan" / "population.json"
 HOLD = INSTANCES / "smoke" / "hold.json"
 TWO_TREES = INSTANCES / "smoke" / "two_trees.json"
