@@ -187,7 +187,7 @@ def verify(
     certificate: Annotated[Path, typer.Argument(help="a certificate, or a folder of them")],
     instance: Annotated[Path, typer.Argument(help="the instance, population, or folder of instances")],
     seconds: Annotated[float, typer.Option(help="most time for one certificate")] = 3600.0,
-    jobs: Annotated[int, typer.Option(help="processes, for a folder")] = 1,
+    jobs: Annotated[int | None, typer.Option(help="processes, for a folder; default: one per core")] = None,
 ) -> None:
     """Check certificates; the same as python -m verify, which needs nothing of this package."""
     try:
@@ -196,9 +196,8 @@ def verify(
         raise Unsupported(
             "verify: the checker is not installed; run python -m verify in the repository"
         ) from None
-    raise typer.Exit(
-        checker.main([str(certificate), str(instance), f"--seconds={seconds}", f"--jobs={jobs}"])
-    )
+    many = [] if jobs is None else [f"--jobs={jobs}"]
+    raise typer.Exit(checker.main([str(certificate), str(instance), f"--seconds={seconds}", *many]))
 
 
 class By(StrEnum):

@@ -124,7 +124,9 @@ def test_a_ball() -> None:
     assert found.ball[0] == pytest.approx((1 - 2 * y) / (8 * y), abs=1e-7)
 
 
-@pytest.mark.xfail(reason="steps of their own length for y and the multipliers can cycle; bounds stay valid")
+@pytest.mark.xfail(
+    strict=True, reason="steps of their own length for y and the multipliers can cycle; bounds stay valid"
+)
 def test_a_ball_and_a_linear_cost() -> None:
     """Least -y1 - y2 in the same ball: the same point, multiplier 1 / sqrt(8)."""
     found = minimise(problem([0.0, 0.0], [-1.0, -1.0], ball=BALL), 20)
