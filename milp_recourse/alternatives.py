@@ -58,6 +58,7 @@ def alternatives(
     by: By = "leaf",
     backend: str | None = None,
     time_limit: float | None = None,
+    apart: int = 0,
 ) -> list[Alternative]:
     """The ``count`` cheapest distinct recourses, cheapest first; each is judged like a result's action.
 
@@ -72,6 +73,9 @@ def alternatives(
         is listed.
     backend, time_limit
         For ``features``: as for :func:`milp_recourse.solve`; the limit holds per set.
+    apart
+        A diverse list: each recourse is the cheapest whose set of features differs from those of all
+        before it by at least so many (those that one acts on and the other does not).
 
     Raises
     ------
@@ -89,6 +93,8 @@ def alternatives(
     check_options(time_limit)
     if count < 1:
         raise BadInput("count", count, "a whole number, 1 or more")
+    if apart < 0:
+        raise BadInput("apart", apart, "a whole number, 0 or more")
     instance = problem if isinstance(problem, Instance) else read_instance(problem)
     found = _by_leaf(instance) if by == "leaf" else _by_features(instance, backend, time_limit)
     listed = []
@@ -99,8 +105,11 @@ def alternatives(
         shown = {n: instance.feature(n).show(v) for n, v in action.items()}
         after = {f.name: f.show(verdict.counterfactual[f.name]) for f in instance.features}
         listed.append(Alternative(float(verdict.cost), shown, after, verdict.score, leaf))
-    listed.sort(key=lambda a: a.cost)
-    return listed[:count]
+    chosen: list[Alternative] = []
+    for way in sorted(listed, key=lambda a: a.cost):
+        if all(len(way.action.keys() ^ other.action.keys()) >= apart for other in chosen):
+            chosen.append(way)
+    return chosen[:count]
 
 
 def _by_leaf(instance: Instance) -> Iterator[tuple[dict[str, float], int | None]]:

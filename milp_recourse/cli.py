@@ -212,6 +212,7 @@ def alternatives(
     instance: Annotated[Path, typer.Argument(help="an instance, .json or .json.gz")],
     count: Annotated[int, typer.Option(help="at most so many")] = 15,
     by: Annotated[By, typer.Option(help="one per accepting leaf, or per set of features acted on")] = By.leaf,
+    apart: Annotated[int, typer.Option(help="features any two differ by in what they act on")] = 0,
     backend: Backend = None,
     json: Annotated[Path | None, typer.Option(metavar="FILE.json", help="write the list")] = None,
     time_limit: TimeLimit = None,
@@ -226,7 +227,7 @@ def alternatives(
     if json is not None and json.is_dir():
         raise BadInput("--json", f"{json}, a directory", "the name of a file")
     problem = read_instance(instance)
-    found = find(problem, count, by.value, backend, time_limit)
+    found = find(problem, count, by.value, backend, time_limit, apart)
     if json is not None:
         json.write_text(dumps([a.to_dict() for a in found], indent=1) + "\n", encoding="utf-8")
     for rank, way in enumerate(found, 1):

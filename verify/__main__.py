@@ -11,10 +11,11 @@ import os
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from functools import lru_cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 
 from verify.certificate import Certificate, check
@@ -77,7 +78,7 @@ def outcomes(
     instances: Path | dict[str, Path],
     seconds: float,
     jobs: int,
-    rows: dict[str, dict[str, str]],
+    rows: Mapping[str, dict[str, str]] = MappingProxyType({}),
 ) -> Iterator[Outcome]:
     """Check many certificates, in parallel, as they get done."""
     if jobs == 1:

@@ -27,21 +27,19 @@ Perron, Didier and Gay (2023), https://doi.org/10.4230/LIPIcs.CP.2023.3 (CP-SAT)
 from __future__ import annotations
 
 import math
-import time
 from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from milp_recourse.backends.cells import CellSearch, score_goal
 from milp_recourse.backends.cpsat_process import ask
 from milp_recourse.backends.protocol import Options, Proposal
 from milp_recourse.domain.forest import TreeEnsemble
-from milp_recourse.forests.axes import Axis, action_of, axes_of, factual_cells, rounded_down, separable
-from milp_recourse.forests.greedy import climb
+from milp_recourse.forests.axes import Axis, rounded_down, separable
 from milp_recourse.forests.table import BITS, LeafTable
 from milp_recourse.instance import Instance
-from milp_recourse.judge import judge
 from milp_recourse.result import gap_tolerance
 
 Cells = NDArray[np.int64]
@@ -81,70 +79,13 @@ class CpsatBackend:
 
     def solve(self, instance: Instance, options: Options) -> Proposal:
         """Solve the integer model; forbid what the deployed score refuses, and solve again."""
-        return _Search(instance, options).run() if self.in_process else ask(instance, options)
-
-
-class _Search:
-    def __init__(self, instance: Instance, options: Options) -> None:
-        assert isinstance(instance.classifier, TreeEnsemble)
-        self.instance, self.forest = instance, instance.classifier
-        self.deadline = None if options.time_limit is None else time.perf_counter() + options.time_limit
-        self.action: dict[str, float] | None = None
-        self.cost = math.inf
-        self.branches = 0
-
-    def run(self) -> Proposal:
-        axes = axes_of(self.instance)
-        if axes is None:
-            return Proposal(None, math.inf, "solver", 0)
-        cells = factual_cells(self.instance, self.forest)
-        linf, threshold = self.instance.cost.linf, self.instance.accept.threshold
-        start = climb(LeafTable(self.forest, cells, axes), axes, linf, threshold)
-        if start is not None:
-            self._offer(action_of(axes, start))
-            axes = [_affordable(axis, linf, self.cost) for axis in axes]
-        table = LeafTable(self.forest, cells, axes)
-        if not table.bound(table.full[None])[0] > threshold:
-            return Proposal(None, math.inf, "solver", 0)
-        model = _Model(axes, table, linf, self.instance.accept.threshold, self.cost)
-        bound, message = 0.0, None
-        while True:
-            left = None if self.deadline is None else self.deadline - time.perf_counter()
-            if left is not None and left <= 0:
-                message = "the time limit was reached"
-                break
-            status, low, point = model.solve(left)
-            self.branches += model.branches
-            if status == "infeasible":  # nothing below the incumbent
-                bound = self.cost
-                break
-            bound = max(bound, low)
-            if point is not None:
-                taken = self._offer(action_of(axes, point))
-                if not taken and not self._accepted(table, point):
-                    model.forbid(point)
-                    continue
-            if bound >= self.cost - gap_tolerance(self.cost):
-                break
-            message = (
-                "CP-SAT stopped early" if status == "stopped" else "the costs do not fit CP-SAT's integers"
-            )
-            break
-        return Proposal(self.action, min(bound, self.cost), "solver", self.branches, message)
-
-    def _accepted(self, table: LeafTable, point: Cells) -> bool:
-        return bool(table.bound(table.met(point[None], point[None]))[0] > self.instance.accept.threshold)
-
-    def _offer(self, action: dict[str, float]) -> bool:
-        verdict = judge(self.instance, action)
-        if not verdict.feasible or float(verdict.cost) >= self.cost:
-            return False
-        self.action, self.cost = action, float(verdict.cost)
-        return True
+        return CellSearch(instance, options, _Model).run() if self.in_process else ask(instance, options)
 
 
 class _Model:
-    """The integer model; :meth:`solve` may be called again after :meth:`forbid`."""
+    """The integer model."""
+
+    solver = "CP-SAT"
 
     def __init__(
         self, axes: list[Axis], table: LeafTable, linf: float, threshold: float, incumbent: float
@@ -247,19 +188,9 @@ class _Model:
                     self.model.add_bool_or([literals[leaf].negated(), *here])
 
     def _score(self, threshold: float) -> None:
-        r"""sum of ceil(S v) >= floor(S (T t - b - e)): what every accepted point satisfies.
-
-        The deployed sum of n rounded terms is off by at most :math:`n u \sum |v|` (1 + n u), the division by
-        u more (Higham 2002, section 4.2).
-        """
-        forest = self.table.forest
-        largest = np.abs(self.table.value[np.isfinite(self.table.value)]).max(initial=0.0)
-        count = len(forest.trees)
-        reach = count * largest + abs(forest.base) + abs(threshold) * count
-        roundoff = 2.0**-24 if forest.sum_dtype == "float32" else 2.0**-53
-        error = 4.0 * (count + 4) * roundoff * reach
+        """sum of ceil(S v) >= floor(S (T t - b - e)): what every accepted point satisfies."""
+        goal, reach = score_goal(self.table, threshold)
         scale = 2.0 ** min(SCORE_BITS, math.floor(math.log2(LARGEST / max(reach, 1e-300))))
-        goal = threshold * (count if forest.aggregate == "mean" else 1) - forest.base - error
         values = self.table.value[:, 1:].reshape(self.table.trees, -1)
         terms = [
             math.ceil(values[t, leaf] * scale) * literal
@@ -267,25 +198,6 @@ class _Model:
             for leaf, literal in literals.items()
         ]
         self.model.add(sum(terms) >= math.floor(goal * scale) - 1)
-
-
-def _affordable(axis: Axis, linf: float, cost: float) -> Axis:
-    """The axis without cells that alone cost more than an action in hand."""
-    kept = np.flatnonzero(axis.added + linf * axis.widest <= cost * (1 + 1e-9))
-    first, last = int(kept[0]), int(kept[-1]) + 1  # costs fall towards the start: one stretch, or labels
-    cut = slice(first, last)
-    return Axis(
-        axis.feature,
-        axis.values[cut],
-        axis.low[cut],
-        axis.high[cut],
-        axis.added[cut],
-        axis.widest[cut],
-        axis.start - first,
-        axis.home - first,
-        axis.settable[cut],
-        tuple((column, cells[cut]) for column, cells in axis.columns),
-    )
 
 
 def _unit(dear: list[NDArray[np.float64]], axes: int, incumbent: float) -> float:

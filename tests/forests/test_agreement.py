@@ -26,7 +26,7 @@ from milp_recourse.solve import solve
 LARGEST = 20000
 
 
-@pytest.mark.parametrize("name", ["bab", "cpsat"])
+@pytest.mark.parametrize("name", ["bab", "cpsat", "highs"])
 @pytest.mark.parametrize("trees", [1, None], ids=["single tree", "forest"])
 def test_exact_back_ends_agree_with_brute_force(trees: int | None, name: str) -> None:
     """The same optimum, or nothing feasible in both, on every kind of feature and cost."""

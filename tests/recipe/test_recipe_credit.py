@@ -25,7 +25,7 @@ def test_forty_applicants_are_shipped() -> None:
 
 
 @pytest.mark.parametrize("file", FILES[::4], ids=lambda f: f.stem)
-@pytest.mark.parametrize("name", ["bab", "cpsat"])
+@pytest.mark.parametrize("name", ["bab", "cpsat", "highs"])
 def test_references_hold(file, name: str) -> None:
     """Leaf by leaf, and through CP-SAT."""
     instance = read_instance(file)

@@ -11,14 +11,17 @@ The bound rests on HiGHS' floating-point verdicts: ``proof: solver``.
 
 from __future__ import annotations
 
+from milp_recourse.backends.cells import CellSearch
+from milp_recourse.backends.highs.cells import HighsCells
 from milp_recourse.backends.highs.tree import HighsSearch
 from milp_recourse.backends.protocol import Options, Proposal
-from milp_recourse.domain.network import ReluNetwork
+from milp_recourse.domain.forest import TreeEnsemble
+from milp_recourse.forests.axes import separable
 from milp_recourse.instance import Instance
 
 
 class HighsBackend:
-    """MILP through HiGHS; networks of any size, every cost and plausibility the program can say."""
+    """MILP through HiGHS: networks with every cost and plausibility; trees where nothing flows downstream."""
 
     name = "highs"
     proves = True
@@ -32,11 +35,13 @@ class HighsBackend:
         return None
 
     def why_not(self, instance: Instance) -> str | None:
-        """Networks only."""
-        if not isinstance(instance.classifier, ReluNetwork):
-            return "highs solves ReLU networks; this classifier is a tree ensemble"
+        """Trees whose inputs do not cause each other only."""
+        if isinstance(instance.classifier, TreeEnsemble) and not separable(instance):
+            return "trees where an action moves other features, or with plausibility; use bab"
         return None
 
     def solve(self, instance: Instance, options: Options) -> Proposal:
-        """Search every configuration; see the module's docstring."""
+        """Search every configuration; see the module's docstring. Trees: one MILP of cells and leaves."""
+        if isinstance(instance.classifier, TreeEnsemble):
+            return CellSearch(instance, options, HighsCells).run()
         return HighsSearch(instance, options).run()

@@ -1,0 +1,144 @@
+"""Tree ensembles through a solver that chooses a cell per lever and a leaf per tree.
+
+Cells that alone cost more than a greedy incumbent are dropped, and with them the leaves that only they reach.
+What the model asks of the score is a little less than the deployed model does, so that no accepted point is
+lost; a point that gets in by this margin alone is refused by the deployed score, and its leaves forbidden.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from milp_recourse.backends.protocol import Options, Proposal
+from milp_recourse.domain.forest import TreeEnsemble
+from milp_recourse.forests.axes import Axis, action_of, axes_of, factual_cells
+from milp_recourse.forests.greedy import climb
+from milp_recourse.forests.table import LeafTable
+from milp_recourse.instance import Instance
+from milp_recourse.judge import judge
+from milp_recourse.result import gap_tolerance
+
+Cells = NDArray[np.int64]
+
+
+class CellModel(Protocol):
+    """A solver's model of cells and leaves; :meth:`solve` may be called again after :meth:`forbid`."""
+
+    solver: str
+    branches: int
+
+    def __init__(
+        self, axes: list[Axis], table: LeafTable, linf: float, threshold: float, incumbent: float
+    ) -> None: ...
+
+    def solve(self, seconds: float | None) -> tuple[str, float, Cells | None]:
+        """``optimal``, ``infeasible`` or ``stopped``; the lower bound of exact costs; the point."""
+
+    def forbid(self, point: Cells) -> None:
+        """No point in the same leaves any more."""
+
+
+class CellSearch:
+    """Solve the model; forbid what the deployed score refuses, and solve again.
+
+    Parameters
+    ----------
+    model
+        Makes the solver's model of what is left after a greedy incumbent.
+    """
+
+    def __init__(self, instance: Instance, options: Options, model: type[CellModel]) -> None:
+        assert isinstance(instance.classifier, TreeEnsemble)
+        self.instance, self.forest, self.model = instance, instance.classifier, model
+        self.deadline = None if options.time_limit is None else time.perf_counter() + options.time_limit
+        self.action: dict[str, float] | None = None
+        self.cost = math.inf
+        self.branches = 0
+
+    def run(self) -> Proposal:
+        """What the solver proves, its points judged exactly."""
+        axes = axes_of(self.instance)
+        if axes is None:
+            return Proposal(None, math.inf, "solver", 0)
+        cells = factual_cells(self.instance, self.forest)
+        linf, threshold = self.instance.cost.linf, self.instance.accept.threshold
+        start = climb(LeafTable(self.forest, cells, axes), axes, linf, threshold)
+        if start is not None:
+            self._offer(action_of(axes, start))
+            axes = [affordable(axis, linf, self.cost) for axis in axes]
+        table = LeafTable(self.forest, cells, axes)
+        if not table.bound(table.full[None])[0] > threshold:
+            return Proposal(None, math.inf, "solver", 0)
+        model = self.model(axes, table, linf, self.instance.accept.threshold, self.cost)
+        bound, message = 0.0, None
+        while True:
+            left = None if self.deadline is None else self.deadline - time.perf_counter()
+            if left is not None and left <= 0:
+                message = "the time limit was reached"
+                break
+            status, low, point = model.solve(left)
+            self.branches += model.branches
+            if status == "infeasible":  # nothing below the incumbent
+                bound = self.cost
+                break
+            bound = max(bound, low)
+            if point is not None:
+                taken = self._offer(action_of(axes, point))
+                if not taken and not self._accepted(table, point):
+                    model.forbid(point)
+                    continue
+            if bound >= self.cost - gap_tolerance(self.cost):
+                break
+            name = model.solver
+            message = f"{name} stopped early" if status == "stopped" else f"the costs are too fine for {name}"
+            break
+        return Proposal(self.action, min(bound, self.cost), "solver", self.branches, message)
+
+    def _accepted(self, table: LeafTable, point: Cells) -> bool:
+        return bool(table.bound(table.met(point[None], point[None]))[0] > self.instance.accept.threshold)
+
+    def _offer(self, action: dict[str, float]) -> bool:
+        verdict = judge(self.instance, action)
+        if not verdict.feasible or float(verdict.cost) >= self.cost:
+            return False
+        self.action, self.cost = action, float(verdict.cost)
+        return True
+
+
+def score_goal(table: LeafTable, threshold: float) -> tuple[float, float]:
+    r"""What the leaves' exact values must add up to at least, and the size of what is summed.
+
+    The deployed sum of n rounded terms is off by at most :math:`n u \sum |v|` (1 + n u), the division by
+    u more (Higham 2002, section 4.2).
+    """
+    forest = table.forest
+    largest = np.abs(table.value[np.isfinite(table.value)]).max(initial=0.0)
+    count = len(forest.trees)
+    reach = count * largest + abs(forest.base) + abs(threshold) * count
+    roundoff = 2.0**-24 if forest.sum_dtype == "float32" else 2.0**-53
+    error = 4.0 * (count + 4) * roundoff * reach
+    return threshold * (count if forest.aggregate == "mean" else 1) - forest.base - error, float(reach)
+
+
+def affordable(axis: Axis, linf: float, cost: float) -> Axis:
+    """The axis without cells that alone cost more than an action in hand."""
+    kept = np.flatnonzero(axis.added + linf * axis.widest <= cost * (1 + 1e-9))
+    first, last = int(kept[0]), int(kept[-1]) + 1  # costs fall towards the start: one stretch, or labels
+    cut = slice(first, last)
+    return Axis(
+        axis.feature,
+        axis.values[cut],
+        axis.low[cut],
+        axis.high[cut],
+        axis.added[cut],
+        axis.widest[cut],
+        axis.start - first,
+        axis.home - first,
+        axis.settable[cut],
+        tuple((column, cells[cut]) for column, cells in axis.columns),
+    )
