@@ -45,6 +45,26 @@ def credit(out: Out, seed: Annotated[int, typer.Option(help="Seed of sampling an
 
 
 @app.command()
+def real(
+    name: Annotated[str, typer.Argument(help="adult, compas, german or gmsc.")],
+    out: Out,
+    data: Annotated[Path, typer.Option(envvar="MILP_RECOURSE_DATA", help="Folder with the owners' files.")],
+    applicants: Annotated[int, typer.Option(min=1, help="Refused rows to write.")] = 20,
+    trees: Annotated[int, typer.Option(min=1, help="In the forest.")] = 20,
+    depth: Annotated[int, typer.Option(min=1, help="Of each tree.")] = 5,
+    seed: Annotated[int, typer.Option(help="Of splitting and training.")] = 0,
+) -> None:
+    """Train a forest on a published data set and write refused applicants; the data stays where it is."""
+    from milp_recourse.recipe.real import write_real
+
+    report = write_real(name, data, out, applicants, trees, depth, seed)
+    typer.echo(
+        f"{report['rows']} rows, {report['columns']} columns, test accuracy {report['test_accuracy']:.4f}; "
+        f"{report['applicants']} of {report['refused_test_rows']} refused test rows written to {out}"
+    )
+
+
+@app.command()
 def smoke(out: Out) -> None:
     """Write the hand-made smoke instances."""
     from milp_recourse.recipe.smoke import write_smoke

@@ -54,39 +54,14 @@ def compare(
     Everything but the network, and what follows from it (who is refused, bounds, cost scales, no margin),
     is the shipped population's.
     """
-    data = sample_loan(seed)
     rows = []
     for name, training in TRAININGS.items():
-        network = train_network(data.train, seed, training)
-        logits = deployed_logits(network, data.test.rows)
-        negative = data.train.rows[deployed_logits(network, data.train.rows) < 0]
-        refused = data.test.rows[logits < 0][:limit]
-        low, high = negative.min(axis=0), negative.max(axis=0)
-        sd = data.train.rows.std(axis=0)
-        scale = {
-            f: float(np.sqrt(len(LOAN_ACTIONABLE) * sd[k] * (high[k] - low[k])))
-            for k, f in enumerate(FEATURES)
-            if f in LOAN_ACTIONABLE
-        }
-        template = replace(
-            template_of.template,
-            classifier=network,
-            features=tuple(
-                replace(f, bounds=(float(low[k]), float(high[k]))) if f.actionable else f
-                for k, f in enumerate(template_of.template.features)
-            ),
-            accept=replace(template_of.template.accept, margin=0.0),
-            cost=replace(template_of.template.cost, scale=scale),
-        )
-        factuals = [dict(zip(FEATURES, map(float, row), strict=True)) for row in refused]
-        preferences = template_of.preferences[:1] * len(factuals)
-        people = Population(replace(template, factual=factuals[0]), factuals, preferences)
+        people, accuracy = retrained(template_of, training, seed, limit)
         draws = Draws(seed, people)
         answers = Answers(folder / name.replace(", ", "_").replace(" ", "_"), LOAN_ACTIONABLE)
         asked = [p for cell in TABLES["table1"] for p in draws.problems(cell)]
         left = answers.open_problems("grid", asked)
         answers.solve_grid(people, left, jobs, lambda label=name: advance(label))  # type: ignore[misc]
-        accuracy = float(((logits >= 0) == (data.test.labels == 1)).mean())
         for cell in TABLES["table1"]:
             mine = served(draws, cell, draws.problems(cell), answers.known["grid"])
             (row,) = (r for r in table("table1", cell, mine, mine) if r["method"] == "grid")
@@ -104,3 +79,35 @@ def compare(
             )
     write_rows(rows, tuple(rows[0]), folder / "classifiers.csv")
     return rows
+
+
+def retrained(
+    template_of: Population, training: Training, seed: int, limit: int | None
+) -> tuple[Population, float]:
+    """Whom another network refuses, with what follows from it, and its test accuracy."""
+    data = sample_loan(seed)
+    network = train_network(data.train, seed, training)
+    logits = deployed_logits(network, data.test.rows)
+    negative = data.train.rows[deployed_logits(network, data.train.rows) < 0]
+    refused = data.test.rows[logits < 0][:limit]
+    low, high = negative.min(axis=0), negative.max(axis=0)
+    sd = data.train.rows.std(axis=0)
+    scale = {
+        f: float(np.sqrt(len(LOAN_ACTIONABLE) * sd[k] * (high[k] - low[k])))
+        for k, f in enumerate(FEATURES)
+        if f in LOAN_ACTIONABLE
+    }
+    template = replace(
+        template_of.template,
+        classifier=network,
+        features=tuple(
+            replace(f, bounds=(float(low[k]), float(high[k]))) if f.actionable else f
+            for k, f in enumerate(template_of.template.features)
+        ),
+        accept=replace(template_of.template.accept, margin=0.0),
+        cost=replace(template_of.template.cost, scale=scale),
+    )
+    factuals = [dict(zip(FEATURES, map(float, row), strict=True)) for row in refused]
+    preferences = template_of.preferences[:1] * len(factuals)
+    accuracy = float(((logits >= 0) == (data.test.labels == 1)).mean())
+    return Population(replace(template, factual=factuals[0]), factuals, preferences), accuracy
