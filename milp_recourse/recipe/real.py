@@ -1,7 +1,7 @@
 """Real applicants: Adult, COMPAS, German credit and Give Me Some Credit, from the files their owners publish.
 
 Nothing of the data is shipped: the caller says where the files lie. A random forest is trained on four
-fifths of the rows; the first refused rows of the last fifth become instances. What a person can act on is a
+fifths of the rows; the first refused rows of the last fifth are the applicants. What a person can act on is a
 choice, made here as the recourse literature makes it and listed in :data:`SETS`; bounds are the data's.
 
 References
@@ -177,14 +177,14 @@ SETS: Mapping[str, DataSet] = {
 def write_real(
     name: str, data: Path, folder: Path, applicants: int = 20, trees: int = 20, depth: int = 5, seed: int = 0
 ) -> dict[str, Any]:
-    """Train a forest on a published table and write refused applicants as instances; returns the report.
+    """Train a forest on a published table and write refused applicants as a population; returns the report.
 
     Parameters
     ----------
     data
         Folder with the owner's file.
     folder
-        Gets ``forest.json`` and ``<name>_<k>.json``.
+        Gets ``forest.json`` and ``population.json``.
 
     Raises
     ------
@@ -210,28 +210,32 @@ def write_real(
     entry = {"path": "forest.json", "sha256": sha256(folder / "forest.json")}
     refused = rows.iloc[cut:][model.predict(inputs[cut:]) == 0]
     acted = [feature["name"] for feature in features if feature["actionable"]]
-    for k in range(min(applicants, len(refused))):
-        factual = {f["name"]: _value(f, refused[f["name"]].iloc[k]) for f in features}
-        content = {
-            "format": "milp-recourse/instance-1",
-            "name": f"{name}_{k:03d}",
+    chosen_rows = refused.head(applicants)
+    write_json(
+        folder / "population.json",
+        {
+            "format": "milp-recourse/population-1",
+            "name": name,
             "features": features,
             "scm": {"name": "independent"},
             "classifier": entry,
-            "factual": factual,
+            "factuals": [
+                {f["name"]: _value(f, value[f["name"]]) for f in features}
+                for value in chosen_rows.to_dict("records")
+            ],
             "preferences": {"actionable": acted},
             "cost": {"kind": "l1", "scale": {f["name"]: _span(f) for f in features if f["actionable"]}},
             "plausibility": None,
             "accept": {"above": 0.5},
-        }
-        write_json(folder / f"{name}_{k:03d}.json", content)
+        },
+    )
     return {
         "set": name,
         "rows": len(rows),
         "columns": int(inputs.shape[1]),
         "test_accuracy": float(model.score(inputs[cut:], labels[cut:])),
         "refused_test_rows": len(refused),
-        "applicants": min(applicants, len(refused)),
+        "applicants": len(chosen_rows),
     }
 
 

@@ -1,4 +1,4 @@
-"""Instances from published data sets: small tables in the owners' formats, and the real files where they are.
+"""Populations from published data sets: small tables in the owners' formats, and real files where they are.
 
 The real files are looked for in ``$MILP_RECOURSE_DATA``, else in ``../shared/data``.
 """
@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 from milp_recourse.certificates.produce import certificates_for
 from milp_recourse.cli import app
 from milp_recourse.errors import BadInput
-from milp_recourse.formats import read_instance
+from milp_recourse.formats import read_population
 from milp_recourse.judge import judge
 from milp_recourse.recipe.files import write_json
 from milp_recourse.recipe.real import ADULT, GERMAN, SETS, write_real
@@ -66,12 +66,12 @@ def check(name: str, data: Path, folder: Path, applicants: int) -> None:
     """Three back ends agree, the deployed forest accepts, and certificates verify."""
     report = write_real(name, data, folder, applicants, trees=5, depth=4)
     assert report["applicants"] == applicants
+    people = read_population(folder / "population.json")
     for k in range(applicants):
-        file = folder / f"{name}_{k:03d}.json"
-        instance = read_instance(file)
+        instance = people[k]
         assert instance.classifier.score(instance.model_rows(instance.factual_row)) <= 0.5
         results = [solve(instance, backend) for backend in ("bab", "cpsat", "highs")]
-        assert len({r.status for r in results}) == 1, (file.name, results)
+        assert len({r.status for r in results}) == 1, (k, results)
         assert results[0].status in (Status.OPTIMAL, Status.INFEASIBLE)
         if results[0].cost is not None:
             assert max(r.cost for r in results) - min(r.cost for r in results) <= gap_tolerance(
@@ -81,9 +81,9 @@ def check(name: str, data: Path, folder: Path, applicants: int) -> None:
             action = {n: v if acted[n].categories is None else acted[n].categories.index(v)
                       for n, v in results[0].action.items()}  # fmt: skip
             assert judge(instance, action).accepted_deployed
-        [certificate] = certificates_for([instance], results[:1])
-        write_json(folder / "certificate.json", certificate)
-        assert examine(folder / "certificate.json", file, 60).claim == results[0].status.value
+        [certificate] = certificates_for([instance], results[:1], first=k)
+        write_json(folder / f"{k}.json", certificate)
+        assert examine(folder / f"{k}.json", folder / "population.json", 60).claim == results[0].status.value
 
 
 @pytest.mark.parametrize("name", list(SETS))
@@ -115,4 +115,4 @@ def test_the_command(tmp_path: Path) -> None:
     given = ["recipe", "real", "german", "--data", str(tmp_path), "--out", str(tmp_path / "out")]
     done = CliRunner().invoke(app, [*given, "--applicants", "2", "--trees", "3"])
     assert done.exit_code == 0 and "2 of " in done.output
-    assert len(list((tmp_path / "out").glob("german_*.json"))) == 2
+    assert len(read_population(tmp_path / "out" / "population.json")) == 2
