@@ -139,6 +139,26 @@ def evaluate(
         raise typer.Exit(4)
 
 
+@app.command()
+def seeds(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="What icarma train --seeds N wrote.")],
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Where seeds.csv and seeds.png go.")],
+    population: PopulationFile = None,
+    seed: Annotated[int, typer.Option(help="of the applicants' rankings")] = 0,
+) -> None:
+    """Table 1 over all trained seeds: mean and spread beside the published rows."""
+    _needs_torch()
+    from milp_recourse.icarma.evaluate import spread, table_one_of_seeds
+    from milp_recourse.icarma.plots import plot_seeds
+    from milp_recourse.studies.reproduce import write_rows
+
+    rows = table_one_of_seeds(folder, _population(population), seed)
+    out.mkdir(parents=True, exist_ok=True)
+    write_rows(rows, tuple(rows[0]), out / "seeds.csv")
+    plot_seeds(rows, out)
+    _print("mean +- sd over seeds; published: the iCARMA paper, table 1", spread(rows))
+
+
 def gap(
     out: Annotated[Path, typer.Option(metavar="DIR", help="Where results go; rerunning resumes.")] = Path(
         "gap"

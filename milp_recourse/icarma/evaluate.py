@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from milp_recourse.errors import BadInput
+from milp_recourse.icarma.checkpoint import read_recommender
 from milp_recourse.icarma.model import Recommender
 from milp_recourse.icarma.score import Scored, outside_masks, recommend_timed, rows_of_population, score
 from milp_recourse.icarma.tables import SETTINGS, draw
@@ -28,6 +32,40 @@ def table_one(model: Recommender, people: Population, seed: int = 0) -> list[dic
         scored = score(people.template, model, rows, wishes, action)
         row: dict[str, Any] = {"actionable": setting.label, **summary(scored), "limited": limited.mean()}
         made.append(row | {"seconds": seconds, "published": in_words(setting.icarma)})
+    return made
+
+
+SPREAD = ("valid_flow", "valid", "valid_deployed", "plausible_flow", "plausible", "cost", "hap")
+
+
+def table_one_of_seeds(folder: Path, people: Population, seed: int = 0) -> list[dict[str, Any]]:
+    """Rows of :func:`table_one` for every seed that ``icarma train --seeds N`` left in a folder.
+
+    Raises
+    ------
+    BadInput
+        The folder holds no trained seed.
+    """
+    found = {int(path.parent.name[5:]): path for path in folder.glob("seed_*/recommender.npz")}
+    if not found:
+        raise BadInput("DIR", str(folder), "a folder that icarma train wrote, with seed_*/recommender.npz")
+    rows = []
+    for number, path in sorted(found.items()):
+        model, _ = read_recommender(path)
+        rows += [{"seed": number, **row} for row in table_one(model, people, seed)]
+    return rows
+
+
+def spread(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Mean and sample standard deviation over seeds, one row per setting, with the published numbers."""
+    made = []
+    for label in dict.fromkeys(row["actionable"] for row in rows):
+        mine = [row for row in rows if row["actionable"] == label]
+        row: dict[str, Any] = {"actionable": label, "seeds": len(mine)}
+        for key in SPREAD:
+            values = np.array([one[key] for one in mine])
+            row[key] = f"{values.mean():.3f} +- {values.std(ddof=min(1, len(mine) - 1)):.3f}"
+        made.append(row | {"published": mine[0]["published"]})
     return made
 
 

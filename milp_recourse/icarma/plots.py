@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -55,6 +55,45 @@ def plot(compared: Sequence[Compared], folder: Path) -> list[Path]:
         figure.savefig(made[-1], dpi=130)
         plt.close(figure)
     return made
+
+
+def plot_seeds(rows: Sequence[Mapping[str, Any]], folder: Path) -> Path:
+    """FOLDER/seeds.png: table 1's validity, plausibility and cost of every seed, and the published ones."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    labels = list(dict.fromkeys(row["actionable"] for row in rows))
+    figure, axes = plt.subplots(1, 3, figsize=(10.5, 3.4), layout="constrained")
+    panels = (
+        ("valid_flow", "valid (flow)"),
+        ("plausible_flow", "plausible (flow)"),
+        ("cost", "cost of the valid"),
+    )
+    for k, (one, (key, title)) in enumerate(zip(axes, panels, strict=True)):
+        for x, label in enumerate(labels):
+            mine = [row for row in rows if row["actionable"] == label]
+            spots = x + np.linspace(-0.2, 0.2, len(mine)) if len(mine) > 1 else [x]
+            one.plot(
+                spots,
+                [row[key] for row in mine],
+                "o",
+                color=AMORTISED,
+                markersize=3.5,
+                label="a seed" * (x == 0),
+            )
+            printed = float(str(mine[0]["published"]).split(" / ")[k])
+            one.plot([x - 0.3, x + 0.3], [printed] * 2, color="black", label="published" * (x == 0))
+        one.set_xticks(range(len(labels)), labels)
+        one.set(title=title, xlabel="actionable features")
+        one.grid(alpha=0.3, axis="y")
+    handles = axes[0].get_legend_handles_labels()
+    figure.legend(*handles, loc="outside upper center", ncols=2)
+    target = folder / "seeds.png"
+    figure.savefig(target, dpi=130)
+    plt.close(figure)
+    return target
 
 
 def _served(axes: Axes, compared: Sequence[Compared], names: Sequence[str]) -> None:
