@@ -21,7 +21,7 @@ from typing import NamedTuple
 from verify.certificate import Certificate, check
 from verify.instance import Source
 from verify.reading import Rejected, parse_json, read_bytes
-from verify.table import Table, agree
+from verify.table import Row, Table, agree
 
 
 class Outcome(NamedTuple):
@@ -34,51 +34,62 @@ class Outcome(NamedTuple):
     applicant: float | None
 
 
-@lru_cache(4)
 def source(path: Path) -> Source:
-    """An instance's or population's file, read once per process."""
+    """An instance's or population's file, read once per process and state of the file."""
+    state = path.stat() if path.is_file() else None
+    return _source(path, state and (state.st_mtime_ns, state.st_size))
+
+
+@lru_cache(4)
+def _source(path: Path, state: tuple[int, int] | None) -> Source:
     return Source(path)
 
 
-def by_digest(folder: Path) -> dict[str, Path]:
-    """The instances of a folder."""
-    found: dict[str, Path] = {}
+def plain(text: str) -> str:
+    """Text in one line that moves no cursor."""
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in " ".join(text.split()))
+
+
+def by_digest(folder: Path) -> dict[str, list[Path]]:
+    """The instances of a folder; files of the same content share a digest."""
+    found: dict[str, list[Path]] = {}
     for path in sorted(p for suffix in ("*.json", "*.json.gz") for p in folder.rglob(suffix)):
         try:
-            found[Source(path).instance(None).digest] = path
+            found.setdefault(Source(path).instance(None).digest, []).append(path)
         except Exception:  # another kind of file, or a broken one: no certificate is checked against it
             continue
     return found
 
 
 def examine(
-    path: Path, instances: Path | dict[str, Path], seconds: float, row: dict[str, str] | None = None
+    path: Path, instances: Path | dict[str, list[Path]], seconds: float, row: Row | None = None
 ) -> Outcome:
     """Check one certificate against its instance's file, and its row; whatever goes wrong rejects it."""
     start, index = time.monotonic(), None
     try:
         certificate = Certificate(parse_json(read_bytes(path), path.name))
         index = certificate.index
-        file = instances.get(certificate.digest) if isinstance(instances, dict) else instances
-        if file is None:
+        files = instances.get(certificate.digest) if isinstance(instances, dict) else [instances]
+        if not files:
             raise Rejected("instance_sha256: none of the instances has it")
-        check(certificate, source(file), seconds)
+        check(certificate, source(files[0]), seconds)
         if row is not None:
-            agree(row, certificate, source(file).name)
+            names = {str(source(file).name or file.name.split(".")[0]) for file in files}
+            agree(row, certificate, None if source(files[0]).population else names)
         claim, line = certificate.claim, f"VERIFIED {certificate.says()}"
     except Rejected as reason:
         claim, line = None, f"REJECTED: {reason}"
     except Exception as error:  # a check that fails to run proves nothing
         claim, line = None, f"REJECTED: the check failed: {type(error).__name__}: {error}"
-    return Outcome(path.name, claim, " ".join(line.split()), time.monotonic() - start, index)
+    return Outcome(plain(path.name), claim, plain(line), time.monotonic() - start, index)
 
 
 def outcomes(
     paths: list[Path],
-    instances: Path | dict[str, Path],
+    instances: Path | dict[str, list[Path]],
     seconds: float,
     jobs: int,
-    rows: Mapping[str, dict[str, str]] = MappingProxyType({}),
+    rows: Mapping[str, Row] = MappingProxyType({}),
 ) -> Iterator[Outcome]:
     """Check many certificates, in parallel, as they get done."""
     if jobs == 1:
@@ -90,11 +101,11 @@ def outcomes(
         }
         for done in as_completed(running):
             error = done.exception()  # a process that died, of memory perhaps
-            failed = Outcome(running[done], None, f"REJECTED: the check failed: {error!r}", 0.0, None)
+            failed = Outcome(plain(running[done]), None, f"REJECTED: the check failed: {error!r}", 0.0, None)
             yield failed if error else done.result()
 
 
-def check_folder(folder: Path, instances: Path | dict[str, Path], seconds: float, jobs: int) -> int:
+def check_folder(folder: Path, instances: Path | dict[str, list[Path]], seconds: float, jobs: int) -> int:
     """Check a folder's certificates, and its ``results.csv`` where it has one, and sum up; the exit code."""
     start = time.monotonic()
     inner = folder / "certificates" if (folder / "certificates").is_dir() else folder
@@ -119,10 +130,10 @@ def check_folder(folder: Path, instances: Path | dict[str, Path], seconds: float
         applicants = f"{len(indices)} of {len(source(instances).factuals)} applicants; "
     lost = sorted(table.rows.keys() - {path.name for path in paths})
     for name in lost:
-        print(f"{name}: REJECTED: results.csv has a row for it, but there is no such file")
+        print(f"{plain(name)}: REJECTED: results.csv has a row for it, but there is no such file")
     passed = bool(paths) and not claims[None] and not lost
     if passed and table.total:
-        applicants += f"results.csv agrees, {table.without} of its {table.total} answers not certified; "
+        applicants += f"results.csv agrees, {len(table.rows)} of its {table.total} answers are certified; "
     print(
         f"{'VERIFIED' if passed else 'REJECTED'} {len(paths) - claims[None]} of {len(paths)} certificates "
         f"({kinds or 'none'}); {applicants}{time.monotonic() - start:.1f} s, "

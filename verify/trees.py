@@ -78,7 +78,7 @@ def float64(value: Fraction) -> float:
     try:
         return float(value)
     except OverflowError:
-        return math.copysign(math.inf, value)
+        return math.inf if value > 0 else -math.inf
 
 
 def float32(value: Fraction | float) -> float:
@@ -86,7 +86,7 @@ def float32(value: Fraction | float) -> float:
     try:
         nearest: float = struct.unpack("<f", struct.pack("<f", float(value)))[0]
     except OverflowError:
-        return math.copysign(math.inf, value)
+        return math.inf if value > 0 else -math.inf
     return nearest
 
 
@@ -111,8 +111,8 @@ def _tree(data: dict[str, Any], columns: int, where: str) -> list[Node]:
     """Nodes: a leaf's value, or (column, threshold, left, right); every node is reached exactly once."""
     nodes: list[Node] = []
     children, count = [0], len(data["value"])
-    if any(len(data[key]) != count for key in TREES[0]):
-        raise Rejected(f"{where}: lists that are not of one length")
+    if not count or any(len(data[key]) != count for key in TREES[0]):
+        raise Rejected(f"{where}: lists that are empty or not of one length")
     for *inner, value in zip(*(data[key] for key in TREES[0]), strict=True):
         if inner[2] == -1:
             nodes.append(value)
