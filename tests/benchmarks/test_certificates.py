@@ -111,9 +111,9 @@ def test_the_command(tmp_path, capsys):
     """Tables, summary and plot; other options are another run; an unknown solver is one line."""
     command = ["bench", "certificates", "--out", str(tmp_path), "--limit", "1", "--solvers", "highs"]
     assert main([*command, "--actions", "1"]) == 0
-    assert "2 instances; 2 certificates; 2 verified" in capsys.readouterr().out
+    assert "3 instances; 3 certificates; 3 verified" in capsys.readouterr().out
     summary = json.loads((tmp_path / "certificates.json").read_text())
-    assert summary["verified"] == 2 and summary["others"][0]["verified optimal"] == 1
+    assert summary["verified"] == 3 and summary["others"][0]["verified optimal"] == 1
     assert (tmp_path / "certificates.png").stat().st_size > 1000
     assert main([*command, "--time-limit", "7"]) == 2
     assert "another run" in capsys.readouterr().err

@@ -85,9 +85,6 @@ def complaints(instance: Instance, result: Result, folder: Path) -> list[str]:
             faults.append(f"lower bound {stated['lower_bound']!r}, the result's is {high!r}")
     if stated["instance_sha256"] != instance_digest(instance):
         faults.append("another digest")
-    from verify.__main__ import source
-
-    source.cache_clear()  # the file's name is used again
     line = examine(file, problem, 600.0).line
     if not line.startswith(f"VERIFIED {claim}"):
         faults.append(line)
