@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import math
 import time
-from typing import Protocol
+from collections.abc import Iterator, Mapping
+from typing import Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +25,7 @@ from milp_recourse.judge import judge
 from milp_recourse.result import gap_tolerance
 
 Cells = NDArray[np.int64]
+Leaf = TypeVar("Leaf")
 
 
 class CellModel(Protocol):
@@ -74,7 +76,7 @@ class CellSearch:
         table = LeafTable(self.forest, cells, axes)
         if not table.bound(table.full[None])[0] > threshold:
             return Proposal(None, math.inf, "solver", 0)
-        model = self.model(axes, table, linf, self.instance.accept.threshold, self.cost)
+        model = self.model(axes, table, linf, threshold, self.cost)
         bound, message = 0.0, None
         while True:
             left = None if self.deadline is None else self.deadline - time.perf_counter()
@@ -108,6 +110,16 @@ class CellSearch:
             return False
         self.action, self.cost = action, float(verdict.cost)
         return True
+
+
+def borders(
+    allowed: Mapping[Leaf, NDArray[np.bool_]], last: int
+) -> Iterator[tuple[int, list[Leaf], list[Leaf]]]:
+    """Cells k below ``last`` where a leaf ends, or the next begins: the leaves up to k, and those above."""
+    low = {leaf: int(cells.argmax()) for leaf, cells in allowed.items()}
+    high = {leaf: len(cells) - 1 - int(cells[::-1].argmax()) for leaf, cells in allowed.items()}
+    for k in sorted({h for h in high.values() if h < last} | {l - 1 for l in low.values() if l}):
+        yield k, [leaf for leaf, h in high.items() if h <= k], [leaf for leaf, l in low.items() if l > k]
 
 
 def score_goal(table: LeafTable, threshold: float) -> tuple[float, float]:

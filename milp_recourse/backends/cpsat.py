@@ -33,7 +33,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from milp_recourse.backends.cells import CellSearch, score_goal
+from milp_recourse.backends.cells import Cells, CellSearch, borders, score_goal
 from milp_recourse.backends.cpsat_process import ask
 from milp_recourse.backends.protocol import Options, Proposal
 from milp_recourse.domain.forest import TreeEnsemble
@@ -41,8 +41,6 @@ from milp_recourse.forests.axes import Axis, rounded_down, separable
 from milp_recourse.forests.table import BITS, LeafTable
 from milp_recourse.instance import Instance
 from milp_recourse.result import gap_tolerance
-
-Cells = NDArray[np.int64]
 
 LARGEST = 2.0**56
 """Costs and scores stay below this as integers; CP-SAT adds them up in 64 bits."""
@@ -167,16 +165,11 @@ class _Model:
         return trees
 
     def _tie_interval(self, i: int, literals: dict[int, Any], allowed: dict[int, NDArray[np.bool_]]) -> None:
-        low = {leaf: int(cells.argmax()) for leaf, cells in allowed.items()}
-        high = {leaf: len(cells) - 1 - int(cells[::-1].argmax()) for leaf, cells in allowed.items()}
-        last = len(self.axes[i]) - 1
-        for k in sorted({h for h in high.values() if h < last} | {l - 1 for l in low.values() if l}):
-            below = [literals[leaf] for leaf, h in high.items() if h <= k]
-            above = [literals[leaf] for leaf, l in low.items() if l > k]
+        for k, below, above in borders(allowed, len(self.axes[i]) - 1):
             if below:
-                self.model.add_at_most_one([*below, self.at[i][k].negated()])
+                self.model.add_at_most_one([*(literals[leaf] for leaf in below), self.at[i][k].negated()])
             if above:
-                self.model.add_at_most_one([*above, self.at[i][k]])
+                self.model.add_at_most_one([*(literals[leaf] for leaf in above), self.at[i][k]])
 
     def _tie_labels(
         self, i: int, axis: Axis, literals: dict[int, Any], allowed: dict[int, NDArray[np.bool_]]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from fractions import Fraction
 from itertools import combinations
 from typing import Any
@@ -31,27 +31,40 @@ def forest_configurations(
     time_limit
         Seconds; None for no limit.
     """
-    if len(_forest(instance).trees) == 1 and not instance.plausible:
-        walked = [(acted, _walked(instance, acted, bound)) for acted in acted_sets(instance)]
-        if all(nodes is not None for _, nodes in walked):
-            return [{"acted": list(acted), "tree": nodes} for acted, nodes in walked]
     deadline = None if time_limit is None else time.perf_counter() + time_limit
+    if len(_forest(instance).trees) == 1 and not instance.plausible:
+        walked = _configurations(instance, deadline, lambda acted: _walked(instance, acted, bound))
+        if walked is not None:
+            return walked
     search = ForestSearch(instance, deadline, record=True)
     found = search.run()
     if found.message is not None or (bound is None and found.action is not None):
         return None
     if bound is not None and found.lower_bound < bound:
         return None
+    branches = None if search.impossible else found.tree
+    return _configurations(
+        instance,
+        deadline,
+        lambda acted: iter([["e"]]) if branches is None else _nodes(instance, branches, acted),
+    )
+
+
+def _configurations(
+    instance: Instance,
+    deadline: float | None,
+    nodes: Callable[[tuple[str, ...]], Iterator[list[Any] | None]],
+) -> list[dict[str, Any]] | None:
+    """Every configuration with its nodes; None where a node is None, or they are too many or too late."""
     configurations = []
     left = MOST_NODES
     for acted in acted_sets(instance):
-        tree: list[list[Any]] = [["e"]]
-        if found.tree is not None and not search.impossible:
-            tree = []
-            for node in _nodes(instance, found.tree, acted):
-                tree.append(node)
-                if len(tree) > left or (deadline is not None and time.perf_counter() > deadline):
-                    return None
+        tree: list[list[Any]] = []
+        for node in nodes(acted):
+            late = deadline is not None and time.perf_counter() > deadline
+            if node is None or len(tree) == left or late:
+                return None
+            tree.append(node)
         left -= len(tree)
         configurations.append({"acted": list(acted), "tree": tree})
     return configurations
@@ -79,28 +92,26 @@ def acted_sets(instance: Instance) -> Iterator[tuple[str, ...]]:
 Box = dict[str, tuple[float, float]]
 
 
-def _walked(instance: Instance, acted: tuple[str, ...], bound: float | None) -> list[list[Any]] | None:
+def _walked(instance: Instance, acted: tuple[str, ...], bound: float | None) -> Iterator[list[Any] | None]:
     """One configuration of a single tree, cut where the tree itself is; None where the claim is false.
 
     A leaf that rejects is closed by its score, one that accepts by the cost of its cheapest point.
     """
-    nodes: list[list[Any]] = []
+    forest = _forest(instance)
     stack: list[Box] = [{name: instance.levers[name] for name in acted}]
     while stack:
         box = stack.pop()
         if bound is not None and _least_cost(instance, box) >= bound:
-            nodes.append(["e"])
+            yield ["e"]
             continue
-        split = _undecided(instance, box)
-        if split is None:
-            if may_be_accepted(instance, box):
-                return None
-            nodes.append(["e"])
+        met = _descend(instance, box)
+        if isinstance(met, float):
+            accepted = forest.total(np.array([[met]]))[0] > instance.accept.threshold
+            yield None if accepted else ["e"]
             continue
-        name, cut = split
-        nodes.append(["s", acted.index(name), cut])
+        name, cut = met
+        yield ["s", acted.index(name), cut]
         stack += reversed(_halves(instance, box, name, cut))
-    return nodes
 
 
 def _least_cost(instance: Instance, box: Box) -> Fraction:
@@ -110,8 +121,8 @@ def _least_cost(instance: Instance, box: Box) -> Fraction:
     return instance.cost.exact(deltas(instance, nearest), instance.weights)
 
 
-def _undecided(instance: Instance, box: Box) -> tuple[str, float] | None:
-    """Where to cut the box at the first node of the tree that it lies on both sides of."""
+def _descend(instance: Instance, box: Box) -> tuple[str, float] | float:
+    """Where to cut the box at the first node that it lies on both sides of; else its leaf's value."""
     [tree] = _forest(instance).trees
     owners = [(f, k) for f in instance.features for k in range(len(f.columns))]
     low, high = _columns(instance, box)
@@ -126,7 +137,7 @@ def _undecided(instance: Instance, box: Box) -> tuple[str, float] | None:
             end = float(last_left(tree.threshold[node], _forest(instance).dtype))
             return feature.name, math.floor(end) if feature.integral else end
         node = int((tree.left if high[column] <= threshold else tree.right)[node])
-    return None
+    return float(tree.value[node])
 
 
 def _nodes(instance: Instance, tree: BranchTree, acted: tuple[str, ...]) -> Iterator[list[Any]]:

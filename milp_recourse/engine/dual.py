@@ -19,6 +19,8 @@ from typing import Any
 
 from array_api_compat import array_namespace
 
+from milp_recourse.engine.batched import Batched
+
 Array = Any
 
 SLACK = 2.0**-44
@@ -26,7 +28,7 @@ SLACK = 2.0**-44
 
 
 @dataclass
-class Costs:
+class Costs(Batched):
     """Cost of a batch of nodes: kappa delta^2 + beta |delta| + largest omega |delta| + fixed.
 
     Attributes
@@ -42,14 +44,6 @@ class Costs:
     omega: Array
     x: Array
     fixed: Array
-
-    def take(self, index: Array) -> Costs:
-        """The nodes at ``index``."""
-        xp = array_namespace(self.x)
-        kappa, beta, omega, x = (
-            xp.take(v, index, axis=1) for v in (self.kappa, self.beta, self.omega, self.x)
-        )
-        return Costs(kappa, beta, omega, x, xp.take(self.fixed, index, axis=0))
 
 
 def inner(kappa: Array, beta: Array, pull: Array, l: Array, u: Array) -> Array:

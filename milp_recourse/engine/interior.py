@@ -22,6 +22,8 @@ from typing import Any
 
 from array_api_compat import array_namespace, device
 
+from milp_recourse.engine.batched import Batched
+
 Array = Any
 
 _STEP = 0.995  # share of the way to the nearest wall
@@ -30,7 +32,7 @@ _MOST = 0.75  # where fewer than this share still move, the others are set aside
 
 
 @dataclass
-class Convex:
+class Convex(Batched):
     """B problems with n variables, m rows and q residuals: (n, B), (m, n, B), (m, B), (q, n, B), (q, B).
 
     ``enough``, (B,): no optimum beyond it is asked for.
@@ -52,36 +54,14 @@ class Convex:
         """Whether there is a quadratic constraint."""
         return bool(self.residuals.shape[0])
 
-    def take(self, index: Array) -> Convex:
-        """The problems at ``index``."""
-        xp = array_namespace(self.q)
-        return Convex(*(xp.take(v, index, axis=v.ndim - 1) for v in vars(self).values()))
-
 
 @dataclass
-class Optimum:
+class Optimum(Batched):
     """y (n, B), multipliers of the rows (m, B) and of the ball (B,)."""
 
     y: Array
     rows: Array
     ball: Array
-
-    def take(self, index: Array) -> Optimum:
-        """The problems at ``index``."""
-        xp = array_namespace(self.y)
-        return Optimum(*(xp.take(v, index, axis=v.ndim - 1) for v in vars(self).values()))
-
-
-def joined(parts: list[Optimum]) -> Optimum:
-    """Several batches after each other."""
-    if len(parts) == 1:
-        return parts[0]
-    xp = array_namespace(parts[0].y)
-    return Optimum(
-        xp.concat([part.y for part in parts], axis=1),
-        xp.concat([part.rows for part in parts], axis=1),
-        xp.concat([part.ball for part in parts]),
-    )
 
 
 def minimise(problem: Convex, steps: int = 12) -> Optimum:
@@ -106,7 +86,7 @@ def minimise(problem: Convex, steps: int = 12) -> Optimum:
             break
     resting.append((place, path.optimum()))
     order = xp.argsort(xp.concat([where for where, _ in resting]))
-    return joined([optimum for _, optimum in resting]).take(order)
+    return Optimum.joined([optimum for _, optimum in resting]).take(order)
 
 
 class _Path:

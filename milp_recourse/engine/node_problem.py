@@ -12,6 +12,7 @@ from typing import Any
 
 from array_api_compat import array_namespace, device
 
+from milp_recourse.engine.batched import Batched
 from milp_recourse.engine.dual import Costs, value
 from milp_recourse.engine.interior import Convex, minimise
 
@@ -69,7 +70,7 @@ class Solved:
 
 
 @dataclass
-class Multipliers:
+class Multipliers(Batched):
     """Evidence: with these numbers :func:`proven_with` gives the bound again.
 
     Attributes
@@ -86,11 +87,6 @@ class Multipliers:
     ball: Array
     touching: Array
     shares: Array
-
-    def take(self, index: Array) -> Multipliers:
-        """The nodes at ``index``."""
-        xp = array_namespace(self.rows)
-        return Multipliers(*(xp.take(v, index, axis=v.ndim - 1) for v in vars(self).values()))
 
 
 def solve(

@@ -155,7 +155,7 @@ class Compared:
             "published_plausible": paper[1],
             "published_cost": paper[2],
             "published_hap": paper[3] if len(paper) > 3 else float("nan"),
-            "published_oracle_valid": self.setting.oracle[0] if self.setting.oracle else float("nan"),
+            "published_oracle_valid": self.setting.oracle.validity if self.setting.oracle else float("nan"),
         }
 
 

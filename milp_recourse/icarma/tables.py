@@ -15,6 +15,8 @@ from milp_recourse.domain.elicitation import (
     sample_rankings,
 )
 from milp_recourse.icarma.sampling import LIKERT, Elicitation, Wishes
+from milp_recourse.studies.cells import Cell
+from milp_recourse.studies.published import Published, published
 
 Row = tuple[float, ...]
 """Validity, plausibility, mean cost and, in tables 2 and 3, hap."""
@@ -33,8 +35,8 @@ class Setting:
     actionable
         Features each applicant can act on: the highest ranked; None draws 1 to 4 (scores: each
         feature is out with probability 1/5).
-    oracle, icarma
-        What the paper reports; empty where it reports nothing.
+    icarma
+        What the paper reports.
     """
 
     table: int
@@ -43,8 +45,15 @@ class Setting:
     actionable: int | None = 4
     distribution: RankingDistribution = "uniform"
     elicitation: Elicitation = "rank"
-    oracle: Row = ()
     icarma: Row = ()
+
+    @property
+    def oracle(self) -> Published | None:
+        """What the paper prints for its oracle; None for scores, where it prints nothing."""
+        if self.elicitation == "score":
+            return None
+        actionable = "random" if self.actionable is None else str(self.actionable)
+        return published(f"table{self.table}", Cell(actionable, self.distribution, self.profile))
 
     @property
     def key(self) -> str:
@@ -53,21 +62,20 @@ class Setting:
 
 
 SETTINGS: tuple[Setting, ...] = (
-    Setting(1, "4", oracle=(0.959, 1, 0.057), icarma=(0.999, 0.886, 0.069)),
-    Setting(1, "3", actionable=3, oracle=(0.796, 1, 0.07), icarma=(0.995, 0.689, 0.073)),
-    Setting(1, "2", actionable=2, oracle=(0.539, 1, 0.078), icarma=(0.991, 0.481, 0.09)),
-    Setting(1, "1", actionable=1, oracle=(0.22, 1, 0.077), icarma=(0.836, 0.258, 0.076)),
-    Setting(1, "random", actionable=None, oracle=(0.637, 1, 0.068), icarma=(0.963, 0.6, 0.08)),
-    Setting(2, "constant", oracle=(0.959, 1, 0.057, 0.614), icarma=(0.999, 0.886, 0.069, 0.852)),
-    Setting(2, "concave", "concave", oracle=(0.959, 1, 0.074, 0.492), icarma=(0.998, 0.631, 0.079, 0.044)),
-    Setting(2, "linear", "linear", oracle=(0.959, 1, 0.072, 0.443), icarma=(0.996, 0.532, 0.077, 0.029)),
-    Setting(2, "convex", "convex", oracle=(0.959, 1, 0.07, 0.387), icarma=(0.998, 0.541, 0.077, 0.044)),
+    Setting(1, "4", icarma=(0.999, 0.886, 0.069)),
+    Setting(1, "3", actionable=3, icarma=(0.995, 0.689, 0.073)),
+    Setting(1, "2", actionable=2, icarma=(0.991, 0.481, 0.09)),
+    Setting(1, "1", actionable=1, icarma=(0.836, 0.258, 0.076)),
+    Setting(1, "random", actionable=None, icarma=(0.963, 0.6, 0.08)),
+    Setting(2, "constant", icarma=(0.999, 0.886, 0.069, 0.852)),
+    Setting(2, "concave", "concave", icarma=(0.998, 0.631, 0.079, 0.044)),
+    Setting(2, "linear", "linear", icarma=(0.996, 0.532, 0.077, 0.029)),
+    Setting(2, "convex", "convex", icarma=(0.998, 0.541, 0.077, 0.044)),
     Setting(
         2,
         "hard, constant",
         "constant",
         None,
-        oracle=(0.637, 1, 0.068, 0.694),
         icarma=(0.963, 0.6, 0.08, 0.859),
     ),
     Setting(
@@ -75,18 +83,14 @@ SETTINGS: tuple[Setting, ...] = (
         "hard, concave",
         "concave",
         None,
-        oracle=(0.637, 1, 0.079, 0.607),
         icarma=(0.951, 0.506, 0.081, 0.447),
     ),
-    Setting(
-        2, "hard, linear", "linear", None, oracle=(0.637, 1, 0.076, 0.596), icarma=(0.958, 0.439, 0.083, 0.44)
-    ),
+    Setting(2, "hard, linear", "linear", None, icarma=(0.958, 0.439, 0.083, 0.44)),
     Setting(
         2,
         "hard, convex",
         "convex",
         None,
-        oracle=(0.637, 1, 0.074, 0.583),
         icarma=(0.962, 0.438, 0.085, 0.436),
     ),
     Setting(3, "constant", "constant", elicitation="score", icarma=(0.996, 0.841, 0.067, 0.829)),
@@ -97,20 +101,17 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(3, "hard, concave", "concave", None, elicitation="score", icarma=(0.99, 0.618, 0.076, 0.415)),
     Setting(3, "hard, linear", "linear", None, elicitation="score", icarma=(0.987, 0.569, 0.078, 0.349)),
     Setting(3, "hard, convex", "convex", None, elicitation="score", icarma=(0.964, 0.443, 0.086, 0.323)),
-    Setting(5, "causal 4", "constant", 4, "causal", oracle=(0.959, 1, 0.057), icarma=(0.998, 0.864, 0.065)),
-    Setting(5, "causal 3", "constant", 3, "causal", oracle=(0.821, 1, 0.066), icarma=(0.997, 0.713, 0.062)),
-    Setting(5, "causal 2", "constant", 2, "causal", oracle=(0.597, 1, 0.072), icarma=(0.997, 0.564, 0.066)),
-    Setting(5, "causal 1", "constant", 1, "causal", oracle=(0.259, 1, 0.07), icarma=(0.886, 0.297, 0.056)),
-    Setting(
-        5, "causal random", "constant", None, "causal", oracle=(0.656, 1, 0.062), icarma=(0.971, 0.611, 0.063)
-    ),
+    Setting(5, "causal 4", "constant", 4, "causal", icarma=(0.998, 0.864, 0.065)),
+    Setting(5, "causal 3", "constant", 3, "causal", icarma=(0.997, 0.713, 0.062)),
+    Setting(5, "causal 2", "constant", 2, "causal", icarma=(0.997, 0.564, 0.066)),
+    Setting(5, "causal 1", "constant", 1, "causal", icarma=(0.886, 0.297, 0.056)),
+    Setting(5, "causal random", "constant", None, "causal", icarma=(0.971, 0.611, 0.063)),
     Setting(
         5,
         "reverse-causal 4",
         "constant",
         4,
         "reverse-causal",
-        oracle=(0.959, 1, 0.057),
         icarma=(1.0, 0.87, 0.074),
     ),
     Setting(
@@ -119,7 +120,6 @@ SETTINGS: tuple[Setting, ...] = (
         "constant",
         3,
         "reverse-causal",
-        oracle=(0.778, 1, 0.074),
         icarma=(0.992, 0.644, 0.082),
     ),
     Setting(
@@ -128,7 +128,6 @@ SETTINGS: tuple[Setting, ...] = (
         "constant",
         2,
         "reverse-causal",
-        oracle=(0.467, 1, 0.085),
         icarma=(0.988, 0.399, 0.099),
     ),
     Setting(
@@ -137,7 +136,6 @@ SETTINGS: tuple[Setting, ...] = (
         "constant",
         1,
         "reverse-causal",
-        oracle=(0.166, 1, 0.084),
         icarma=(0.798, 0.194, 0.099),
     ),
     Setting(
@@ -146,7 +144,6 @@ SETTINGS: tuple[Setting, ...] = (
         "constant",
         None,
         "reverse-causal",
-        oracle=(0.6, 1, 0.071),
         icarma=(0.95, 0.548, 0.089),
     ),
 )

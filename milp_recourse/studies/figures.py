@@ -90,22 +90,9 @@ def by_group(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
         for k, (group, colour) in enumerate(zip(GROUPS, colours, strict=True)):
             for method, marker in (("certified", "o"), ("grid", "x")):
                 mine = [r for r in rows if r["group"] == group and r["method"] == method]
-                at = np.array([SCENARIOS.index(r["scenario"]) for r in mine]) + 0.17 * (k - 1.5)
-                at = at + (0.05 if method == "grid" else 0.0)
-                means = np.array([r[key] for r in mine])
-                ends = np.array([[r[f"{key} low"], r[f"{key} high"]] for r in mine]).T
-                axis.errorbar(
-                    at,
-                    means,
-                    np.abs(ends - means),
-                    fmt=marker,
-                    color=colour,
-                    alpha=1.0 if method == "certified" else 0.55,
-                    label=f"{group}" if method == "certified" else f"{group} (grid)",
-                    capsize=2,
-                    markersize=5,
-                )
-        axis.set_xticks(range(len(SCENARIOS)), [s.replace("-", "-\n") for s in SCENARIOS])
+                shift = 0.17 * (k - 1.5) + (0.05 if method == "grid" else 0.0)
+                label = group if method == "certified" else f"{group} (grid)"
+                _intervals(axis, mine, key, shift, fmt=marker, color=colour, label=label, markersize=5)
         axis.set(title=f"mean {key} over the served, 95% bootstrap")
         axis.grid(alpha=0.3, axis="y")
     figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
@@ -119,26 +106,23 @@ def gaps(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
         for k, gap in enumerate(GAPS):
             for method, marker in (("certified", "o"), ("grid", "x")):
                 mine = [r for r in rows if r["group"] == gap and r["method"] == method]
-                at = np.array([SCENARIOS.index(r["scenario"]) for r in mine], dtype=float)
-                at += 0.22 * (k - 1) + (0.07 if method == "grid" else 0.0)
-                means = np.array([r[key] for r in mine])
-                ends = np.array([[r[f"{key} low"], r[f"{key} high"]] for r in mine]).T
-                axis.errorbar(
-                    at,
-                    means,
-                    np.abs(ends - means),
-                    fmt=marker,
-                    color=f"C{k}",
-                    alpha=1.0 if method == "certified" else 0.55,
-                    label=f"{gap}, {method}",
-                    capsize=2,
-                )
+                shift = 0.22 * (k - 1) + (0.07 if method == "grid" else 0.0)
+                _intervals(axis, mine, key, shift, fmt=marker, color=f"C{k}", label=f"{gap}, {method}")
         axis.axhline(0, color="black", linewidth=0.8)
-        axis.set_xticks(range(len(SCENARIOS)), [s.replace("-", "-\n") for s in SCENARIOS])
         axis.set(title=f"difference of mean {key}, 95% bootstrap")
         axis.grid(alpha=0.3, axis="y")
     figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
     _save(figure, path)
+
+
+def _intervals(axis: Any, rows: Sequence[Mapping[str, Any]], key: str, shift: float, **style: Any) -> None:
+    """One method's means and intervals over the scenarios; the grid's are paler."""
+    at = np.array([SCENARIOS.index(r["scenario"]) for r in rows], dtype=float) + shift
+    means = np.array([r[key] for r in rows])
+    ends = np.array([[r[f"{key} low"], r[f"{key} high"]] for r in rows]).T
+    alpha = 1.0 if all(r["method"] == "certified" for r in rows) else 0.55
+    axis.errorbar(at, means, np.abs(ends - means), alpha=alpha, capsize=2, **style)
+    axis.set_xticks(range(len(SCENARIOS)), [s.replace("-", "-\n") for s in SCENARIOS])
 
 
 def excesses(by_cell: Mapping[str, Mapping[str, Served]], path: Path) -> None:

@@ -6,11 +6,9 @@ limit for everybody, a quantile of the log densities of 20000 samples; true dens
 
 from __future__ import annotations
 
-from itertools import product
-
 import numpy as np
+from grid_points import points
 
-from milp_recourse.backends.grid import grid_values, looks_accepted
 from milp_recourse.formats import read_population
 from milp_recourse.instances_path import instances_path
 from milp_recourse.studies.cells import Cell, Draws
@@ -31,19 +29,12 @@ PRINTED = {
 
 def main() -> None:
     """Print validity and mean cost per cell and rule."""
-    names = [f.name for f in PEOPLE.template.features]
     draws = Draws(0, PEOPLE)
     for (actionable, distribution), (validity, mean) in PRINTED.items():
         costs: dict[str, list[float]] = {"own": [], **{f"quantile {q}": [] for q in QUANTILES}}
         for problem in draws.problems(Cell(actionable, distribution=distribution)):
             one = problem.instance(PEOPLE.template, PEOPLE.factuals[problem.applicant])
-            chosen = np.array(list(product(*(grid_values(one, lever) for lever in problem.mask))))
-            actions, cost = np.full((len(chosen), len(names)), np.nan), np.zeros(len(chosen))
-            for k, lever in enumerate(problem.mask):
-                actions[:, names.index(lever)] = chosen[:, k]
-                cost += ((chosen[:, k] - one.factual[lever]) / one.cost.scale[lever]) ** 2
-            rows = SCM.counterfactual(one.factual_row, actions)
-            accepted = looks_accepted(one, rows)
+            rows, accepted, cost = points(one, problem.mask)
             log_p = SCM.log_density(np.vstack([one.factual_row, rows]))
             limits = [log_p[0], *np.quantile(SAMPLES, QUANTILES)]
             for found, limit in zip(costs.values(), limits, strict=True):

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+from grid_points import points
 from numpy.typing import NDArray
 from sklearn.mixture import GaussianMixture
 
-from milp_recourse.backends.grid import grid_values, looks_accepted
 from milp_recourse.formats import read_population
 from milp_recourse.icarma.density import log_density
 from milp_recourse.instances_path import instances_path
@@ -54,21 +54,14 @@ def main() -> None:
         "10 normals": mixture(10),
         "5 normals by gender": mixture_by_gender(5),
     }
-    names = [f.name for f in PEOPLE.template.features]
     draws = Draws(0, PEOPLE)
     for distribution in ("uniform", "causal", "reverse-causal"):
         costs: dict[str, list[float]] = {name: [] for name in densities}
         by_feature: dict[str, list[float]] = {}
         for problem in draws.problems(Cell("1", distribution=distribution)):
-            factual = PEOPLE.factuals[problem.applicant]
-            one = problem.instance(PEOPLE.template, factual)
+            one = problem.instance(PEOPLE.template, PEOPLE.factuals[problem.applicant])
             (lever,) = problem.mask
-            values = grid_values(one, lever)
-            actions = np.full((len(values), len(names)), np.nan)
-            actions[:, names.index(lever)] = values
-            rows = SCM.counterfactual(one.factual_row, actions)
-            accepted = looks_accepted(one, rows)
-            cost = ((values - factual[lever]) / one.cost.scale[lever]) ** 2
+            rows, accepted, cost = points(one, problem.mask)
             for name, density in densities.items():
                 log_p = density(np.vstack([one.factual_row, rows]))
                 good = accepted & (log_p[1:] >= log_p[0])

@@ -23,7 +23,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from milp_recourse.backends.cells import Cells, score_goal
+from milp_recourse.backends.cells import Cells, borders, score_goal
 from milp_recourse.forests.axes import Axis, rounded_down
 from milp_recourse.forests.table import BITS, LeafTable
 
@@ -121,14 +121,11 @@ class HighsCells:
         return columns
 
     def _tie_interval(self, i: int, allowed: Mapping[int, NDArray[np.bool_]]) -> None:
-        low = {z: int(cells.argmax()) for z, cells in allowed.items()}
-        high = {z: len(cells) - 1 - int(cells[::-1].argmax()) for z, cells in allowed.items()}
-        last = len(self.axes[i]) - 1
-        for k in sorted({h for h in high.values() if h < last} | {l - 1 for l in low.values() if l}):
+        for k, below, above in borders(allowed, len(self.axes[i]) - 1):
             y = self.at[i][k]
             assert y is not None
-            self._row(dict.fromkeys((z for z, h in high.items() if h <= k), 1.0) | {y: -1.0}, -math.inf, 0.0)
-            self._row(dict.fromkeys((z for z, l in low.items() if l > k), 1.0) | {y: 1.0}, -math.inf, 1.0)
+            self._row(dict.fromkeys(below, 1.0) | {y: -1.0}, -math.inf, 0.0)
+            self._row(dict.fromkeys(above, 1.0) | {y: 1.0}, -math.inf, 1.0)
 
     def _tie_labels(self, i: int, allowed: Mapping[int, NDArray[np.bool_]]) -> None:
         """The label, chosen where y_k - y_(k-1) = 1, and the leaves it rules out: at most one."""
