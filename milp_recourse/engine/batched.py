@@ -2,27 +2,67 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, Generic, Self, TypeVar
 
-from array_api_compat import array_namespace
+from array_api_compat import array_namespace, device
 
 Array = Any
+Part = TypeVar("Part", bound="Batched")
+
+_MOST = 0.75  # where fewer than this share still move, the others are set aside
 
 
 class Batched:
-    """A dataclass whose every field is an array (..., B)."""
+    """A dataclass whose every field is an array (..., B), or such a record itself."""
 
     def take(self, index: Array) -> Self:
         """The nodes at ``index``."""
-        fields = list(vars(self).values())
-        xp = array_namespace(fields[0])
-        return type(self)(*(xp.take(v, index, axis=v.ndim - 1) for v in fields))
+        return type(self)(*(_taken(v, index) for v in vars(self).values()))
 
     @classmethod
     def joined(cls, parts: list[Self]) -> Self:
-        """Several batches after each other."""
+        """Several batches after each other; their fields are arrays."""
         if len(parts) == 1:
             return parts[0]
         columns = list(zip(*(vars(part).values() for part in parts), strict=True))
         xp = array_namespace(columns[0][0])
         return cls(*(xp.concat(list(column), axis=column[0].ndim - 1) for column in columns))
+
+
+class Resting(Generic[Part]):
+    """What is finished of a batch that is worked on step by step, while the rest goes on.
+
+    Attributes
+    ----------
+    place
+        Where what is still worked on belongs in the batch, (B,).
+    """
+
+    def __init__(self, like: Array) -> None:
+        xp = array_namespace(like)
+        self.place = xp.arange(like.shape[-1], device=device(like))
+        self._parts: list[tuple[Array, Part]] = []
+
+    def set_aside(self, running: Array, outcome: Part) -> Array | None:
+        """Keep what rests of the ``outcome``; the index of what goes on, or None where that is nearly all."""
+        xp = array_namespace(running)
+        moving = xp.nonzero(running)[0]
+        if moving.shape[0] >= _MOST * self.place.shape[0]:
+            return None
+        rest = xp.nonzero(~running)[0]
+        self._parts.append((xp.take(self.place, rest), outcome.take(rest)))
+        self.place = xp.take(self.place, moving)
+        return moving
+
+    def joined(self, last: Part) -> Part:
+        """The whole batch in its order, ``last`` being what was worked on to the end."""
+        parts = [*self._parts, (self.place, last)]
+        xp = array_namespace(self.place)
+        order = xp.argsort(xp.concat([place for place, _ in parts]))
+        return type(last).joined([part for _, part in parts]).take(order)
+
+
+def _taken(value: Any, index: Array) -> Any:
+    if isinstance(value, Batched):
+        return value.take(index)
+    return array_namespace(value).take(value, index, axis=value.ndim - 1)

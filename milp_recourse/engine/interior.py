@@ -20,15 +20,14 @@ from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
-from array_api_compat import array_namespace, device
+from array_api_compat import array_namespace
 
-from milp_recourse.engine.batched import Batched
+from milp_recourse.engine.batched import Batched, Resting
 
 Array = Any
 
 _STEP = 0.995  # share of the way to the nearest wall
 _DONE = 1e-14  # complementarity, in units of the target cost
-_MOST = 0.75  # where fewer than this share still move, the others are set aside
 
 
 @dataclass
@@ -70,23 +69,16 @@ def minimise(problem: Convex, steps: int = 12) -> Optimum:
     A problem rests once its complementarity is down to rounding, it has run out of digits, or its dual value
     has passed ``enough``: half of all nodes are infeasible, and their multipliers would only grow.
     """
-    xp = array_namespace(problem.q)
     path = _Path(problem)
-    place = xp.arange(problem.q.shape[1], device=device(problem.q))
-    resting: list[tuple[Array, Optimum]] = []
+    resting: Resting[Optimum] = Resting(problem.q)
     for _ in range(steps):
-        running = path.step()
-        moving = xp.nonzero(running)[0]
-        if moving.shape[0] >= _MOST * place.shape[0]:
+        moving = resting.set_aside(path.step(), path.optimum())
+        if moving is None:
             continue
-        rest = xp.nonzero(~running)[0]
-        resting.append((xp.take(place, rest), path.optimum().take(rest)))
-        place, path = xp.take(place, moving), path.take(moving)
+        path = path.take(moving)
         if not moving.shape[0]:
             break
-    resting.append((place, path.optimum()))
-    order = xp.argsort(xp.concat([where for where, _ in resting]))
-    return Optimum.joined([optimum for _, optimum in resting]).take(order)
+    return resting.joined(path.optimum())
 
 
 class _Path:

@@ -11,7 +11,6 @@ The stages go from cheap to dear, and each drops the nodes it closes:
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,7 +30,8 @@ from milp_recourse.engine.contract import (
 from milp_recourse.engine.dual import Costs, halfspace
 from milp_recourse.engine.local import rounded
 from milp_recourse.engine.node_problem import Ball, solve
-from milp_recourse.engine.relaxation import Relaxed, adaptive, logit_line, relax, slopes_at
+from milp_recourse.engine.nodes import Nodes
+from milp_recourse.engine.relaxation import Budget, Relaxed, adaptive, logit_line, relax, slopes_at
 from milp_recourse.engine.stack import Stack
 from milp_recourse.engine.units import Signs
 
@@ -69,8 +69,8 @@ class Examined:
     ----------
     index
         Positions of the nodes that stay open in the batch given, (B,).
-    low, high, bound
-        Their boxes and lower bounds.
+    low, high, bound, cut
+        As in :class:`~milp_recourse.engine.nodes.Nodes`.
     point
         Where the relaxed problem is solved: whence to search locally, (d, B).
     choices
@@ -85,6 +85,7 @@ class Examined:
     low: Array
     high: Array
     bound: Array
+    cut: Array
     point: Array
     choices: Choices | None
     met: Met | None
@@ -94,49 +95,30 @@ class Examined:
 class Batch:
     """A batch of nodes on its way through the stages; every array is (..., B)."""
 
-    def __init__(
-        self,
-        stack: Stack,
-        errors: list[Array],
-        low: Array,
-        high: Array,
-        who: Array,
-        bound: Array,
-        signs: Array,
-        target: Array,
-        closed: Counter[str],
-    ) -> None:
-        xp = self.xp = array_namespace(low)
-        self.stack, self.closed = stack, closed
-        self.low, self.high, self.who, self.bound, self.signs, self.target = (
-            low,
-            high,
-            who,
-            bound,
-            signs,
-            target,
-        )
+    def __init__(self, stack: Stack, errors: list[Array], nodes: Nodes, target: Array) -> None:
+        xp = self.xp = array_namespace(nodes.low)
+        self.stack, self.target, who = stack, target, nodes.who
+        self.low, self.high, self.who, self.bound = nodes.low, nodes.high, who, nodes.bound
+        self.signs, self.cut = nodes.signs, nodes.cut
         self.errors = [xp.take(e, who, axis=0) for e in errors]
         self.costs = self.plain_costs = costs_of(stack, who)
         self.index = xp.arange(who.shape[0], dtype=who.dtype)
         self.relaxed: Relaxed | None = None
         self.lines: list[Array] = []
         self.multipliers: list[Array] = []
-        self.point = low
+        self.point = nodes.low
 
-    def close(self, done: Array, stage: str) -> bool:
+    def close(self, done: Array) -> bool:
         """Drop the nodes marked; whether any are left."""
         xp = self.xp
         left = xp.nonzero(~done)[0]
-        count = done.shape[0] - left.shape[0]
-        if not count:
+        if left.shape[0] == done.shape[0]:
             return bool(done.shape[0])
-        self.closed[stage] += count
 
         def keep(array: Array) -> Array:
             return xp.take(array, left, axis=array.ndim - 1)
 
-        for name in ("low", "high", "who", "bound", "signs", "target", "index", "point"):
+        for name in ("low", "high", "who", "bound", "signs", "cut", "target", "index", "point"):
             setattr(self, name, keep(getattr(self, name)))
         self.errors = [keep(e) for e in self.errors]
         self.costs, self.plain_costs = self.costs.take(left), self.plain_costs.take(left)
@@ -172,31 +154,37 @@ class Batch:
         """Stage 1."""
         low, high = contract(self.stack, self.costs, self.low, self.high, self.who, self.target)
         self.shrink(low, high)
-        if not self.close(self.empty(), "empty box"):
+        if not self.close(self.empty()):
             return False
         self.costs, _ = paid(self.stack, self.costs, self.low, self.high, self.who)
         self.raise_bound(least_cost(self.costs, self.low, self.high))
-        return self.close(self.reached(), "cost of the box")
+        return self.close(self.reached())
 
     def lined(self) -> bool:
         """Stages 2 and 3."""
         used = int(self.xp.sum(self.xp.astype(self.xp.any(self.signs != 0, axis=1), self.xp.int64)))
         signs = Signs(self.signs[:used]) if used else None
         self.relaxed = relax(
-            self.stack, self.low, self.high, self.who, self.errors, signs, (self.costs, self.target)
+            self.stack,
+            self.low,
+            self.high,
+            self.who,
+            self.errors,
+            signs,
+            Budget(self.costs, self.target, self.cut),
         )
-        if not self._line([adaptive(layer) for layer in self.relaxed.layers], "line"):
+        if not self._line([adaptive(layer) for layer in self.relaxed.layers]):
             return False
-        return self._line(slopes_at(self.relaxed, self.point), "second line") if self.relaxed.layers else True
+        return self._line(slopes_at(self.relaxed, self.point)) if self.relaxed.layers else True
 
-    def _line(self, alphas: list[Array], stage: str) -> bool:
+    def _line(self, alphas: list[Array]) -> bool:
         assert self.relaxed is not None
         slope, offset, self.multipliers = logit_line(self.relaxed, alphas, self.relaxed.errors[-1])
         offset = offset - self.stack.threshold
         self.lines.append(self.xp.concat([slope, offset[None]], axis=0))
         bound, self.point, _ = halfspace(self.costs, self.low, self.high, slope, offset)
         self.raise_bound(bound)
-        return self.close(self.reached(), stage)
+        return self.close(self.reached())
 
     def solved(self) -> Met:
         """Stages 4 and 5; leaves the relaxed optimum in ``point`` and says what it is worth as an action."""
@@ -212,7 +200,7 @@ class Batch:
         rest = xp.zeros((every.shape[1] - len(self.lines), hair.shape[1]), dtype=hair.dtype)
         inside = xp.concat([hair] * len(self.lines) + [rest], axis=0)
         found = solve(self.costs, self.low, self.high, every, ball, self.target, inside)
-        self.point = found.point
+        self.point, self.cut = found.point, found.cut
         met = Met(self, rounded(stack, found.point))
         self.raise_bound(found.bound)
         room = self.target - found.bound
@@ -233,31 +221,32 @@ class Batch:
             self.relaxed.low, self.relaxed.high = self.low, self.high
             free = xp.any(self.signs == 0, axis=0)
             choices = choose(self.relaxed, self.costs, self.multipliers, self.point, free)
-        return Examined(self.index, self.low, self.high, self.bound, self.point, choices, met, points)
+        left = (self.index, self.low, self.high, self.bound, self.cut, self.point)
+        return Examined(*left, choices, met, points)
 
 
-def examine(
-    stack: Stack,
-    errors: list[Array],
-    low: Array,
-    high: Array,
-    who: Array,
-    bound: Array,
-    signs: Array,
-    target: Array,
-    closed: Counter[str],
-) -> Examined:
-    """Bound a batch of nodes; see the module. ``closed`` counts nodes by the stage that closed them."""
-    xp = array_namespace(low)
-    batch = Batch(stack, errors, low, high, who, bound, signs, target, closed)
+def examine(stack: Stack, errors: list[Array], nodes: Nodes, target: Array) -> Examined:
+    """Bound a batch of nodes; see the module.
+
+    Parameters
+    ----------
+    errors
+        Rounding errors of the stack's applicants, see :func:`~milp_recourse.engine.relaxation.rounding`.
+    nodes
+        Their arrays live where the stack's do.
+    target
+        Bounds that reach it close their nodes, (B,).
+    """
+    xp = array_namespace(nodes.low)
+    batch = Batch(stack, errors, nodes, target)
     if not (batch.contracted() and batch.lined()):
         return batch.outcome(None, None)
     single = xp.all(batch.low == batch.high, axis=0)
     points = Points(batch, xp.nonzero(single)[0]) if bool(xp.any(single)) else None
-    if points is not None and not batch.close(single, "single action"):
+    if points is not None and not batch.close(single):
         return batch.outcome(None, points)
     met = batch.solved()
-    if not batch.close(batch.reached() | batch.empty(), "convex problem"):
+    if not batch.close(batch.reached() | batch.empty()):
         return batch.outcome(met, points)
     return batch.outcome(met, points)
 

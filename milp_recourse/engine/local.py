@@ -7,16 +7,57 @@ piece joins the old ones as a further row (where pieces meet in a concave kink, 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
-from array_api_compat import array_namespace
+from array_api_compat import array_namespace, device
 
 from milp_recourse.engine import evaluate
+from milp_recourse.engine.batched import Batched, Resting
 from milp_recourse.engine.dual import Costs
 from milp_recourse.engine.node_problem import Ball, optimum
 from milp_recourse.engine.stack import Stack
 
 Array = Any
+
+_STILL = 1e-9  # a hop that moves no action by more, in widths of its box, leads nowhere
+
+
+@dataclass
+class Walks(Batched):
+    """Local searches, each in a box of one applicant's actions.
+
+    Attributes
+    ----------
+    costs, low, high, who, error, target
+        The costs, the box (d, B), the stack's column, the logit's rounding error there and the cost that is
+        to be beaten, (B,).
+    a
+        Where each is, (d, B).
+    pieces
+        Linear pieces of the logit less the threshold met last, newest first, (d + 1, pieces, B).
+    best, best_cost
+        The best surely feasible point met, (d, B), and its cost (inf: none), (B,).
+    """
+
+    costs: Costs
+    low: Array
+    high: Array
+    who: Array
+    error: Array
+    target: Array
+    a: Array
+    pieces: Array
+    best: Array
+    best_cost: Array
+
+
+@dataclass
+class Polished(Batched):
+    """The best surely feasible points met, (d, B), and their costs (inf: none), (B,)."""
+
+    point: Array
+    cost: Array
 
 
 def polish(
@@ -30,38 +71,53 @@ def polish(
     target: Array,
     hops: int = 8,
     memory: int = 2,
-) -> tuple[Array, Array]:
-    """The best surely feasible points met from ``start`` (d, B), and their costs (inf: none)."""
+) -> Polished:
+    """Walk from ``start`` (d, B), so many hops at most; a walk rests where a hop leads nowhere else."""
     xp = array_namespace(start)
-    start = rounded(stack, start)
-    best = start
-    best_cost = cost_if_feasible(stack, costs, start, who, error)
-    a = start
-    rows = None
+    a = rounded(stack, start)
+    cost = cost_if_feasible(stack, costs, a, who, error)
+    none = xp.zeros((a.shape[0] + 1, 0, a.shape[1]), dtype=a.dtype, device=device(a))
+    walks = Walks(costs, low, high, who, error, target, a, none, a, cost)
+    resting: Resting[Polished] = Resting(cost)
     for _ in range(hops):
-        here = evaluate.logit_error(stack, a, evaluate.unit_values(stack, a, who), who)
-        margin = 4 * xp.where(here < error, here, error)
-        local = evaluate.linearise(stack, a, who)
-        piece = xp.concat([local.logit[:-1], local.logit[-1:] - stack.threshold], axis=0)  # (d + 1, 1, B)
-        rows = piece if rows is None else xp.concat([piece, rows], axis=1)[:, :memory]
-        ball = None
-        if stack.plausible:
-            nothing = xp.zeros_like(local.residuals[-1])  # its bound is not used
-            ball = Ball(
-                local.residuals, local.residuals, stack.ball_weights, local.linear[:, 0], nothing, error * 0.0
-            )
-        limits = [xp.concat([rows[:-1], rows[-1:] - margin], axis=0)]
-        if stack.rows.shape[0]:
-            least, most = xp.take(stack.row_low, who, axis=1), xp.take(stack.row_high, who, axis=1)
-            limits += [
-                xp.concat([local.rows[:-1], (local.rows[-1] - least)[None]], axis=0),
-                xp.concat([-local.rows[:-1], (most - local.rows[-1])[None]], axis=0),
-            ]
-        a = rounded(stack, optimum(costs, low, high, xp.concat(limits, axis=1), ball, target)[0])
-        cost = cost_if_feasible(stack, costs, a, who, error)
-        better = cost < best_cost
-        best, best_cost = xp.where(better, a, best), xp.where(better, cost, best_cost)
-    return best, best_cost
+        moves = _hop(stack, walks, memory)
+        moving = resting.set_aside(moves, Polished(walks.best, walks.best_cost))
+        if moving is not None:
+            walks = walks.take(moving)
+            if not moving.shape[0]:
+                break
+    return resting.joined(Polished(walks.best, walks.best_cost))
+
+
+def _hop(stack: Stack, walks: Walks, memory: int) -> Array:
+    """Every walk goes to the cheapest point of the problem linearised where it is; which move, (B,)."""
+    xp, a, who = array_namespace(walks.a), walks.a, walks.who
+    here = evaluate.logit_error(stack, a, evaluate.unit_values(stack, a, who), who)
+    margin = 4 * xp.where(here < walks.error, here, walks.error)
+    local = evaluate.linearise(stack, a, who)
+    piece = xp.concat([local.logit[:-1], local.logit[-1:] - stack.threshold], axis=0)  # (d + 1, 1, B)
+    walks.pieces = pieces = xp.concat([piece, walks.pieces], axis=1)[:, :memory]
+    ball = None
+    if stack.plausible:
+        nothing = xp.zeros_like(local.residuals[-1])  # its bound is not used
+        ball = Ball(
+            local.residuals, local.residuals, stack.ball_weights, local.linear[:, 0], nothing, margin * 0.0
+        )
+    limits = [xp.concat([pieces[:-1], pieces[-1:] - margin], axis=0)]
+    if stack.rows.shape[0]:
+        least, most = xp.take(stack.row_low, who, axis=1), xp.take(stack.row_high, who, axis=1)
+        limits += [
+            xp.concat([local.rows[:-1], (local.rows[-1] - least)[None]], axis=0),
+            xp.concat([-local.rows[:-1], (most - local.rows[-1])[None]], axis=0),
+        ]
+    rows = xp.concat(limits, axis=1)
+    walks.a = rounded(stack, optimum(walks.costs, walks.low, walks.high, rows, ball, walks.target)[0])
+    cost = cost_if_feasible(stack, walks.costs, walks.a, who, walks.error)
+    better = cost < walks.best_cost
+    walks.best = xp.where(better, walks.a, walks.best)
+    walks.best_cost = xp.where(better, cost, walks.best_cost)
+    forgets = xp.any(pieces[:, :1] != pieces[:, 1:], axis=(0, 1))  # and may go on without the old piece
+    return forgets | xp.any(xp.abs(walks.a - a) > _STILL * (walks.high - walks.low), axis=0)
 
 
 def cost_if_feasible(stack: Stack, costs: Costs, a: Array, who: Array, error: Array) -> Array:

@@ -13,7 +13,7 @@ from typing import Any
 from array_api_compat import array_namespace, device
 
 from milp_recourse.engine.batched import Batched
-from milp_recourse.engine.dual import Costs, value
+from milp_recourse.engine.dual import SLACK, Costs, value
 from milp_recourse.engine.interior import Convex, minimise
 
 Array = Any
@@ -61,12 +61,15 @@ class Solved:
         sqrt((C - bound)/kappa) in any coordinate.
     multipliers
         What the bound was proven with.
+    cut
+        All constraints in one, weighted with them: a form (d + 1, B) that is not negative where they hold.
     """
 
     bound: Array
     point: Array
     centre: Array
     multipliers: Multipliers
+    cut: Array
 
 
 @dataclass
@@ -111,14 +114,15 @@ def solve(
     """
     xp = array_namespace(low)
     point, used = optimum(costs, low, high, rows, ball, target, inside, steps)
-    bound, z = proven_with(costs, low, high, rows, ball, used)
+    bound, z, cut = _proven(costs, low, high, rows, ball, used)
     if ball is not None:  # the tangent where the Lagrangian is least is better off the optimum
         other = Multipliers(used.rows, used.ball, _at(_middle(ball), z + costs.x), used.shares)
-        again, z_again = proven_with(costs, low, high, rows, ball, other)
+        again, z_again, cut_again = _proven(costs, low, high, rows, ball, other)
         better = again > bound
         bound, z = xp.where(better, again, bound), xp.where(better, z_again, z)
+        cut = xp.where(better, cut_again, cut)
         used.touching = xp.where(better, other.touching, used.touching)
-    return Solved(bound, point, z + costs.x, used)
+    return Solved(bound, point, z + costs.x, used, cut)
 
 
 def optimum(
@@ -158,6 +162,14 @@ def proven_with(
     costs: Costs, low: Array, high: Array, rows: Array, ball: Ball | None, given: Multipliers
 ) -> tuple[Array, Array]:
     """The bound D of given multipliers, and its minimiser's delta; see :mod:`milp_recourse.engine.dual`."""
+    bound, z, _ = _proven(costs, low, high, rows, ball, given)
+    return bound, z
+
+
+def _proven(
+    costs: Costs, low: Array, high: Array, rows: Array, ball: Ball | None, given: Multipliers
+) -> tuple[Array, Array, Array]:
+    """Also the constraints in one, p (a - x) >= constant, as a form with its rounding added."""
     xp = array_namespace(low)
     costs = Costs(costs.kappa, costs.beta + costs.omega * given.shares, costs.omega, costs.x, costs.fixed)
     multipliers, ball_multiplier, x = given.rows, given.ball, costs.x
@@ -180,7 +192,10 @@ def proven_with(
         constant = constant + ball_multiplier * _at(linear, x)[0]
         size = size + xp.sum(xp.abs(weight) * (_size(sides, x) + ball.sizes), axis=0) + squares
         size = size + ball_multiplier * (_size(linear, x)[0] + ball.linear_size)
-    return value(costs, pull, pull_size, constant, size, low, high)
+    reach = xp.maximum(xp.abs(low - x), xp.abs(high - x)) + xp.abs(x)
+    hair = SLACK * (size + xp.sum(pull_size * reach, axis=0))
+    cut = xp.concat([pull, (hair - constant - xp.sum(pull * x, axis=0))[None]], axis=0)
+    return *value(costs, pull, pull_size, constant, size, low, high), cut
 
 
 def _normalised(

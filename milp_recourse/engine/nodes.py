@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 
@@ -14,13 +16,28 @@ SIGNS = 10
 
 @dataclass
 class Nodes:
-    """n nodes: boxes (d, n), applicants' columns (n,), lower bounds (n,), signed ReLU numbers (SIGNS, n)."""
+    """n nodes.
+
+    Attributes
+    ----------
+    low, high
+        Boxes, (d, n).
+    who
+        Applicants' columns, (n,).
+    bound
+        Lower bounds of the cost, (n,).
+    signs
+        Signed ReLU numbers, (SIGNS, n).
+    cut
+        A form in the actions that is not negative at any feasible action of the node, (d + 1, n).
+    """
 
     low: Array
     high: Array
     who: Array
     bound: Array
     signs: Array
+    cut: Array
 
     def __len__(self) -> int:
         return int(self.who.shape[0])
@@ -28,8 +45,13 @@ class Nodes:
     @staticmethod
     def roots(low: Array, high: Array) -> Nodes:
         """One node per applicant: the whole box."""
-        n = low.shape[1]
-        return Nodes(low, high, np.arange(n), np.zeros(n), np.zeros((SIGNS, n), dtype=np.int32))
+        d, n = low.shape
+        signs, cut = np.zeros((SIGNS, n), dtype=np.int32), np.zeros((d + 1, n))
+        return Nodes(low, high, np.arange(n), np.zeros(n), signs, cut)
+
+    def on(self, put: Callable[[Array], Any]) -> Nodes:
+        """The same on a device."""
+        return Nodes(*(put(getattr(self, f.name)) for f in fields(self)))
 
     def take(self, index: Array | slice) -> Nodes:
         """The nodes at ``index`` (numbers, a mask or a slice)."""

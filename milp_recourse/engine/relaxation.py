@@ -22,6 +22,7 @@ from typing import Any
 
 from array_api_compat import array_namespace
 
+from milp_recourse.engine.batched import Batched
 from milp_recourse.engine.dual import SLACK, Costs
 from milp_recourse.engine.stack import Stack
 from milp_recourse.engine.units import Signs, UnitForms, unit_forms
@@ -146,36 +147,72 @@ def _rate(stack: Stack, units: UnitForms, layer: int) -> float:
     return operations * 2.0**-52
 
 
-def within_budget(form: Array, sign: float, low: Array, high: Array, costs: Costs, target: Array) -> Array:
-    r"""Largest (sign 1) or smallest (-1) value of forms (d + 1, ..., B) on boxes, the cost below the target.
+@dataclass
+class Budget(Batched):
+    """What the actions of interest obey besides their boxes.
 
-    With a multiplier :math:`\theta` on the cost,
+    Attributes
+    ----------
+    costs, target
+        They cost at most the target, (B,).
+    cut
+        A form that is not negative at any of them, (d + 1, B).
+    """
 
-    .. math:: f a + f_0 \le f_0 + f x + \theta C
-              + \sum_i \max_{a_i} (f_i \delta_i - \theta \kappa_i \delta_i^2),
+    costs: Costs
+    target: Array
+    cut: Array
 
-    and :math:`\theta = \tfrac12 \sqrt{\sum_i f_i^2/\kappa_i / C}` is best without the box.
+
+def within_budget(form: Array, sign: float, low: Array, high: Array, budget: Budget) -> Array:
+    r"""Largest (sign 1) or smallest (-1) value of forms (d + 1, B) on boxes, within a budget.
+
+    With multipliers :math:`\lambda` on the cut g and :math:`\theta` on the cost,
+
+    .. math:: f a + f_0 \le F x + F_0 + \theta C
+              + \sum_i \max_{a_i} (F_i \delta_i - \theta \kappa_i \delta_i^2), \quad F = f + \lambda g .
+
+    Without the box they would be best where :math:`\theta = \tfrac12 \sqrt{\sum_i F_i^2/\kappa_i / C}`, and
+    F has its largest value, within the cost alone, where the cut is tight.
     """
     xp = array_namespace(low)
+    costs, target = budget.costs, budget.target
     l, u = low - costs.x, high - costs.x
-    budget = (target - costs.fixed) + 2.0**-50 * (xp.abs(target) + costs.fixed)
-    budget = xp.where(budget > 0, budget, 0.0)
+    spare = (target - costs.fixed) + 2.0**-50 * (xp.abs(target) + costs.fixed)
+    spare = xp.where(spare > 0, spare, 0.0)
     k = costs.kappa
     inverse = xp.where(k > 0, 1.0 / xp.where(k > 0, k, 1.0), 0.0)
-    f = sign * form[:-1]
-    norm = sum(f[i] * f[i] * inverse[i] for i in range(low.shape[0]))
-    theta = 0.5 * xp.sqrt(norm / xp.where(budget > 0, budget, 1.0)) + 1e-300
+    share = _cut_share(sign * form, budget.cut, costs.x, inverse, spare)
+    f = sign * form + share * budget.cut
+    sizes = xp.abs(form) + share * xp.abs(budget.cut)
+    norm = xp.sum(f[:-1] * f[:-1] * inverse, axis=0)
+    theta = 0.5 * xp.sqrt(norm / xp.where(spare > 0, spare, 1.0)) + 1e-300
     half = 0.5 / theta
-    total = sign * form[-1] + theta * budget
-    size = xp.abs(form[-1]) + theta * budget
+    total = f[-1] + theta * spare
+    size = sizes[-1] + theta * spare
     for i in range(low.shape[0]):
         z = f[i] * (half * inverse[i])
         z = xp.where(z > u[i], u[i], xp.where(z < l[i], l[i], z))
         z = xp.where(k[i] > 0, z, xp.where(f[i] > 0, u[i], l[i]))
         spent = theta * (k[i] * z * z)
         total = total + f[i] * (costs.x[i] + z) - spent
-        size = size + xp.abs(f[i]) * (xp.abs(costs.x[i]) + xp.abs(z)) + spent
+        size = size + sizes[i] * (xp.abs(costs.x[i]) + xp.abs(z)) + spent
     return sign * (total + SLACK * size)
+
+
+def _cut_share(form: Array, cut: Array, x: Array, inverse: Array, spare: Array) -> Array:
+    """The multiplier of the cut in :func:`within_budget`: 0 where the form's largest value obeys the cut."""
+    xp = array_namespace(form)
+    f, g = form[:-1], cut[:-1]
+    ff, fg, gg = (xp.sum(a * b * inverse, axis=0) for a, b in ((f, f), (f, g), (g, g)))
+    need = -(cut[-1] + xp.sum(g * x, axis=0))  # g delta >= need
+    length = xp.sqrt(xp.where(gg > 0, gg, 1.0))
+    along = fg / length
+    need = need / length  # in units of the cost's root
+    across = xp.sqrt(xp.clip(ff - along * along, 0.0, None))
+    rest = xp.sqrt(xp.clip(spare - need * need, 1e-12 * spare + 1e-300, None))
+    share = (across * need / rest - along) / length
+    return xp.where((gg > 0) & (share > 0) & (share < xp.inf), share, 0.0)
 
 
 def relax(
@@ -185,11 +222,11 @@ def relax(
     who: Array,
     errors: list[Array],
     signs: Signs | None,
-    budget: tuple[Costs, Array] | None = None,
+    budget: Budget | None = None,
 ) -> Relaxed:
     """Bounds of every hidden layer on boxes (d, B) of applicants ``who``, on the side of ``signs``.
 
-    With a budget (costs, target) they hold only for actions of the boxes that cost at most the target.
+    With a budget they hold only for the actions of the boxes within it.
     """
     xp = array_namespace(low)
     d = stack.actions
@@ -341,18 +378,18 @@ def _within(
     upper: Array,
     low: Array,
     high: Array,
-    budget: tuple[Costs, Array] | None,
+    budget: Budget | None,
 ) -> tuple[Array, Array]:
-    """A layer's interval, intersected with what the target cost allows where that may matter: around zero."""
+    """A layer's interval, intersected with what the budget allows where that may matter: around zero."""
     if budget is None:
         return l, h
     xp = array_namespace(l)
     rows, nodes = xp.nonzero((l < 0) & (h > 0))
     low, high = xp.take(low, nodes, axis=1), xp.take(high, nodes, axis=1)
-    costs, target = budget[0].take(nodes), xp.take(budget[1], nodes, axis=0)
+    budget = budget.take(nodes)
     here = (slice(None), rows, nodes)
-    below = within_budget(lower[here], -1.0, low, high, costs, target)
-    above = within_budget(upper[here], 1.0, low, high, costs, target)
+    below = within_budget(lower[here], -1.0, low, high, budget)
+    above = within_budget(upper[here], 1.0, low, high, budget)
     l, h = l + 0.0, h + 0.0
     before, after = l[rows, nodes], h[rows, nodes]
     l[rows, nodes] = xp.where(below > before, below, before)

@@ -9,7 +9,6 @@ optimum, or that there is none.
 from __future__ import annotations
 
 import time
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -34,7 +33,8 @@ BATCH = 2048
 _WIDTH = 8  # nodes of one applicant and configuration per batch, when there are others to fill it
 _AHEAD = 0.5  # nodes with bounds beyond this share of the way to the target wait
 _SAMPLES, _HOPS = 32, 6  # of the first local search
-_DIVES, _DIVE_HOPS = 2, 4  # local searches from relaxed optima, then again whenever the work has doubled
+_DIVES, _DIVE_HOPS = 2, 4  # local searches from relaxed optima while there is no action at all
+_DIVE_AFTER = 16  # nodes until the next one, and then whenever the work has doubled
 _NEARLY = 40  # exact judgements spent on actions within rounding of feasible, per applicant
 
 
@@ -110,7 +110,6 @@ class Search:
         self.device = device or Device()
         self.judge, self.time_limit, self.batch = judge, time_limit, batch
         self.incumbents = Incumbents(count)
-        self.closed: Counter[str] = Counter()
         self.work = np.zeros(count, dtype=np.int64)
         self.seconds = np.full(count, spent)
         self.stuck = np.full(count, np.inf)  # least bound of the nodes given up
@@ -173,7 +172,7 @@ class Search:
                     costs.take(put(alive)),
                 )
                 first = local.sampled(stack, costs, low, high, who, put(draws[:, :, alive]))
-                a, cost = local.polish(
+                found = local.polish(
                     stack,
                     costs,
                     first,
@@ -184,7 +183,7 @@ class Search:
                     target[put(alive)],
                     _HOPS,
                 )
-                self.incumbents.offer(k, pool.people[alive], alive, get(a), get(cost))
+                self.incumbents.offer(k, pool.people[alive], alive, get(found.point), get(found.cost))
             np.add.at(self.seconds, pool.people, (time.perf_counter() - start) / max(1, len(nodes)))
 
     # -- one batch -----------------------------------------------------------------------
@@ -215,7 +214,6 @@ class Search:
         pool = self.pools[k]
         reached = pool.nodes.bound >= self.incumbents.target(pool.people[pool.nodes.who])
         if reached.any():
-            self.closed["new target"] += int(reached.sum())
             pool.nodes = pool.nodes.take(~reached)
         picked = self._pick(pool, least)
         if not len(picked):
@@ -226,20 +224,13 @@ class Search:
         pool.nodes = pool.nodes.take(rest)
         people = pool.people[nodes.who]
         put, get = self.device.put, self.device.get
-        found = examine(
-            pool.on_device,
-            pool.errors,
-            put(nodes.low),
-            put(nodes.high),
-            put(nodes.who),
-            put(nodes.bound),
-            put(nodes.signs),
-            put(self.incumbents.target(people)),
-            self.closed,
-        )
+        target = put(self.incumbents.target(people))
+        found = examine(pool.on_device, pool.errors, nodes.on(put), target)
         self._take_actions(k, found)
         left = nodes.take(get(found.index))
-        left.low, left.high, left.bound = get(found.low), get(found.high), get(found.bound)
+        left.low, left.high, left.bound, left.cut = (
+            get(v) for v in (found.low, found.high, found.bound, found.cut)
+        )
         if found.choices is not None and len(left):
             self._dive(k, left, get(found.point))
             self._branch(k, left, Choices(*(get(v) for v in vars(found.choices).values())))
@@ -287,7 +278,8 @@ class Search:
         order = np.argsort(left.bound, kind="stable")
         chosen = order[np.unique(people[order], return_index=True)[1]]
         person = people[chosen]
-        due = (self._dives[person] < _DIVES) | (self.work[person] > 2 * self._dived_at[person])
+        lacking = ~np.isfinite(self.incumbents.cost[person]) & (self._dives[person] < _DIVES)
+        due = lacking | (self.work[person] > np.maximum(_DIVE_AFTER, 2 * self._dived_at[person]))
         chosen, person = chosen[due], person[due]
         if not len(chosen):
             return
@@ -296,7 +288,7 @@ class Search:
         put, get = self.device.put, self.device.get
         column = left.who[chosen]
         who = put(column)
-        a, cost = local.polish(
+        found = local.polish(
             pool.on_device,
             costs_of(pool.on_device, who),
             put(points[:, chosen]),
@@ -307,7 +299,7 @@ class Search:
             put(self.incumbents.target(person)),
             _DIVE_HOPS,
         )
-        self.incumbents.offer(k, person, column, get(a), get(cost))
+        self.incumbents.offer(k, person, column, get(found.point), get(found.cost))
 
     def _finished(self, person: int, least: float) -> Finished:
         best = self.incumbents.best[person]

@@ -178,7 +178,8 @@ def _cheap_points(stack: Stack, rng: np.random.Generator, starts: int = 6) -> Ar
     low, high = np.repeat(stack.lower, starts, axis=1), np.repeat(stack.upper, starts, axis=1)
     error = rounding(stack, low, high, who)[-1]
     far = np.full(starts, float(costs_far(stack)))
-    best, _ = local.polish(stack, costs, _inside(stack, rng, starts), low, high, who, error, far, hops=6)
+    inside = _inside(stack, rng, starts)
+    best = local.polish(stack, costs, inside, low, high, who, error, far, hops=6).point
     x = np.clip(stack.factual, stack.lower, stack.upper)
     x = np.where(stack.whole, np.round(x), x)
     return np.clip(np.concatenate([best, x], axis=1), stack.lower, stack.upper)

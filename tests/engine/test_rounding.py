@@ -18,7 +18,7 @@ from milp_recourse.domain.noise import Normal
 from milp_recourse.domain.scm import Link, Mechanism, StructuralCausalModel
 from milp_recourse.engine import evaluate
 from milp_recourse.engine.kernel import costs_of
-from milp_recourse.engine.relaxation import adaptive, logit_line, relax, rounding
+from milp_recourse.engine.relaxation import Budget, adaptive, logit_line, relax, rounding
 from milp_recourse.instance import Instance, Preferences
 
 SIZE = 1e8
@@ -89,7 +89,9 @@ def broken(instance: Instance, seed: int, slack_share: float = 1.0) -> tuple[int
     who = np.zeros(batch, dtype=np.int64)
     errors = [slack_share * e[who] for e in rounding(stack, stack.lower, stack.upper, who[:1])]
     target = np.full(batch, 1e9)
-    relaxed = relax(stack, low, high, who, errors, None, (costs_of(stack, who), target))
+    nothing_cut = np.zeros((low.shape[0] + 1, len(who)))
+    budget = Budget(costs_of(stack, who), target, nothing_cut)
+    relaxed = relax(stack, low, high, who, errors, None, budget)
     slope, offset, _ = logit_line(relaxed, [adaptive(layer) for layer in relaxed.layers], relaxed.errors[-1])
     network = instance.classifier
     assert isinstance(network, ReluNetwork)

@@ -20,7 +20,9 @@ from milp_recourse.engine.contract import contract, forms, least_cost, linear_fo
 from milp_recourse.engine.dual import halfspace
 from milp_recourse.engine.kernel import ball_of, costs_of, examine, paid
 from milp_recourse.engine.node_problem import Ball, solve
+from milp_recourse.engine.nodes import Nodes
 from milp_recourse.engine.relaxation import (
+    Budget,
     Relaxed,
     adaptive,
     logit_line,
@@ -63,7 +65,9 @@ def everything(sample: Sample) -> Array:
     return np.full(sample.low.shape[1], costs_far(sample.stack))
 
 
-def relaxed_of(sample: Sample, target: Array, signs: Array | None = None) -> Relaxed:
+def relaxed_of(
+    sample: Sample, target: Array, signs: Array | None = None, cut: Array | None = None
+) -> Relaxed:
     given = None if signs is None else Signs(signs)
     return relax(
         sample.stack,
@@ -72,8 +76,17 @@ def relaxed_of(sample: Sample, target: Array, signs: Array | None = None) -> Rel
         sample.who,
         sample.node_errors,
         given,
-        (sample.costs, target),
+        budget_of(sample, target, cut),
     )
+
+
+def budget_of(sample: Sample, target: Array, cut: Array | None = None) -> Budget:
+    """The target cost, alone unless a cut is given."""
+    return Budget(sample.costs, target, no_cut(sample) if cut is None else cut)
+
+
+def no_cut(sample: Sample) -> Array:
+    return np.zeros((sample.low.shape[0] + 1, sample.low.shape[1]))
 
 
 # -- the samples ---------------------------------------------------------------------------
@@ -258,24 +271,37 @@ def test_the_line_is_above_the_logit(kind: str) -> None:
     assert noticed >= 30
 
 
-def test_within_budget_holds_for_what_the_target_pays_for() -> None:
-    """Random forms, both sides."""
+@pytest.mark.parametrize("cutting", [False, True])
+def test_within_budget_holds_for_what_the_target_pays_for(cutting: bool) -> None:
+    """Random forms, both sides; with a random cut through a point, for what is not cut off."""
     rng = np.random.default_rng(5)
     noticed = [0, 0]
+    tighter = 0
     for s in SAMPLES:
         d, batch = s.low.shape
         target = targets(s, rng)
-        form = rng.normal(size=(d + 1, 3, batch)) * 10 ** rng.uniform(-3, 3, (1, 3, batch))
+        budget = budget_of(s, target)
+        form = rng.normal(size=(d + 1, 1, batch)) * 10 ** rng.uniform(-3, 3, (1, 1, batch))
         cheap = s.price <= target[s.node] * (1 - 1e-15)
-        hair = 1e-15 * size_at(form, s)
+        if cutting:
+            chosen = [rng.choice(np.flatnonzero(s.node == b)) for b in range(batch)]
+            slope = rng.normal(size=(d, batch)) * 10 ** rng.uniform(-3, 3, (1, batch))
+            offset = -(slope * s.points[:, chosen]).sum(axis=0)
+            budget = budget_of(s, target, np.concatenate([slope, offset[None]]))
+            row = budget.cut[:, None]
+            cheap &= at(row, s)[0] >= 1e-14 * size_at(row, s)[0]
+        hair = 1e-15 * size_at(form, s)[0]
         for side, sign in enumerate((1.0, -1.0)):
-            limit = within_budget(form, sign, s.low, s.high, s.costs, target)
-            beyond = sign * (at(form, s) - limit[:, s.node]) - hair
+            limit = within_budget(form[:, 0], sign, s.low, s.high, budget)
+            plain = within_budget(form[:, 0], sign, s.low, s.high, budget_of(s, target))
+            tighter += (sign * (plain - limit) > 0.01 * abs(plain)).any()
+            beyond = sign * (at(form, s)[0] - limit[s.node]) - hair
             assert worst(beyond, cheap) <= 0
             smaller = limit - sign * 1e-3 * abs(limit)
-            noticed[side] += worst(sign * (at(form, s) - smaller[:, s.node]), cheap) > 0
+            noticed[side] += worst(sign * (at(form, s)[0] - smaller[s.node]), cheap) > 0
             noticed[side] += worst(beyond, ~cheap) > 0
     assert min(noticed) >= 20
+    assert tighter >= 20 or not cutting
 
 
 # -- boxes and costs -----------------------------------------------------------------------
@@ -348,7 +374,7 @@ def node_rows(sample: Sample, relaxed: Relaxed) -> tuple[Array, Ball | None]:
 def test_node_problems_never_cost_more_than_a_feasible_point_whose_neighbourhood_survives() -> None:
     """The dual value, and the ball of radius sqrt((target - bound) / kappa) around its minimiser."""
     rng = np.random.default_rng(8)
-    noticed = cut = solved = every = 0
+    noticed = cut = solved = every = tight = 0
     for s in SAMPLES:
         target = targets(s, rng)
         rows, ball = node_rows(s, relaxed_of(s, target))
@@ -366,7 +392,10 @@ def test_node_problems_never_cost_more_than_a_feasible_point_whose_neighbourhood
         off = np.where(np.isnan(off), -np.inf, off)
         assert worst(off, wanted) <= 0
         cut += worst(off + 0.5 * np.nan_to_num(reach)[:, s.node], wanted) > 0
-    assert noticed >= 10 and cut >= 3 and solved >= 0.99 * every
+        row = found.cut[:, None]
+        assert worst(-at(row, s)[0] - 1e-15 * size_at(row, s)[0], wanted & number) <= 0
+        tight += worst(0.05 * size_at(row, s)[0] - at(row, s)[0], wanted & number) > 0
+    assert noticed >= 10 and cut >= 3 and solved >= 0.99 * every and tight >= 10
 
 
 def test_convex_rows_of_any_kind_bound_the_cost() -> None:
@@ -412,20 +441,23 @@ def test_forms_of_rows_and_residuals_contain_their_values() -> None:
 # -- all stages ----------------------------------------------------------------------------
 
 
-def kernel_broken(sample: Sample, target: Array, signs: Array, same: Array, raise_by: float, shrink: float):
+def nodes_of(sample: Sample, signs: Array, cut: Array | None = None, who: Array | None = None) -> Nodes:
+    """The sample's boxes as nodes; nothing is cut off unless a cut is given."""
+    cut, owner = no_cut(sample) if cut is None else cut, sample.who if who is None else who
+    return Nodes(sample.low.copy(), sample.high.copy(), owner, np.zeros(len(owner)), signs, cut)
+
+
+def kernel_broken(
+    sample: Sample,
+    target: Array,
+    signs: Array,
+    same: Array,
+    raise_by: float,
+    shrink: float,
+    cut: Array | None = None,
+):
     """Feasible points cheaper than the target that a batch loses, or bounds from above."""
-    zero = np.zeros(len(target))
-    found = examine(
-        sample.stack,
-        sample.errors,
-        sample.low.copy(),
-        sample.high.copy(),
-        sample.who,
-        zero,
-        signs,
-        target,
-        Counter(),
-    )
+    found = examine(sample.stack, sample.errors, nodes_of(sample, signs, cut), target)
     wanted = sample.feasible & same & (sample.price < target[sample.node])
     left = np.full(len(target), -1)
     left[found.index] = np.arange(len(found.index))
@@ -461,6 +493,50 @@ def test_no_stage_of_the_kernel_loses_a_feasible_point_cheaper_than_the_target(s
     assert wanted >= 1000 and higher >= 10 and smaller >= 10
 
 
+def halves(sample: Sample, target: Array) -> tuple[Sample, Array, Array]:
+    """What examining leaves of the boxes, halved, with the points in them: sample, targets and cuts."""
+    found = examine(sample.stack, sample.errors, nodes_of(sample, no_signs(sample)), target)
+    count = len(found.index)
+    here, wide = np.arange(count), np.argmax(found.high - found.low, axis=0)
+    middle = (found.low + found.high)[wide, here] / 2
+    low, high = np.tile(found.low, 2), np.tile(found.high, 2)
+    high[wide, here], low[wide, count + here] = middle, middle
+    place = {int(b): k for k, b in enumerate(found.index)}
+    points, node = [], []
+    for b, point in zip(sample.node.tolist(), sample.points.T, strict=True):
+        k = place.get(b)
+        if k is None or (point < found.low[:, k]).any() or (point > found.high[:, k]).any():
+            continue
+        points.append(point)
+        node.append(k + count * int(point[wide[k]] > middle[k]))
+    inside = np.array(points).reshape(len(points), len(low)).T
+    part = replace(sample, low=low, high=high, points=inside, node=np.array(node, dtype=np.int64))
+    return part, np.tile(target[found.index], 2), np.tile(found.cut, 2)
+
+
+def no_signs(sample: Sample) -> Array:
+    return np.zeros((1, sample.low.shape[1]), dtype=np.int32)
+
+
+def test_a_nodes_cut_loses_nothing_in_its_halves() -> None:
+    """The cut of a node, which its children inherit, and the intervals it gives their ReLUs."""
+    rng = np.random.default_rng(12)
+    wanted = noticed = 0
+    for s in SAMPLES:
+        part, target, cut = halves(s, targets(s, rng))
+        if not len(part.node):
+            continue
+        same = np.ones_like(part.feasible)
+        broken, count = kernel_broken(part, target, no_signs(part), same, 0.0, 0.0, cut)
+        assert broken == 0, s.people.instances[0].name
+        wanted += count
+        cheap = part.feasible & (part.price < target[part.node])
+        assert layers_broken(part, relaxed_of(part, target, cut=cut), cheap) <= 0
+        cut[-1] -= (abs(cut[:-1]) * (part.high - part.low)).sum(axis=0)
+        noticed += layers_broken(part, relaxed_of(part, target, cut=cut), cheap) > 0
+    assert wanted >= 500 and noticed >= 3, (wanted, noticed)
+
+
 def test_paying_for_categories_never_costs_too_much() -> None:
     """Boxes without the factual category: the least cost with the change paid is still below the points'."""
     dearer = 0
@@ -492,9 +568,9 @@ def test_several_applicants_of_a_stack_keep_to_themselves() -> None:
         ones = s.who + 1
         errors = [np.concatenate([e * 7, e]) for e in s.errors]
         signs = np.zeros((1, len(ones)), dtype=np.int32)
-        zero, target = np.zeros(len(ones)), targets(s, rng)
-        mine = examine(s.stack, s.errors, s.low, s.high, s.who, zero, signs, target, Counter())
-        theirs = examine(twin, errors, s.low, s.high, ones, zero, signs, target, Counter())
+        target = targets(s, rng)
+        mine = examine(s.stack, s.errors, nodes_of(s, signs), target)
+        theirs = examine(twin, errors, nodes_of(s, signs, who=ones), target)
         np.testing.assert_array_equal(mine.index, theirs.index)
         np.testing.assert_allclose(mine.bound, theirs.bound, rtol=1e-9, atol=1e-12)
         assert costs_of(twin, ones).x == pytest.approx(s.costs.x)
