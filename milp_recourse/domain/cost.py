@@ -87,24 +87,24 @@ class Cost:
         weights
             w_i per feature.
         """
-        square, plain, per_feature = (_fraction(c) for c in (self.l2_squared, self.l1, self.l0))
         total, largest = Fraction(0), Fraction(0)
         for name, delta in deltas.items():
-            w = _fraction(weights[name])
-            if per_feature:
-                total += per_feature * w
-            if self.uses_scale:
-                step = abs(delta) / _fraction(self.scale[name])
-                weighted = w * step
-                if square:
-                    total += square * weighted * step
-                if plain:
-                    total += plain * weighted
-                largest = max(largest, weighted)
-        return total + _fraction(self.linf) * largest
+            w = weights[name]
+            if self.l0:
+                total += _rate(self.l0, w)
+            if not self.uses_scale:
+                continue
+            scale, distance = self.scale[name], abs(delta)
+            if self.l2_squared:
+                total += _rate(self.l2_squared, w, scale, 2) * (distance * distance)
+            if self.l1:
+                total += _rate(self.l1, w, scale) * distance
+            if self.linf:
+                largest = max(largest, _rate(self.linf, w, scale) * distance)
+        return total + largest
 
 
-@lru_cache(maxsize=1024)
-def _fraction(value: float) -> Fraction:
-    """Scales and weights come up for every applicant."""
-    return Fraction(value)
+@lru_cache(maxsize=4096)
+def _rate(coefficient: float, weight: float, scale: float = 1.0, power: int = 1) -> Fraction:
+    """coefficient * weight / scale^power: the same few come up for every applicant."""
+    return Fraction(coefficient) * Fraction(weight) / Fraction(scale) ** power
