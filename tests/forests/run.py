@@ -1,8 +1,8 @@
 """The long runs behind docs/results/trees: ``python tests/forests/run.py agreement|causal|flips --out FILE``.
 
 ``agreement``: back ends bab and cpsat against brute force over every combination of candidate values, and
-against a plain cell MILP through HiGHS. ``causal``: bab against region-by-region solves of the network
-engine. ``flips``: returned actions handed to the deployed models of every library installed here.
+against a plain cell MILP through HiGHS. ``causal``: bab and cpsat against region-by-region solves of the
+network engine, and each other. ``flips``: returned actions handed to the deployed models of every library installed here.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from tree_samples import (  # noqa: E402
 )
 
 from milp_recourse.backends import backend  # noqa: E402
+from milp_recourse.forests.axes import separable  # noqa: E402
 from milp_recourse.judge import already_good  # noqa: E402
 from milp_recourse.result import Status, gap_tolerance  # noqa: E402
 from milp_recourse.solve import solve  # noqa: E402
@@ -86,12 +87,36 @@ def causal(count: int) -> dict[str, int]:
         if known is not None and math.isnan(known):
             seen["judge undecided"] += 1
             continue
-        result = solve(instance, "bab", 60)
-        seen[f"{result.status.value}{', plausible' if instance.plausible else ''}"] += 1
-        agrees = same(result, known, 2.0)
-        seen["agrees"] += agrees
+        kind = "infeasible" if known is None else "optimal"
+        seen[f"{kind}{', plausible' if instance.plausible else ''}"] += 1
+        for name in ("bab", "cpsat"):
+            if backend(name).why_not(instance) is not None:
+                seen[f"{name} refuses"] += 1
+                continue
+            result = solve(instance, name, 60)
+            agrees = same(result, known, 2.0)
+            seen[f"{name} agrees"] += agrees
+            if not agrees:
+                print("disagreement", seed, name, known, result.status.value, result.cost, result.lower_bound)
+    return dict(seen) | labels(count)
+
+
+def labels(count: int) -> dict[str, int]:
+    """The same with labels in a column each, which the region judge does not know: cpsat against bab."""
+    seen: Counter[str] = Counter()
+    for seed in range(count):
+        instance = random_causal_instance(seed, one_hot=True)
+        if instance is None or already_good(instance) or separable(instance):
+            continue
+        if any(backend(name).why_not(instance) is not None for name in ("bab", "cpsat")):
+            continue
+        result, other = (solve(instance, name, 60) for name in ("bab", "cpsat"))
+        seen[f"labels: {result.status.value}"] += 1
+        known = result.cost if result.status is Status.OPTIMAL else None
+        agrees = same(other, known, 2.0) and result.status in (Status.OPTIMAL, Status.INFEASIBLE)
+        seen["labels: cpsat agrees with bab"] += agrees
         if not agrees:
-            print("disagreement", seed, known, result.status.value, result.cost, result.lower_bound)
+            print("disagreement", seed, result.status.value, result.cost, other.status.value, other.cost)
     return dict(seen)
 
 

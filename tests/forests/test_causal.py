@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import math
+import subprocess
+import sys
 from collections import Counter
 from dataclasses import replace
 
@@ -13,12 +16,15 @@ from tree_samples import random_causal_instance, random_tree
 
 from milp_recourse import read_instance
 from milp_recourse.backends import backend
+from milp_recourse.domain.cost import Cost
 from milp_recourse.domain.forest import TreeEnsemble
 from milp_recourse.domain.loan import loan
+from milp_recourse.domain.quantiles import Quantiles
+from milp_recourse.forests.axes import separable
 from milp_recourse.instance import Acceptance, Instance
 from milp_recourse.instances_path import instances_path
-from milp_recourse.judge import already_good
-from milp_recourse.result import Status, gap_tolerance
+from milp_recourse.judge import already_good, judge
+from milp_recourse.result import Result, Status, gap_tolerance
 from milp_recourse.solve import solve
 
 SEEDS = range(260)
@@ -74,6 +80,91 @@ def test_loan_agrees_with_the_network_engine(seed: int) -> None:
     else:
         assert result.status is Status.OPTIMAL
         assert abs(result.cost - known) <= 2 * gap_tolerance(known)
+
+
+@pytest.mark.parametrize("one_hot", [False, True])
+def test_cpsat_agrees_with_bab(one_hot: bool) -> None:
+    """Two ways that share the pieces only: fixed point and regions, branch and bound over cells."""
+    seen: Counter[str] = Counter()
+    for seed in range(600 if one_hot else 140):
+        instance = random_causal_instance(seed, one_hot)
+        if instance is None or already_good(instance) or separable(instance):
+            continue
+        if backend("cpsat").why_not(instance) is not None:
+            continue
+        result, other = solve(instance, "cpsat", 30), solve(instance, "bab", 30)
+        seen[result.status.value] += 1
+        seen["ball"] += instance.plausible
+        assert same(result, other), (seed, result, other)
+    assert seen["optimal"] >= 5 and seen["infeasible"] >= 20 and seen["ball"] >= 20, seen
+    assert seen["limit"] == 0
+
+
+def same(result: Result, other: Result) -> bool:
+    """Whether both say the same, to the gap."""
+    if result.status is not other.status or result.cost is None or other.cost is None:
+        return result.status is other.status and result.cost is other.cost
+    return abs(result.cost - other.cost) <= 2 * gap_tolerance(other.cost)
+
+
+@pytest.mark.parametrize("count", [1, 4, 20])
+def test_cpsat_solves_loan(count: int) -> None:
+    """One to twenty trees over downstream columns and the plausibility ball."""
+    compared = 0
+    for seed in range(4):
+        instance = loan_trees(seed, count)
+        if not already_good(instance):
+            result = solve(instance, "cpsat", 60)
+            assert same(result, solve(instance, "bab", 60)), (seed, result)
+            assert result.proof == "solver"
+            compared += 1
+    assert compared >= 2
+
+
+COARSE = """
+import json, sys
+sys.path[:0] = json.loads(sys.argv[1])
+from tree_samples import random_causal_instance
+from milp_recourse.backends.cpsat import pieces
+from milp_recourse.backends.cpsat.regions import RegionSearch
+from milp_recourse.backends.protocol import Options
+pieces.GRID_BITS = pieces.FORM_BITS = 3
+found = {}
+for seed in json.loads(sys.argv[2]):
+    proposal = RegionSearch(random_causal_instance(seed), Options(30)).run()
+    found[seed] = proposal.action, proposal.lower_bound
+print(json.dumps(found))
+"""
+
+
+def test_the_grid_does_not_decide() -> None:
+    """With eight whole numbers per action the relaxation is loose, and results are the same all the same."""
+    seeds, known = [], {}
+    for seed in range(90):
+        instance = random_causal_instance(seed)
+        if instance is None or already_good(instance) or backend("cpsat").why_not(instance) is not None:
+            continue
+        result = solve(instance, "bab", 30)
+        if result.status is Status.OPTIMAL:
+            seeds.append(seed)
+            known[seed] = instance, result.cost
+    assert len(seeds) >= 8
+    command = [sys.executable, "-c", COARSE, json.dumps(sys.path), json.dumps(seeds)]
+    printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    for seed, (action, bound) in json.loads(printed).items():
+        instance, cost = known[int(seed)]
+        verdict = judge(instance, action)
+        assert verdict.feasible
+        assert abs(float(verdict.cost) - cost) <= 2 * gap_tolerance(cost), seed
+        assert cost - 2 * gap_tolerance(cost) <= bound <= cost * (1 + 1e-9), seed
+
+
+def test_costs_in_percentiles_are_left_to_bab() -> None:
+    """One line, where an action moves other features."""
+    instance = loan_trees(0, 1)
+    quantiles = {name: Quantiles((-9.0, 9.0), (0.0, 1.0)) for name in instance.levers}
+    refusal = backend("cpsat").why_not(replace(instance, cost=Cost.percentile("percentile", quantiles)))
+    assert refusal is not None and "percentiles" in refusal
 
 
 def test_curves_are_refused() -> None:

@@ -247,15 +247,22 @@ def _float_cost(instance: Instance, chosen: dict[str, float | None]) -> float:
     return float(instance.cost.exact(deltas(instance, action), instance.weights))
 
 
-def random_causal_instance(seed: int) -> Instance | None:
-    """Trees inside a random piecewise affine causal model; None where nothing can be acted on."""
-    style = Style(levers=2, curves=False, gamma=False, plausible=0.5, discrete=seed % 2 == 0)
+def random_causal_instance(seed: int, one_hot: bool = False) -> Instance | None:
+    """Trees inside a random piecewise affine causal model; None where nothing can be acted on.
+
+    With ``one_hot`` only models with a label that fills several columns, without it only the others.
+    """
+    style = Style(levers=2, curves=False, gamma=False, plausible=0.5, discrete=one_hot or seed % 2 == 0)
     rng = np.random.default_rng(seed)
     instance = random_instance(seed, style)
-    if not instance.levers or any(len(f.columns) > 1 for f in instance.features):
+    if not instance.levers or any(len(f.columns) > 1 for f in instance.features) != one_hot:
         return None
-    columns = len(instance.features)
-    rows = instance.factual_row + rng.normal(0, 1.5, (20, columns))
+    values = instance.factual_row + rng.normal(0, 1.5, (20, len(instance.features)))
+    for k, f in enumerate(instance.features):
+        if f.one_hot:
+            values[:, k] = rng.integers(0, len(f.columns), 20)
+    rows = instance.model_rows(values)
+    columns = rows.shape[1]
     thresholds = [np.round(rng.choice(rows[:, c], 2), 2).tolist() for c in range(columns)]
     forest = TreeEnsemble(
         tuple(
@@ -264,7 +271,7 @@ def random_causal_instance(seed: int) -> Instance | None:
         ),
         columns,
     )
-    here = forest.score(instance.factual_row)
+    here = forest.score(instance.model_rows(instance.factual_row))
     reached = np.unique(forest.scores(rows))
     above = reached[reached > here]
     threshold = float(rng.choice([here, *above[:-1]]))

@@ -1,4 +1,4 @@
-r"""Tree ensembles as a MILP in HiGHS: cells and leaves, the rows of :mod:`milp_recourse.backends.cpsat`.
+r"""Tree ensembles as a MILP in HiGHS, the rows of :mod:`milp_recourse.backends.cpsat.leaves`.
 
 With :math:`y_k` for "the cell is k or below" and :math:`z_\ell` for leaves, one per tree,
 

@@ -42,7 +42,7 @@ def ask(instance: Instance, options: Options) -> Proposal:
 def _child() -> subprocess.Popen[bytes]:
     child = _children.get(os.getpid())
     if child is None or child.poll() is not None:
-        code = "from milp_recourse.backends.cpsat_process import serve; serve()"
+        code = "from milp_recourse.backends.cpsat.process import serve; serve()"
         environment = os.environ | {"PYTHONPATH": os.pathsep.join(p or os.getcwd() for p in sys.path)}
         child = subprocess.Popen(
             [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment
@@ -66,7 +66,7 @@ atexit.register(_stop)
 
 def serve() -> None:
     """The child's loop: answer until the parent closes the pipe."""
-    from milp_recourse.backends.cpsat import CpsatBackend
+    from milp_recourse.backends.cpsat.backend import CpsatBackend
 
     questions, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # whatever a solver prints must not mix with answers

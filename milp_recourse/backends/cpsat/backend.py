@@ -1,0 +1,53 @@
+"""The back end: which of the two models an instance needs, and where it is solved."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+from milp_recourse.backends.cells import CellSearch
+from milp_recourse.backends.cpsat.cells import CellModel
+from milp_recourse.backends.cpsat.process import ask
+from milp_recourse.backends.cpsat.regions import RegionSearch
+from milp_recourse.backends.protocol import Options, Proposal
+from milp_recourse.domain.forest import TreeEnsemble
+from milp_recourse.forests.axes import separable
+from milp_recourse.forests.pieces import why_not_pieces
+from milp_recourse.instance import Instance
+
+
+class CpsatBackend:
+    """CP-SAT on cells and leaves, one thread.
+
+    Parameters
+    ----------
+    in_process
+        Import OR-Tools here, where highspy cannot be imported any more, instead of asking a child process.
+    """
+
+    name = "cpsat"
+    proves = True
+
+    def __init__(self, in_process: bool = False) -> None:
+        self.in_process = in_process
+
+    def unavailable(self) -> str | None:
+        """Why OR-Tools cannot be used here."""
+        return None if find_spec("ortools") is not None else "OR-Tools is not installed: pip install ortools"
+
+    def why_not(self, instance: Instance) -> str | None:
+        """Trees only; and no costs in percentiles where actions move other features."""
+        if not isinstance(instance.classifier, TreeEnsemble):
+            return "tree ensembles only"
+        if separable(instance):
+            return None
+        if instance.cost.quantiles:
+            return "costs in percentiles where actions move other features, or under plausibility; use bab"
+        return why_not_pieces(instance)
+
+    def solve(self, instance: Instance, options: Options) -> Proposal:
+        """Solve the integer model; forbid what does not hold exactly, and solve again."""
+        if not self.in_process:
+            return ask(instance, options)
+        if separable(instance):
+            return CellSearch(instance, options, CellModel).run()
+        return RegionSearch(instance, options).run()

@@ -1,0 +1,216 @@
+r"""Trees inside a causal model: CP-SAT picks leaves, the network engine solves what they leave.
+
+Per piece, :class:`~milp_recourse.backends.cpsat.pieces.PieceModel` bounds all actions from below and names
+the leaves its cheapest point is in. These leaves are a box of the columns, and on it the ensemble is a
+constant: what is left is a causal problem without a classifier, which the engine of
+:mod:`milp_recourse.engine` solves exactly, whatever piece its optimum is in. The leaves are then forbidden,
+and so on until no piece's bound is below the best action in hand (logic-based Benders decomposition). The
+exact part shares no code with :mod:`milp_recourse.forests.causal`, which solves the same problems for
+back end ``bab``.
+
+References
+----------
+Hooker and Ottosson (2003), https://doi.org/10.1007/s10107-003-0375-9
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+import time
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from milp_recourse.backends.bab import BabBackend
+from milp_recourse.backends.cells import Cells
+from milp_recourse.backends.cpsat.pieces import PieceModel
+from milp_recourse.backends.protocol import Options, Proposal
+from milp_recourse.domain.forest import TreeEnsemble
+from milp_recourse.domain.network import ReluNetwork
+from milp_recourse.forests.causal import Costs
+from milp_recourse.forests.pieces import Piece, pieces_of
+from milp_recourse.forests.table import BITS, LeafTable
+from milp_recourse.instance import Acceptance, Instance
+from milp_recourse.judge import judge
+from milp_recourse.result import gap_tolerance
+
+Leaves = tuple[int, ...]
+"""One leaf per tree: its position in the tree's leaves."""
+
+FAR = 2.0**400
+"""Beyond any value of a feature: domains are finite."""
+
+Labels = tuple[tuple[str, int], ...]
+"""Labels of features that fill a column per label: what they leave is no interval."""
+
+
+class RegionSearch:
+    """One applicant's search over pieces and leaves."""
+
+    def __init__(self, instance: Instance, options: Options) -> None:
+        assert isinstance(instance.classifier, TreeEnsemble)
+        self.instance, self.forest = instance, instance.classifier
+        self.deadline = None if options.time_limit is None else time.perf_counter() + options.time_limit
+        self.action: dict[str, float] | None = None
+        self.cost = math.inf
+        self.nodes = 0
+        self.solved: dict[tuple[Leaves, Labels], float] = {}
+        """Lower bounds of the regions tried."""
+
+    def run(self) -> Proposal:
+        """Cheapest bound first, until none is below the best action."""
+        pieces = [_Piece(self, piece) for piece in pieces_of(self.instance)]
+        heap = [(piece.bound, k) for k, piece in enumerate(pieces)]
+        heapq.heapify(heap)
+        message = None
+        while heap and heap[0][0] < self.target and message is None:
+            k = heap[0][1]
+            message = "the time limit was reached" if self.late() else pieces[k].step()
+            heapq.heapreplace(heap, (pieces[k].bound, k))
+        bound = min([self.cost, *(piece.bound for piece in pieces), *self.solved.values()])
+        return Proposal(self.action, bound, "solver", self.nodes, message)
+
+    @property
+    def target(self) -> float:
+        """Bounds from here on need no more."""
+        return self.cost - 0.5 * gap_tolerance(self.cost) if self.action is not None else math.inf
+
+    def left(self) -> float | None:
+        """Seconds until the deadline."""
+        return None if self.deadline is None else max(self.deadline - time.perf_counter(), 1e-3)
+
+    def late(self) -> bool:
+        """Whether the deadline has passed."""
+        return self.deadline is not None and time.perf_counter() > self.deadline
+
+    def solve(self, leaves: Leaves, labels: Labels) -> None:
+        """Solve the problem that some leaves and labels leave, and remember its bound."""
+        bound = 0.0
+        for outward in (True, False):  # the second only looks for an action
+            region = self._region(leaves, labels, outward)
+            found = Proposal(None, math.inf)
+            if region is not None:
+                found = BabBackend().solve(region, Options(self.left()))
+            self.nodes += found.nodes or 0
+            if outward:
+                assert found.lower_bound is not None
+                bound = found.lower_bound
+            if found.action is None or self._offer(dict(found.action)) or bound >= self.target:
+                break
+        self.solved[leaves, labels] = bound
+
+    def _offer(self, action: dict[str, float]) -> bool:
+        """Judge an action exactly and keep it if it is the cheapest; whether it is feasible."""
+        verdict = judge(self.instance, action)
+        if verdict.feasible and float(verdict.cost) < self.cost:
+            self.action, self.cost = action, float(verdict.cost)
+        return verdict.feasible
+
+    def _region(self, leaves: Leaves, labels: Labels, outward: bool) -> Instance | None:
+        """The instance without its trees, inside the leaves' cells; None where these hold nothing.
+
+        A column that other actions move is a real number whose nearest double is in the cell: ``outward``
+        adds a double at each end.
+        """
+        boxes = [(t.low[k], t.high[k]) for t, k in zip(self.forest.leaves, leaves, strict=True)]
+        first, last = (
+            np.max([low for low, _ in boxes], axis=0),
+            np.min([high for _, high in boxes], axis=0),
+        )
+        features, column = [], 0
+        for feature in self.instance.features:
+            cuts = self.forest.cuts[column]
+            ends = feature.domain or (-FAR, FAR)
+            if feature.one_hot:
+                label = float(dict(labels)[feature.name])
+                low, high = label, label
+            else:
+                low, high = _ends(cuts, int(first[column]), int(last[column]))
+                if outward and not feature.integral and self._driven(feature.name):
+                    low, high = math.nextafter(low, -math.inf), math.nextafter(high, math.inf)
+            low, high = max(low, ends[0]), min(high, ends[1])
+            if low > high:
+                return None
+            unbounded = feature.domain is None and low == -FAR and high == FAR
+            features.append(feature if unbounded else replace(feature, domain=(low, high)))
+            column += len(feature.columns)
+        everything = ReluNetwork.from_layers([(np.zeros((1, self.forest.inputs)), np.ones(1))], "float64")
+        return replace(self.instance, features=tuple(features), classifier=everything, accept=Acceptance(0.0))
+
+    def _driven(self, name: str) -> bool:
+        scm = self.instance.scm
+        return any(name in scm.descendants({lever}) for lever in self.instance.levers if lever != name)
+
+
+class _Piece:
+    """One piece: its model, made when first asked for, and its bound."""
+
+    def __init__(self, search: RegionSearch, piece: Piece) -> None:
+        self.search, self.piece = search, piece
+        self.costs = Costs.of(search.instance, piece)
+        self.bound = float(self.costs.least(search.instance, piece, piece.low[None], piece.high[None])[0])
+        self.model: PieceModel | None = None
+        self.made_for = math.inf
+        self.forbidden: list[Cells] = []
+
+    def step(self) -> str | None:
+        """Solve the model once, and the region it picks; what stopped CP-SAT, if anything did."""
+        search = self.search
+        if self.model is None or search.cost < 0.25 * self.made_for:  # a finer grid pays
+            self.model = self._made()
+        if self.model is None:
+            self.bound = math.inf
+            return None
+        status, bound, point = self.model.solve(search.left())
+        search.nodes += self.model.branches
+        # infeasible: nothing here costs less than the incumbent it was made for
+        self.bound = max(self.bound, self.made_for if status == "infeasible" else bound)
+        if point is not None and self.bound < search.target:
+            if self.model.accepts(point):
+                key = self._key(point)
+                if key not in search.solved:
+                    search.solve(*key)
+            self.forbidden.append(point)
+            self.model.forbid(point, self._label_axes)
+        return "CP-SAT stopped early" if status == "stopped" else None
+
+    def _made(self) -> PieceModel | None:
+        """The model for the action in hand; None where no leaves are accepted."""
+        search, piece = self.search, self.piece
+        table = LeafTable(search.forest, piece.cells, piece.columns)
+        self.made_for = search.cost
+        threshold = search.instance.accept.threshold
+        if not table.bound(table.full[None])[0] > threshold:
+            return None
+        model = PieceModel(piece, self.costs, table, threshold, search.cost)
+        for point in self.forbidden:
+            model.forbid(point, self._label_axes)
+        return model
+
+    @property
+    def _label_axes(self) -> list[int]:
+        return [i for i, column in enumerate(self.piece.columns) if len(column.columns) > 1]
+
+    def _key(self, point: Cells) -> tuple[Leaves, Labels]:
+        """The leaves a point is in, and the labels of features with a column each."""
+        assert self.model is not None
+        table, forest = self.model.table, self.search.forest
+        chosen = []
+        for t, number in enumerate(self.model.leaves_at(point)):
+            node = table.node[t * table.words + number // BITS, number % BITS]
+            chosen.append(int(np.flatnonzero(forest.leaves[t].node == node)[0]))
+        values = dict(self.search.instance.factual)
+        values |= {n: float(v) for n, v in zip(self.piece.names, self.piece.low, strict=True)}
+        for i in self._label_axes:
+            form = self.piece.forms.matrix[self.piece.columns[i].form]
+            values[self.piece.names[int(np.argmax(form))]] += float(point[i])
+        labels = ((f.name, int(values[f.name])) for f in self.search.instance.features if f.one_hot)
+        return tuple(chosen), tuple(labels)
+
+
+def _ends(cuts: NDArray[np.float64], first: int, last: int) -> tuple[float, float]:
+    """The first and last double of the cells first..last; infinite at the ends."""
+    low = -math.inf if first == 0 else math.nextafter(float(cuts[first - 1]), math.inf)
+    return low, math.inf if last == len(cuts) else float(cuts[last])
