@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from math import inf, nextafter
 from typing import Any
 
 from verify.bounds import Interval
@@ -10,7 +11,7 @@ from verify.equations import Counterfactual, constant
 from verify.instance import Instance, Source
 from verify.leaf import closed, proven, split
 from verify.network import Signs
-from verify.problem import Problem, fixed, term, total
+from verify.problem import Cells, Problem, fixed, term, total
 from verify.reading import Clock, Rejected, anything, conform, index, maybe, near, not_negative, refuse
 
 SHAPE = {
@@ -138,34 +139,39 @@ def check_coverage(instance: Instance, configurations: list[list[str]], clock: C
 
 def check_tree(problem: Problem, nodes: list[Any], target: Fraction, where: str, clock: Clock) -> None:
     """The tree's leaves cover the whole box, and each of them holds (section 5)."""
-    waiting: list[tuple[tuple[Interval, ...], Signs]] = [(tuple(problem.box), {})]
+    waiting: list[tuple[tuple[Interval, ...], Signs, Cells]] = [(tuple(problem.box), {}, {})]
     widths = problem.network.widths if problem.network else []
     for k, node in enumerate(nodes):
         clock()
         here = f"{where}.tree.{k}"
         if not waiting:
             raise Rejected(f"{here}: the tree was complete before this node")
-        ends, signs = waiting.pop()
-        kind = conform(node[0] if conform(node, list, here) else None, {"a", "s", "n", "e", "d"}, here)
+        ends, signs, cells = waiting.pop()
+        kind = conform(node[0] if conform(node, list, here) else None, {"a", "s", "n", "c", "e", "d"}, here)
         if kind in ("a", "s"):
             _, i, at = conform(node, (str, index(len(ends)), float), here)
             (low, high), t = ends[i], Fraction(at)
             if not low <= t < high or (kind == "a" and t == low):
                 raise Rejected(f"{here}: splits at {at!r}, outside its box")
             first, second = split(problem, ends, i, t, kind == "s")
-            waiting += (second, signs), (first, signs)
+            waiting += (second, signs, cells), (first, signs, cells)
         elif kind == "n":
             _, layer, neuron = conform(node, (str, index(len(widths)), float), here)
             key = layer, index(widths[layer])(neuron, here)
             if key in signs:
                 raise Rejected(f"{here}: splits on a sign that is settled above")
-            waiting += (ends, {**signs, key: 1}), (ends, {**signs, key: -1})
+            waiting += (ends, {**signs, key: 1}, cells), (ends, {**signs, key: -1}, cells)
+        elif kind == "c":
+            _, f, at = conform(node, (str, problem.splittable, float), here)
+            least, most = cells.get(f, (-inf, inf))
+            parts = (max(least, nextafter(at, inf)), most), (least, min(most, at))
+            waiting += [(ends, signs, {**cells, f: part}) for part in parts]
         elif kind == "e":
             conform(node, (str,), here)
-            if not closed(problem, ends, target):
+            if not closed(problem, ends, cells, target):
                 raise Rejected(f"{here}: an 'e' leaf that none of the rules closes")
         else:
-            bound = proven(problem, ends, signs, node, target, here, clock)
+            bound = proven(problem, ends, signs, cells, node, target, here, clock)
             if bound is not None and bound < target:
                 raise Rejected(f"{here}: proves a cost of {near(bound)} only, of {near(target)}")
     if waiting:

@@ -9,7 +9,7 @@ from typing import Any
 
 from verify.bounds import Box, Interval, Row
 from verify.network import Neurons, Signs
-from verify.problem import Problem, Term
+from verify.problem import Cells, Problem, Term
 from verify.reading import Clock, Rejected, conform, not_negative
 
 MOST_TERMS = 64
@@ -17,14 +17,14 @@ MOST_TERMS = 64
 PAIR = (not_negative, not_negative)
 
 
-def closed(problem: Problem, ends: Sequence[Interval], target: Fraction) -> bool:
-    """Whether a leaf ``["e"]`` is accepted on a box (section 6.1)."""
+def closed(problem: Problem, ends: Sequence[Interval], cells: Cells, target: Fraction) -> bool:
+    """Whether a leaf ``["e"]`` is accepted on a box and in cells (section 6.1)."""
     if problem.least_cost(ends) >= target:
         return True
     box = Box(ends, problem.units)
-    for value, low, high in problem.domains.values():
+    for value, low, high in problem.rows(cells).values():
         least, most = box.interval(value)
-        if most < low or least > high:
+        if low > high or most < low or least > high:
             return True
     energy = problem.rest
     for weight, residual in problem.squares:
@@ -32,14 +32,17 @@ def closed(problem: Problem, ends: Sequence[Interval], target: Fraction) -> bool
         energy += weight * max(least, -most, Fraction(0)) ** 2
     if energy > 0:
         return True
-    trees = problem.trees
-    return trees is not None and not trees.can_accept(box.interval(c) for c in problem.columns)
+    if problem.trees is None:
+        return False
+    seen = problem.seen([box.interval(c) for c in problem.columns], cells)
+    return seen is None or not problem.trees.can_accept(seen)
 
 
 def proven(
     problem: Problem,
     ends: Sequence[Interval],
     signs: Signs,
+    cells: Cells,
     leaf: list[Any],
     target: Fraction,
     where: str,
@@ -57,7 +60,7 @@ def proven(
     if len(listed) > MOST_TERMS:
         raise Rejected(f"{where}: more than {MOST_TERMS} terms (section 8)")
     _slopes(problem, slopes, where)
-    terms = [_term(problem, signs, slopes, data, where) for data in listed]
+    terms = [_term(problem, signs, cells, slopes, data, where) for data in listed]
     box, neurons = Box(ends, problem.units), None
     if problem.network and any(g or any(n) for _, g, n, _ in terms):
         neurons = Neurons(problem.network, box, slopes, signs)
@@ -113,11 +116,11 @@ def _slopes(problem: Problem, slopes: str, where: str) -> str:
 
 
 def _term(
-    problem: Problem, signs: Signs, slopes: str, data: Any, where: str
+    problem: Problem, signs: Signs, cells: Cells, slopes: str, data: Any, where: str
 ) -> tuple[str, Fraction, list[Fraction], Row]:
     """A term's slopes, its multipliers of logit and signs, and the rest of its form (section 6.2)."""
-    domains = {f"{f}?": PAIR for f in problem.domains}
-    shape: dict[str, Any] = {"n?": (not_negative,) * len(signs), "r?": domains}
+    rows = problem.rows(cells)
+    shape: dict[str, Any] = {"n?": (not_negative,) * len(signs), "r?": {f"{f}?": PAIR for f in rows}}
     if problem.network:
         shape["g?"] = not_negative
     if problem.plausible:
@@ -125,10 +128,14 @@ def _term(
     given = conform(data, {"s?": str, **shape}, where)
     own = slopes if given["s"] is None else _slopes(problem, given["s"], where)
     form = [Fraction(0)] * len(problem.row({}))
-    for f, (value, low, high) in problem.domains.items() if given["r"] else ():
-        least_times, most_times = map(Fraction, given["r"][f] or (0, 0))
-        form = [c + (least_times - most_times) * v for c, v in zip(form, value, strict=True)]
-        form[0] += most_times * high - least_times * low
+    for f, (value, *limits) in rows.items() if given["r"] else ():
+        for times, end, side in zip(map(Fraction, given["r"][f] or (0, 0)), limits, (1, -1), strict=True):
+            if not times:
+                continue
+            if abs(end) == inf:
+                raise Rejected(f"{where}: a multiplier of {f}, which has no such end here")
+            form = [c + side * times * v for c, v in zip(form, value, strict=True)]
+            form[0] -= side * times * Fraction(end)
     if problem.plausible and given["b"]:
         mu, *points = map(Fraction, given["b"])
         form[0] -= mu * problem.rest

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
+from math import inf, nextafter
 from typing import NamedTuple
 
 from verify.bounds import Interval, Row, Unit
 from verify.equations import ONE, Counterfactual, Form
 from verify.instance import Instance
 from verify.network import Composed
+from verify.trees import float64
+
+Cells = dict[str, tuple[float, float]]
+"""Least and largest double of features whose values were split on."""
 
 
 class Term(NamedTuple):
@@ -76,6 +81,8 @@ class Problem:
             f: (self.row(form), Fraction(low_), Fraction(high)) for f, (form, (low_, high)) in domains.items()
         }
         self.columns = [self.row(c) for c in columns]
+        self.places = self._places(instance)
+        self.splittable = {f for f in self.places if f not in acted} if instance.model.trees else set()
         self.network = Composed(instance.model.network, self.columns) if instance.model.network else None
         self.trees = None if instance.model.network else instance.model.trees
         self.neurons = sum(self.network.widths) if self.network else 0
@@ -100,6 +107,35 @@ class Problem:
             row[self.place[key]] = c
         return row
 
+    def _places(self, instance: Instance) -> dict[str, int]:
+        """Which of the columns holds the value of each feature that has one to itself."""
+        places, column = {}, 0
+        for f in instance.features:
+            if not f.one_hot:
+                places[f.name] = column
+            column += len(f.labels or ()) if f.one_hot else 1
+        return places
+
+    def rows(self, cells: Cells) -> dict[str, tuple[Row, Fraction | float, Fraction | float]]:
+        """The domain rows, narrowed to the reals whose nearest doubles are in the cells (section 5)."""
+        found: dict[str, tuple[Row, Fraction | float, Fraction | float]] = dict(self.domains)
+        for f, (least, most) in cells.items():
+            value, low, high = found.get(f, (self.columns[self.places[f]], -inf, inf))
+            found[f] = (
+                value,
+                max(low, _exact(nextafter(least, -inf))),
+                min(high, _exact(nextafter(most, inf))),
+            )
+        return found
+
+    def seen(self, intervals: list[Interval], cells: Cells) -> list[tuple[float, float]] | None:
+        """The doubles the trees can see in the columns' intervals; None where a column has none."""
+        doubles = [(float64(low), float64(high)) for low, high in intervals]
+        for f, (least, most) in cells.items():
+            low, high = doubles[self.places[f]]
+            doubles[self.places[f]] = max(low, least), min(high, most)
+        return None if any(low > high for low, high in doubles) else doubles
+
     def largest_cost(self) -> Fraction:
         """The most that an action in the whole box can cost, each term at its farther end (section 4)."""
         ends = zip(self.terms, self.box, strict=True)
@@ -109,3 +145,7 @@ class Problem:
         """The least that each part of the cost can be on a box, added up (section 6.1, rule 1)."""
         ends = zip(self.terms, box, strict=True)
         return self.fixed + total(term.parts(min(max(term.factual, low), high)) for term, (low, high) in ends)
+
+
+def _exact(end: float) -> Fraction | float:
+    return end if abs(end) == inf else Fraction(end)

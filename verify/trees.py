@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Iterable
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any
 
 from verify.reading import Rejected, conform, index
 
-Range = tuple[Fraction, Fraction]
+Range = tuple[Fraction | float, Fraction | float]
 Node = tuple[int, float, int, int] | float
 
 TREES = [{key: [float] for key in ("feature", "threshold", "left", "right", "value")}]
@@ -50,7 +50,8 @@ class Ensemble:
             raise Rejected("classifier.trees: none")
         self.above, self.base = above, content.get("base", 0.0)
         self.mean = "aggregate" not in content
-        self.compared = float32 if content["dtype"] == "float32" else float64
+        single = content["dtype"] == "float32"
+        self.compared, self.above_threshold = (float32, above32) if single else (float64, above64)
         self.added = float32 if content.get("sum_dtype") == "float32" else float
         values = [self.base, *(node for tree in self.trees for node in tree if isinstance(node, float))]
         if any(self.added(value) != value for value in values):
@@ -58,22 +59,21 @@ class Ensemble:
         if sum(map(abs, values)) > LARGEST_SCORE:
             raise Rejected(f"classifier: values that could add up to more than {LARGEST_SCORE:g}")
 
-    def accepts(self, columns: Iterable[Range]) -> bool:
+    def accepts(self, columns: Sequence[Range]) -> bool:
         """Whether the score at a point is accepted; not if an input is not known to the last bit compared."""
-        listed = list(columns)
-        known = all(self.compared(low) == self.compared(high) for low, high in listed)
-        return known and self.can_accept(listed)
+        known = all(self.compared(low) == self.compared(high) for low, high in columns)
+        return known and self.can_accept(columns)
 
-    def can_accept(self, columns: Iterable[Range]) -> bool:
+    def can_accept(self, columns: Sequence[Range]) -> bool:
         """Whether the largest score that leaves reachable from these intervals sum to is accepted."""
         box = [(self.compared(low), self.compared(high)) for low, high in columns]
         total = self.base
         for tree in self.trees:
-            total = self.added(total + _largest(tree, box))
+            total = self.added(total + _largest(tree, box, self.above_threshold))
         return (total / len(self.trees) if self.mean else total) > self.above
 
 
-def float64(value: Fraction) -> float:
+def float64(value: Fraction | float) -> float:
     """The double nearest to a number; infinite beyond the largest."""
     try:
         return float(value)
@@ -90,21 +90,40 @@ def float32(value: Fraction | float) -> float:
     return nearest
 
 
-def _largest(tree: list[Node], box: list[tuple[float, float]]) -> float:
-    """The largest value among the leaves that a point of the box may fall into."""
-    best, open_nodes = -math.inf, [0]
-    while open_nodes:
-        node = tree[open_nodes.pop()]
+def _largest(tree: list[Node], box: list[tuple[float, float]], above: Callable[[float], float]) -> float:
+    """The largest value among the leaves that a point of the box falls into.
+
+    ``above``: the least number right of a threshold, in what is compared.
+    """
+    best, waiting = -math.inf, [(0, dict(enumerate(box)))]
+    while waiting:
+        number, inside = waiting.pop()
+        node = tree[number]
         if isinstance(node, float):
             best = max(best, node)
             continue
         column, threshold, left, right = node
-        low, high = box[column]
+        low, high = inside[column]
         if low <= threshold:
-            open_nodes.append(left)
+            waiting.append((left, {**inside, column: (low, min(high, threshold))}))
         if not high <= threshold:
-            open_nodes.append(right)
+            waiting.append((right, {**inside, column: (max(low, above(threshold)), high)}))
     return best
+
+
+def above64(value: float) -> float:
+    """The next double."""
+    return math.nextafter(value, math.inf)
+
+
+def above32(value: float) -> float:
+    """The least float32 above a double."""
+    nearest = float32(value)
+    if nearest > value or nearest == math.inf:
+        return nearest
+    [bits] = struct.unpack("<i", struct.pack("<f", nearest + 0.0))
+    after: float = struct.unpack("<f", struct.pack("<i", bits + 1 if bits >= 0 else bits - 1))[0]
+    return after
 
 
 def _tree(data: dict[str, Any], columns: int, where: str) -> list[Node]:

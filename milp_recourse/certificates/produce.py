@@ -11,28 +11,16 @@ from typing import Any
 
 import numpy as np
 
-from milp_recourse.backends.bab import People
 from milp_recourse.certificates.canonical import instance_digest
-from milp_recourse.certificates.document import (
-    CERTIFICATE_FORMAT,
-    Configuration,
-    order_of,
-    tree_to_list,
-)
+from milp_recourse.certificates.causal import causal_configurations, why_not_causal
+from milp_recourse.certificates.document import CERTIFICATE_FORMAT
+from milp_recourse.certificates.networks import configurations_of
 from milp_recourse.certificates.trees import forest_configurations
-from milp_recourse.domain.expression import Sigmoid
 from milp_recourse.domain.forest import TreeEnsemble
 from milp_recourse.domain.network import ReluNetwork
-from milp_recourse.domain.noise import Normal
-from milp_recourse.engine.proof import Proofs
-from milp_recourse.engine.stack import Stack
 from milp_recourse.forests.axes import separable
 from milp_recourse.instance import Instance
-from milp_recourse.program.model import Program
 from milp_recourse.result import Result, Status, gap_tolerance
-
-CERTIFIABLE = frozenset({"relu", "square", "indicator", "sigmoid", "logit"})
-"""Functions that version 1 of the document has lines for."""
 
 _SPARE = 0.05  # of the allowed gap: every leaf reaches so much more than is claimed
 
@@ -40,7 +28,9 @@ _SPARE = 0.05  # of the allowed gap: every leaf reaches so much more than is cla
 def why_not(instance: Instance) -> str | None:
     """Why no certificate can be had for an instance, or None."""
     if isinstance(instance.classifier, TreeEnsemble) and not separable(instance):
-        return "certificates of trees whose inputs cause each other are not written yet"
+        reason = why_not_causal(instance)
+        if reason is not None:
+            return reason
     if any(re.fullmatch("[0-9a-f]{16}", f.name) for f in instance.features):
         return "a feature's name reads as a number in the digest"
     if instance.cost.quantiles or instance.cost.kind.startswith("percentile"):
@@ -71,10 +61,19 @@ def certificates_for(
     of_networks = [k for k in chosen if isinstance(instances[k].classifier, ReluNetwork)]
     targets = np.array([_target(bounds[k], results[k]) for k in of_networks])
     trees = dict(
-        zip(of_networks, _trees([instances[k] for k in of_networks], targets, time_limit), strict=True)
+        zip(
+            of_networks,
+            configurations_of([instances[k] for k in of_networks], targets, time_limit),
+            strict=True,
+        )
     )
     for k, bound in bounds.items():
-        tree = trees[k] if k in trees else forest_configurations(instances[k], bound, time_limit)
+        if k in trees:
+            tree = trees[k]
+        elif separable(instances[k]):
+            tree = forest_configurations(instances[k], bound, time_limit)
+        else:
+            tree = causal_configurations(instances[k], _target(bound, results[k]), time_limit)
         if tree is not None:
             index = None if first is None else first + k
             certificates[k] = _certificate(instances[k], results[k], bound, tree, index)
@@ -85,59 +84,6 @@ def encode(certificate: dict[str, Any]) -> bytes:
     """The certificate as a gzipped file; the same bytes for the same certificate."""
     text = json.dumps(certificate, separators=(",", ":"), allow_nan=False)
     return gzip.compress(text.encode(), 6, mtime=0)
-
-
-def _trees(
-    instances: Sequence[Instance], targets: np.ndarray, time_limit: float | None
-) -> list[list[dict[str, Any]] | None]:
-    """The configurations of every instance with their trees; None where the proof failed."""
-    with np.errstate(all="ignore"):  # infinities and what comes of them never close a leaf
-        people = People(instances)
-        proofs = Proofs(people.stacks, targets, people.missed, time_limit)
-        for k, (stack, owners) in enumerate(people.stacks):
-            if not all(_covered(instances[person], stack) for person in owners):
-                proofs.give_up(k, owners)
-        proofs.run()
-    trees: list[list[dict[str, Any]] | None] = [None if lost else [] for lost in proofs.failed]
-    for k, members in enumerate(people.members):
-        for column, (person, tape) in enumerate(members):
-            own = trees[person]
-            if own is not None:
-                configuration = configuration_of(instances[person], tape.program)
-                nodes = tree_to_list(proofs.tree(k, column), configuration)
-                own.append({"acted": list(configuration.acted), "tree": nodes})
-    return trees
-
-
-def configuration_of(instance: Instance, program: Program) -> Configuration:
-    """How a fixed program's order of things translates to the document's."""
-    names = [f.name for f in instance.features]
-    order = [a.feature for a in program.actions]
-    acted = tuple(sorted(order, key=names.index))
-    return Configuration(
-        acted,
-        order_of(order, acted),
-        tuple(row.name.removeprefix("domain_") for row in program.rows),
-        order_of(acted, _squares(instance)) if instance.plausible else (),
-    )
-
-
-def _squares(instance: Instance) -> list[str]:
-    """The levers that have a square in the program's ball, in its order."""
-
-    def square(feature: str) -> bool:
-        mechanism = instance.scm.mechanisms[feature]
-        rational = not any(isinstance(part, Sigmoid) for part in mechanism.equation.walk())
-        return isinstance(mechanism.noise, Normal) and mechanism.link.kind == "identity" and rational
-
-    return [f for f in instance.scm.order if f in instance.levers and square(f)]
-
-
-def _covered(instance: Instance, stack: Stack) -> bool:
-    """Whether version 1 of the document has lines for the units and squares for the noise."""
-    if any(function not in CERTIFIABLE for function, _ in stack.units):
-        return False
-    return not instance.plausible or set(instance.levers) <= set(_squares(instance))
 
 
 def _provable(result: Result) -> bool:

@@ -30,10 +30,11 @@ class TermModel(Strict):
 
 Split = tuple[Literal["a", "s"], Index, Number]
 SignSplit = tuple[Literal["n"], Index, Index]
+CellSplit = tuple[Literal["c"], Word, Number]
 ClosedLeaf = tuple[Literal["e"]]
 Leaf = tuple[Literal["d"], Slopes, list[TermModel]]
 LeafWithShares = tuple[Literal["d"], Slopes, list[TermModel], list[NonNegative]]
-Node = Split | SignSplit | ClosedLeaf | Leaf | LeafWithShares
+Node = Split | SignSplit | CellSplit | ClosedLeaf | Leaf | LeafWithShares
 
 
 class ConfigurationModel(Strict):

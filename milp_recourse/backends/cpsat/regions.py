@@ -18,29 +18,24 @@ from __future__ import annotations
 import heapq
 import math
 import time
-from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from milp_recourse.backends.bab import BabBackend
 from milp_recourse.backends.cells import Cells
 from milp_recourse.backends.cpsat.pieces import PieceModel
 from milp_recourse.backends.protocol import Options, Proposal
 from milp_recourse.domain.forest import TreeEnsemble
-from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.forests.causal import Costs
 from milp_recourse.forests.pieces import Piece, pieces_of
+from milp_recourse.forests.regions import region
 from milp_recourse.forests.table import BITS, LeafTable
-from milp_recourse.instance import Acceptance, Instance
+from milp_recourse.instance import Instance
 from milp_recourse.judge import judge
 from milp_recourse.result import gap_tolerance
 
 Leaves = tuple[int, ...]
 """One leaf per tree: its position in the tree's leaves."""
-
-FAR = 2.0**400
-"""Beyond any value of a feature: domains are finite."""
 
 Labels = tuple[tuple[str, int], ...]
 """Labels of features that fill a column per label: what they leave is no interval."""
@@ -88,11 +83,13 @@ class RegionSearch:
     def solve(self, leaves: Leaves, labels: Labels) -> None:
         """Solve the problem that some leaves and labels leave, and remember its bound."""
         bound = 0.0
+        boxes = [(t.low[k], t.high[k]) for t, k in zip(self.forest.leaves, leaves, strict=True)]
+        first, last = np.max([low for low, _ in boxes], axis=0), np.min([high for _, high in boxes], axis=0)
         for outward in (True, False):  # the second only looks for an action
-            region = self._region(leaves, labels, outward)
+            problem = region(self.instance, first, last, dict(labels), outward)
             found = Proposal(None, math.inf)
-            if region is not None:
-                found = BabBackend().solve(region, Options(self.left()))
+            if problem is not None:
+                found = BabBackend().solve(problem, Options(self.left()))
             self.nodes += found.nodes or 0
             if outward:
                 assert found.lower_bound is not None
@@ -107,41 +104,6 @@ class RegionSearch:
         if verdict.feasible and float(verdict.cost) < self.cost:
             self.action, self.cost = action, float(verdict.cost)
         return verdict.feasible
-
-    def _region(self, leaves: Leaves, labels: Labels, outward: bool) -> Instance | None:
-        """The instance without its trees, inside the leaves' cells; None where these hold nothing.
-
-        A column that other actions move is a real number whose nearest double is in the cell: ``outward``
-        adds a double at each end.
-        """
-        boxes = [(t.low[k], t.high[k]) for t, k in zip(self.forest.leaves, leaves, strict=True)]
-        first, last = (
-            np.max([low for low, _ in boxes], axis=0),
-            np.min([high for _, high in boxes], axis=0),
-        )
-        features, column = [], 0
-        for feature in self.instance.features:
-            cuts = self.forest.cuts[column]
-            ends = feature.domain or (-FAR, FAR)
-            if feature.one_hot:
-                label = float(dict(labels)[feature.name])
-                low, high = label, label
-            else:
-                low, high = _ends(cuts, int(first[column]), int(last[column]))
-                if outward and not feature.integral and self._driven(feature.name):
-                    low, high = math.nextafter(low, -math.inf), math.nextafter(high, math.inf)
-            low, high = max(low, ends[0]), min(high, ends[1])
-            if low > high:
-                return None
-            unbounded = feature.domain is None and low == -FAR and high == FAR
-            features.append(feature if unbounded else replace(feature, domain=(low, high)))
-            column += len(feature.columns)
-        everything = ReluNetwork.from_layers([(np.zeros((1, self.forest.inputs)), np.ones(1))], "float64")
-        return replace(self.instance, features=tuple(features), classifier=everything, accept=Acceptance(0.0))
-
-    def _driven(self, name: str) -> bool:
-        scm = self.instance.scm
-        return any(name in scm.descendants({lever}) for lever in self.instance.levers if lever != name)
 
 
 class _Piece:
@@ -208,9 +170,3 @@ class _Piece:
             values[self.piece.names[int(np.argmax(form))]] += float(point[i])
         labels = ((f.name, int(values[f.name])) for f in self.search.instance.features if f.one_hot)
         return tuple(chosen), tuple(labels)
-
-
-def _ends(cuts: NDArray[np.float64], first: int, last: int) -> tuple[float, float]:
-    """The first and last double of the cells first..last; infinite at the ends."""
-    low = -math.inf if first == 0 else math.nextafter(float(cuts[first - 1]), math.inf)
-    return low, math.inf if last == len(cuts) else float(cuts[last])

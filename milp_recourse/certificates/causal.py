@@ -1,0 +1,281 @@
+r"""Certificates for trees inside a causal model: a tree over cells, and proofs without trees under it.
+
+Values are split cell by cell until the largest score rejects a part, or no feasible action of it, whatever
+the trees say, costs less than the target. Such a part is a problem with domains in place of trees
+(:mod:`milp_recourse.forests.regions`), and the engine's second search proves it for each configuration.
+
+In the document the first splits are ``["s", i, t]`` where the configuration acts on the feature and
+``["c", feature, t]`` where it does not (docs/certificate_spec_v1.md, section 5).
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from milp_recourse.backends.bab import BabBackend
+from milp_recourse.backends.protocol import Options
+from milp_recourse.certificates.networks import configurations_of
+from milp_recourse.domain.forest import TreeEnsemble
+from milp_recourse.forests.axes import factual_cells
+from milp_recourse.forests.regions import region
+from milp_recourse.forests.search import best_cuts
+from milp_recourse.forests.table import LeafTable
+from milp_recourse.instance import Instance
+from milp_recourse.program import lower
+
+MOST_PARTS = 20_000
+"""Parts of the tree over cells; a checker need not read more."""
+
+Cells = NDArray[np.int64]
+Box = list[tuple[float, float]]
+
+Ends = dict[str, tuple[bool, bool]]
+"""Whether values of a feature have a lower and an upper end."""
+
+
+@dataclass(frozen=True)
+class _Axis:
+    """A column that can move, and its cells."""
+
+    feature: str
+    columns: tuple[tuple[int, Cells], ...]
+    cuts: NDArray[np.float64]
+
+    def __len__(self) -> int:
+        return len(self.cuts) + 1
+
+
+@dataclass
+class _Split:
+    """Values of a feature up to ``at`` (first) and above (second)."""
+
+    feature: str
+    at: float
+    first: int
+    second: int
+
+
+Part = _Split | int | None
+"""A split; the number of a region; or nothing, where the trees reject."""
+
+
+def why_not_causal(instance: Instance) -> str | None:
+    """Why no certificate can be had for trees whose inputs cause each other, or None."""
+    moving = instance.scm.descendants(set(instance.levers))
+    if any(f.one_hot and f.name in moving for f in instance.features):
+        return "certificates of trees in a causal model have no labels with a column each that move"
+    return None
+
+
+def causal_configurations(
+    instance: Instance, target: float, time_limit: float | None = None
+) -> list[dict[str, Any]] | None:
+    """The configurations with their trees; None where the claim is false, or it took too long.
+
+    Parameters
+    ----------
+    target
+        What every feasible action is to be shown to cost; inf: that there is none.
+    time_limit
+        Seconds; None for no limit.
+    """
+    cells = _CellTree(instance, target, time_limit)
+    if not cells.grow():
+        return None
+    proofs = configurations_of(cells.regions, np.full(len(cells.regions), target), cells.left())
+    trees: list[dict[tuple[str, ...], list[Any]]] = []
+    for proof in proofs:
+        if proof is None:
+            return None
+        trees.append({tuple(one["acted"]): one["tree"] for one in proof})
+    configurations = []
+    for chosen in lower(instance).configurations():
+        acted = [f.name for f in instance.features if f.name in chosen]
+        if acted:
+            nodes = list(_Writer(instance, acted, cells.parts, trees).nodes())
+            configurations.append({"acted": acted, "tree": nodes})
+    return configurations
+
+
+class _CellTree:
+    """Parts of the space of values, split until each is rejected or proven."""
+
+    def __init__(self, instance: Instance, target: float, time_limit: float | None) -> None:
+        forest = instance.classifier
+        assert isinstance(forest, TreeEnsemble)
+        self.instance, self.forest, self.target = instance, forest, target
+        self.deadline = None if time_limit is None else time.perf_counter() + time_limit
+        moving = instance.scm.descendants(set(instance.levers))
+        self.axes, self.labels, column = [], {}, 0
+        for f in instance.features:
+            if f.one_hot:
+                self.labels[f.name] = int(instance.factual[f.name])
+            elif f.name in moving and len(forest.cuts[column]):
+                cuts = forest.cuts[column]
+                self.axes.append(_Axis(f.name, ((column, np.arange(len(cuts) + 1)),), cuts))
+            column += len(f.columns)
+        self.cells = factual_cells(instance, forest)
+        self.table = LeafTable(forest, self.cells, self.axes)
+        self.parts: list[Part] = [None]
+        self.regions: list[Instance] = []
+
+    def left(self) -> float | None:
+        """Seconds until the deadline."""
+        return None if self.deadline is None else max(self.deadline - time.perf_counter(), 1e-3)
+
+    def grow(self) -> bool:
+        """Split level by level; whether every part is closed, in theory."""
+        number = np.zeros(1, dtype=np.int64)
+        first = np.zeros((1, len(self.axes)), dtype=np.int64)
+        last = np.array([[len(axis) - 1 for axis in self.axes]], dtype=np.int64).reshape(first.shape)
+        while len(number):
+            late = self.deadline is not None and time.perf_counter() > self.deadline
+            if late or len(self.parts) > MOST_PARTS:
+                return False
+            masks = self.table.met(first, last)
+            bound = self.table.bound(masks)
+            open_ = bound > self.instance.accept.threshold  # the others stay None: rejected
+            number, first, last = number[open_], first[open_], last[open_]
+            masks, bound = masks[open_], bound[open_]
+            decided = self.table.decided(masks) | (first == last).all(axis=1)
+            left = np.zeros(len(number), dtype=bool)
+            for k, problem, proven in self._solved(first, last):
+                left[k] = not (proven or decided[k])
+                if not left[k]:
+                    self.parts[number[k]] = len(self.regions)
+                    self.regions.append(problem)
+            axis, cut, _, _ = best_cuts(
+                self.table, first[left], last[left], masks[left], bound[left], self.instance.accept.threshold
+            )
+            number, first, last = self._split(number[left], first[left], last[left], axis, cut)
+        return True
+
+    def _split(
+        self, number: Cells, first: Cells, last: Cells, axis: Cells, cut: Cells
+    ) -> tuple[Cells, Cells, Cells]:
+        """Both halves of every part, and their numbers."""
+        rows, start = np.arange(len(number)), len(self.parts)
+        for k, i, c in zip(number, axis, cut, strict=True):
+            halves = len(self.parts), len(self.parts) + 1
+            self.parts[k] = _Split(self.axes[i].feature, float(self.axes[i].cuts[c]), *halves)
+            self.parts += [None, None]
+        low, high = np.repeat(first, 2, axis=0), np.repeat(last, 2, axis=0)
+        high[2 * rows, axis], low[2 * rows + 1, axis] = cut, cut + 1
+        return start + np.arange(2 * len(number)), low, high
+
+    def _solved(self, first: Cells, last: Cells) -> Iterator[tuple[int, Instance, bool]]:
+        """The parts that hold any values, and whether their optimum shows nothing below the target."""
+        problems: list[Instance] = []
+        places: list[int] = []
+        for k in range(len(first)):
+            low, high = self.cells.copy(), self.cells.copy()
+            for i, axis in enumerate(self.axes):
+                [(column, _)] = axis.columns
+                low[column], high[column] = first[k, i], last[k, i]
+            problem = region(self.instance, low, high, self.labels, outward=True)
+            if problem is not None:
+                problems.append(problem)
+                places.append(k)
+        for k, found in BabBackend().solve_many(problems, Options(self.left())):
+            assert found.lower_bound is not None
+            yield places[k], problems[k], found.lower_bound >= self.target
+
+
+class _Writer:
+    """The tree of one configuration, in preorder."""
+
+    def __init__(
+        self,
+        instance: Instance,
+        acted: list[str],
+        parts: list[Part],
+        trees: list[dict[tuple[str, ...], list[Any]]],
+    ) -> None:
+        self.instance, self.acted, self.parts, self.trees = instance, acted, parts, trees
+        self.moving = instance.scm.descendants(set(acted)) - set(acted)
+        self.whole = [instance.feature(name).integral for name in acted]
+
+    def nodes(self) -> Iterator[list[Any]]:
+        """Splits of values, with the proofs of regions below them."""
+        box = [self.instance.levers[name] for name in self.acted]
+        ends = {f.name: (f.domain is not None, f.domain is not None) for f in self.instance.features}
+        todo: list[tuple[int, Box, Ends]] = [(0, box, ends)]
+        while todo:
+            number, box, ends = todo.pop()
+            part = None if number == _NOTHING else self.parts[number]
+            if part is None:
+                yield ["e"]
+            elif isinstance(part, int):
+                proof = self.trees[part].get(tuple(self.acted), [["e"]])
+                yield from self._fitted(proof, box, ends)
+            elif part.feature in self.acted:
+                i = self.acted.index(part.feature)
+                halves = _halves(box, i, part.at, math.nextafter(part.at, math.inf), self.whole[i])
+                both = zip((part.first, part.second), halves, strict=True)
+                inside = [(child, half, ends) for child, half in both if half is not None]
+                if len(inside) == 2:
+                    yield ["s", i, part.at]
+                todo += reversed(inside)
+            else:
+                yield ["c", part.feature, part.at]
+                children, (low, high) = [part.first, part.second], ends[part.feature]
+                if part.feature not in self.moving:  # it stays, and one half is empty
+                    children[self.instance.factual[part.feature] <= part.at] = _NOTHING
+                todo.append((children[1], box, {**ends, part.feature: (True, high)}))
+                todo.append((children[0], box, {**ends, part.feature: (low, True)}))
+
+    def _fitted(self, nodes: list[list[Any]], box: Box, ends: Ends) -> Iterator[list[Any]]:
+        """A region's proof in a box that may be smaller by a double: splits outside of it are left out."""
+        todo: list[Box | None] = [box]
+        for node in nodes:
+            here = todo.pop()
+            if node[0] == "a":
+                _, i, at = node
+                halves: tuple[Box | None, Box | None] = (None, None)
+                if here is not None:
+                    halves = _halves(here, i, at, at, self.whole[i])
+                    if None not in halves:
+                        yield node
+                todo += reversed(halves)
+            elif here is not None:
+                yield node if node[0] == "e" else self._leaf(node, ends)
+
+    def _leaf(self, leaf: list[Any], ends: Ends) -> list[Any]:
+        """A leaf's terms without rows that always hold: its bound is none the worse.
+
+        These are the logit of what accepts everything, the ends of values that are acted on or stay, and
+        of those that have none.
+        """
+        kind, slopes, terms, *shares = leaf
+        kept = []
+        for term in terms:
+            rows = {
+                f: [m if end else 0.0 for m, end in zip(pair, ends[f], strict=True)]
+                for f, pair in term.get("r", {}).items()
+                if f in self.moving
+            }
+            rows = {f: pair for f, pair in rows.items() if any(pair)}
+            kept.append(({"r": rows} if rows else {}) | ({"b": term["b"]} if "b" in term else {}))
+        return [kind, slopes, [term for term in kept if term], *shares]
+
+
+_NOTHING = -1
+
+
+def _halves(box: Box, i: int, at: float, after: float, whole: bool) -> tuple[Box | None, Box | None]:
+    """Action i up to ``at`` and from ``after`` on; None where that leaves nothing, or a single end."""
+    low, high = box[i]
+    if whole:
+        at, after = math.floor(at), math.floor(at) + 1
+    outside = low > at or (low == at == after), high < after or (high == at == after)
+    ends = (low, min(at, high)), (max(after, low), high)
+    parts = (None if out else [*box[:i], end, *box[i + 1 :]] for out, end in zip(outside, ends, strict=True))
+    first, second = parts
+    return first, second

@@ -1,0 +1,69 @@
+"""A box of cells as a problem of its own: the same applicant, without trees."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from milp_recourse.domain.forest import TreeEnsemble
+from milp_recourse.domain.network import ReluNetwork
+from milp_recourse.instance import Acceptance, Instance
+
+FAR = 2.0**400
+"""Beyond any value of a feature: domains are finite."""
+
+
+def region(
+    instance: Instance,
+    first: NDArray[np.int64],
+    last: NDArray[np.int64],
+    labels: Mapping[str, int],
+    outward: bool,
+) -> Instance | None:
+    """The instance with domains in place of trees; None where a domain would be empty.
+
+    Parameters
+    ----------
+    first, last
+        Cells per column of the ensemble, (columns,).
+    labels
+        Of the features that fill a column per label: theirs are no intervals of cells.
+    outward
+        A feature that other actions move is a real number whose nearest double is in the cell: add a double
+        at each end, so that no such number is lost.
+    """
+    forest = instance.classifier
+    assert isinstance(forest, TreeEnsemble)
+    features, column = [], 0
+    for feature in instance.features:
+        if feature.one_hot:
+            low = high = float(labels[feature.name])
+        else:
+            low, high = _ends(forest.cuts[column], int(first[column]), int(last[column]))
+            if outward and not feature.integral and _driven(instance, feature.name):
+                low, high = math.nextafter(low, -math.inf), math.nextafter(high, math.inf)
+        domain = feature.domain or (-FAR, FAR)
+        low, high = max(low, domain[0]), min(high, domain[1])
+        if low > high:
+            return None
+        unbounded = feature.domain is None and (low, high) == (-FAR, FAR)
+        features.append(feature if unbounded else replace(feature, domain=(low, high)))
+        column += len(feature.columns)
+    everything = ReluNetwork.from_layers([(np.zeros((1, forest.inputs)), np.ones(1))], "float64")
+    return replace(instance, features=tuple(features), classifier=everything, accept=Acceptance(0.0))
+
+
+def _driven(instance: Instance, name: str) -> bool:
+    """Whether an action on another feature moves it."""
+    others = (lever for lever in instance.levers if lever != name)
+    return any(name in instance.scm.descendants({lever}) for lever in others)
+
+
+def _ends(cuts: NDArray[np.float64], first: int, last: int) -> tuple[float, float]:
+    """The first and last double of the cells first..last; infinite at the ends."""
+    low = -math.inf if first == 0 else math.nextafter(float(cuts[first - 1]), math.inf)
+    return low, math.inf if last == len(cuts) else float(cuts[last])
