@@ -82,7 +82,7 @@ class Problem:
         }
         self.columns = [self.row(c) for c in columns]
         self.places = self._places(instance)
-        self.splittable = {f for f in self.places if f not in acted} if instance.model.trees else set()
+        self.splittable = set() if instance.model.network else self.places.keys() - set(acted)
         self.network = Composed(instance.model.network, self.columns) if instance.model.network else None
         self.trees = None if instance.model.network else instance.model.trees
         self.neurons = sum(self.network.widths) if self.network else 0

@@ -21,6 +21,7 @@ sys.path.insert(0, str(ROOT))
 ACCEPTED = {
     "toy.json": "docs/examples/toy_instance.json",
     "two_trees.json": "instances/smoke/two_trees.json",
+    "causal_trees.json": "tests/certificates/instances/causal_trees.json",
     "loan_002.json.gz": "instances/loan/loan_002.json",
     "loan_004.json.gz": "instances/loan/loan_004.json",
     "population_0.json": "tests/certificates/instances/toy_population.json",
@@ -495,6 +496,80 @@ def tie_of_float32(c):
     c["action"]["income"] = 0.5 + 2.0**-25
 
 
+# -- splits on values that no action sets ---------------------------------------------------------
+
+
+def under_cell(c, k=2):
+    """The leaf that is closed by the ball and the domain row that a split on a value makes."""
+    return next(node for node in tree(c, k) if node[0] == "d")
+
+
+@attack("causal_trees.json", "closes")
+def cell_moved_into_the_accepted(c):
+    """A split on a value moved so that accepted values count as rejected ones."""
+    tree(c, 2)[0][2] = 4.0
+
+
+@attack("causal_trees.json", "proves a cost of")
+def cell_row_overweighted(c):
+    """A larger multiplier of the row that a split on a value gives."""
+    under_cell(c)[2][0]["r"]["duration"] = [1.0, 0.0]
+
+
+@attack("causal_trees.json", "which has no such end here")
+def cell_row_without_an_end(c):
+    """A multiplier of the end that the split on a value left open."""
+    under_cell(c)[2][0]["r"]["duration"] = [0.0, 1.0]
+
+
+@attack("causal_trees.json", "unknown key 'savings'")
+def row_of_a_value_not_split_on(c):
+    """A domain row of a feature that has no domain and was not split on."""
+    under_cell(c)[2][0]["r"]["savings"] = [1.0, 0.0]
+
+
+@attack("causal_trees.json", "allowed: one of")
+def cell_of_an_acted_feature(c):
+    """A split on the value of a feature that is acted on: actions are split as such."""
+    tree(c, 2)[0] = ["c", "income", 1.7]
+
+
+@attack("causal_trees.json", "allowed: one of")
+def cell_of_nobody(c):
+    """A split on the value of a feature that there is not."""
+    tree(c, 2)[0][1] = "shoe size"
+
+
+@attack("toy.json", "allowed: one of")
+def cell_of_a_network(c):
+    """A split on a value where there are no trees to see it."""
+    tree(c)[0:1] = [["c", "income", 1.0], ["e"], tree(c)[0]]
+
+
+@attack("causal_trees.json", "the tree was complete before")
+def cell_halves_both_once_more(c):
+    """A leaf more than the splits ask for."""
+    tree(c, 2).append(["e"])
+
+
+@attack("causal_trees.json", "ends before all of the box is covered")
+def cell_half_left_out(c):
+    """The accepted half of a split on a value left out."""
+    del tree(c, 2)[8:]
+
+
+@attack("causal_trees.json", "closes")
+def cells_that_contradict_the_wrong_way(c):
+    """The same value split on twice, the second time where the first split left everything open."""
+    tree(c, 2)[8:] = [["c", "duration", 1.0], ["e"], ["e"]]
+
+
+@attack("causal_trees.json", "allowed: a number", MALFORMED)
+def cell_at_infinity(c):
+    """A split on a value at no number."""
+    tree(c, 2)[0][2] = "inf"
+
+
 @attack("integer.json", "outside its box")
 def split_between_neighbours(c):
     """A whole-number action split where one child is empty."""
@@ -681,13 +756,13 @@ def unknown_key_in_a_term(c):
     tree(c)[2][2][0]["x"] = 1.0
 
 
-@malformed("toy.json", "allowed: one of a, d, e, n, s")
+@malformed("toy.json", "allowed: one of a, c, d, e, n, s")
 def unknown_node(c):
     """A kind of node that the format does not have."""
     tree(c)[6] = ["trusted"]
 
 
-@malformed("toy.json", "allowed: one of a, d, e, n, s")
+@malformed("toy.json", "allowed: one of a, c, d, e, n, s")
 def empty_node(c):
     """A node that is nothing."""
     tree(c)[6] = []

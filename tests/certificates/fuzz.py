@@ -93,6 +93,7 @@ def mutate(certificate: Any, rng: random.Random) -> None:
                 lambda: nodes.__setitem__(i, ["e"]),
                 lambda: nodes.__setitem__(slice(i, i), [["a", 0, 0.5], copy.deepcopy(nodes[i])]),
                 lambda: nodes.__setitem__(slice(i, i), [["n", 0, 0], copy.deepcopy(nodes[i])]),
+                lambda: nodes.__setitem__(slice(i, i), [["c", "duration", 2.0], copy.deepcopy(nodes[i])]),
             ]
         )()
     else:

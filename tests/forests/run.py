@@ -2,7 +2,8 @@
 
 ``agreement``: back ends bab and cpsat against brute force over every combination of candidate values, and
 against a plain cell MILP through HiGHS. ``causal``: bab and cpsat against region-by-region solves of the
-network engine, and each other. ``flips``: returned actions handed to the deployed models of every library installed here.
+network engine, and each other, and the certificates of bab's results checked. ``flips``: returned actions
+handed to the deployed models of every library installed here.
 """
 
 from __future__ import annotations
@@ -30,10 +31,14 @@ from tree_samples import (  # noqa: E402
 )
 
 from milp_recourse.backends import backend  # noqa: E402
+from milp_recourse.certificates.produce import certificates_for  # noqa: E402
 from milp_recourse.forests.axes import separable  # noqa: E402
+from milp_recourse.formats.write import write_instance  # noqa: E402
 from milp_recourse.judge import already_good  # noqa: E402
+from milp_recourse.recipe.files import write_json  # noqa: E402
 from milp_recourse.result import Status, gap_tolerance  # noqa: E402
 from milp_recourse.solve import solve  # noqa: E402
+from verify.__main__ import examine  # noqa: E402
 
 
 def same(result, known: float | None, slack: float = 1.0) -> bool:
@@ -98,7 +103,24 @@ def causal(count: int) -> dict[str, int]:
             seen[f"{name} agrees"] += agrees
             if not agrees:
                 print("disagreement", seed, name, known, result.status.value, result.cost, result.lower_bound)
+            if name == "bab" and not separable(instance):
+                line = certified(instance, result)
+                seen[f"certificates {line.split()[0]}"] += 1
+                if not line.startswith("VERIFIED"):
+                    print("certificate", seed, line)
     return dict(seen) | labels(count)
+
+
+def certified(instance, result) -> str:
+    """What the checker says of the result's certificate, from the files alone."""
+    [certificate] = certificates_for([instance], [result])
+    if certificate is None:
+        return "MISSING"
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "instance.json"
+        write_instance(instance, file)
+        write_json(Path(folder) / "certificate.json", certificate)
+        return examine(Path(folder) / "certificate.json", file, 60).line
 
 
 def labels(count: int) -> dict[str, int]:

@@ -8,12 +8,15 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-from tree_samples import random_tree_instance
+from tree_samples import random_causal_instance, random_tree_instance
 
+from milp_recourse.backends import backend
 from milp_recourse.certificates.produce import certificates_for, why_not
 from milp_recourse.domain.forest import TreeEnsemble
+from milp_recourse.forests.axes import separable
 from milp_recourse.formats.write import write_instance
 from milp_recourse.instance import Acceptance, Instance
+from milp_recourse.judge import already_good
 from milp_recourse.recipe.files import write_json
 from milp_recourse.solve import solve
 from verify.__main__ import examine
@@ -22,6 +25,25 @@ from verify.__main__ import examine
 def test_every_certificate_verifies(tmp_path: Path) -> None:
     """Whole numbers and labels between thresholds included, where the checker's rule is the weaker one."""
     verify_all([random_tree_instance(seed) for seed in range(90)], tmp_path)
+
+
+def test_every_certificate_inside_a_causal_model_verifies(tmp_path: Path) -> None:
+    """Actions that flow downstream, ReLUs, holds, domains and plausibility."""
+    drawn = (random_causal_instance(seed) for seed in range(260))
+    causal = [i for i in drawn if i is not None and not (separable(i) or already_good(i))]
+    verify_all([i for i in causal if backend("bab").why_not(i) is None], tmp_path)
+
+
+def test_labels_that_move_in_a_causal_model_are_refused() -> None:
+    """One line, and no certificate."""
+    instance = next(
+        i
+        for i in (random_causal_instance(seed, one_hot=True) for seed in range(600))
+        if i is not None and not separable(i) and any(i.feature(name).one_hot for name in i.levers)
+    )
+    reason = why_not(instance)
+    assert reason is not None and "a column each" in reason
+    assert certificates_for([instance], [solve(instance, "bab")]) == [None]
 
 
 def boosted(instance: Instance, rng: np.random.Generator) -> Instance:

@@ -112,11 +112,11 @@ def test_every_point_is_inside(seed, problem_of):
         kept = [t for t in truths if all(s * t.arguments[k][j] >= 0 for (k, j), s in signs.items())]
         assert not (neurons.empty and kept)
         leaf = random_leaf(problem, signs, rng)
-        bound = proven(problem, ends, signs, leaf, Fraction(-(10**30)), "", Clock(60))
+        bound = proven(problem, ends, signs, {}, leaf, Fraction(-(10**30)), "", Clock(60))
         for t in kept:
             assert bound is not None
             assert bound <= t.cost - multiples(problem, signs, leaf, t)
-        if closed(problem, ends, Fraction(10**30)):
+        if closed(problem, ends, {}, Fraction(10**30)):
             assert not any(feasible(data, t) for t in truths)
 
 
