@@ -73,6 +73,21 @@ class BabBackend:
             networks = self._solve_networks([instances[k] for k in rest], options)
             yield from ((rest[position], proposal) for position, proposal in networks)
 
+    def none_below(self, instances: Sequence[Instance], costs: Array, options: Options) -> NDArray[np.bool_]:
+        """Which instances of networks are proven to have no action cheaper than the cost given for each."""
+        proven = np.zeros(len(instances), dtype=bool)
+        if not instances:
+            return proven
+        people = People(instances)
+        with np.errstate(all="ignore"):
+            device = Device(self.device)
+            search = Search(
+                people.stacks, len(instances), people.judge, options.time_limit, device, below=costs
+            )
+            for outcome in search.run():
+                proven[outcome.person] = outcome.best is None and not (outcome.late or outcome.stuck)
+        return proven
+
     def _solve_networks(
         self, instances: Sequence[Instance], options: Options
     ) -> Iterator[tuple[int, Proposal]]:

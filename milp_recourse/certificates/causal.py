@@ -14,6 +14,7 @@ import math
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,10 @@ from milp_recourse.forests.search import best_cuts
 from milp_recourse.forests.table import LeafTable
 from milp_recourse.instance import Instance
 from milp_recourse.program import lower
+from milp_recourse.result import gap_tolerance
+
+EVERY = 3
+"""Levels between tests of whole parts: a test costs as much as splitting a few levels further."""
 
 MOST_PARTS = 20_000
 """Parts of the tree over cells; a checker need not read more."""
@@ -135,7 +140,7 @@ class _CellTree:
         number = np.zeros(1, dtype=np.int64)
         first = np.zeros((1, len(self.axes)), dtype=np.int64)
         last = np.array([[len(axis) - 1 for axis in self.axes]], dtype=np.int64).reshape(first.shape)
-        while len(number):
+        for level in count():
             late = self.deadline is not None and time.perf_counter() > self.deadline
             if late or len(self.parts) > MOST_PARTS:
                 return False
@@ -144,18 +149,23 @@ class _CellTree:
             open_ = bound > self.instance.accept.threshold  # the others stay None: rejected
             number, first, last = number[open_], first[open_], last[open_]
             masks, bound = masks[open_], bound[open_]
+            if not len(number):
+                return True
             decided = self.table.decided(masks) | (first == last).all(axis=1)
-            left = np.zeros(len(number), dtype=bool)
-            for k, problem, proven in self._solved(first, last):
-                left[k] = not (proven or decided[k])
-                if not left[k]:
+            left = ~decided
+            problems = [self._region(f, l) for f, l in zip(first, last, strict=True)]
+            if level % EVERY == 0:
+                left &= ~self._proven(problems, left)
+            for k in np.flatnonzero(~left):
+                problem = problems[k]
+                if problem is not None:
                     self.parts[number[k]] = len(self.regions)
                     self.regions.append(problem)
             axis, cut, _, _ = best_cuts(
                 self.table, first[left], last[left], masks[left], bound[left], self.instance.accept.threshold
             )
             number, first, last = self._split(number[left], first[left], last[left], axis, cut)
-        return True
+        raise AssertionError("levels do not end")
 
     def _split(
         self, number: Cells, first: Cells, last: Cells, axis: Cells, cut: Cells
@@ -170,22 +180,22 @@ class _CellTree:
         high[2 * rows, axis], low[2 * rows + 1, axis] = cut, cut + 1
         return start + np.arange(2 * len(number)), low, high
 
-    def _solved(self, first: Cells, last: Cells) -> Iterator[tuple[int, Instance, bool]]:
-        """The parts that hold any values, and whether their optimum shows nothing below the target."""
-        problems: list[Instance] = []
-        places: list[int] = []
-        for k in range(len(first)):
-            low, high = self.cells.copy(), self.cells.copy()
-            for i, axis in enumerate(self.axes):
-                [(column, _)] = axis.columns
-                low[column], high[column] = first[k, i], last[k, i]
-            problem = region(self.instance, low, high, self.labels, outward=True)
-            if problem is not None:
-                problems.append(problem)
-                places.append(k)
-        for k, found in BabBackend().solve_many(problems, Options(self.left())):
-            assert found.lower_bound is not None
-            yield places[k], problems[k], found.lower_bound >= self.target
+    def _region(self, first: Cells, last: Cells) -> Instance | None:
+        low, high = self.cells.copy(), self.cells.copy()
+        for i, axis in enumerate(self.axes):
+            [(column, _)] = axis.columns
+            low[column], high[column] = first[i], last[i]
+        return region(self.instance, low, high, self.labels, outward=True)
+
+    def _proven(self, problems: list[Instance | None], asked: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Which of the problems asked for hold nothing that costs less than the target, or nothing at all."""
+        some = [k for k, problem in enumerate(problems) if problem is not None and asked[k]]
+        given = [problem for k, problem in enumerate(problems) if problem is not None and asked[k]]
+        beyond = self.target + gap_tolerance(self.target) if math.isfinite(self.target) else math.inf
+        costs = np.full(len(given), beyond)  # the engine proves to the gap
+        proven = np.array([problem is None for problem in problems])
+        proven[some] = BabBackend().none_below(given, costs, Options(self.left()))
+        return proven
 
 
 class _Writer:

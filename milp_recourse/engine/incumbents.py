@@ -30,13 +30,13 @@ class Incumbents:
     Attributes
     ----------
     cost
-        Of the best action, inf without one, (count,).
+        Of the best action; without one inf, or what it is to cost less than, (count,).
     dearest
         More than any action can cost, (count,).
     """
 
-    def __init__(self, count: int) -> None:
-        self.cost = np.full(count, np.inf)
+    def __init__(self, count: int, below: Array | None = None) -> None:
+        self.cost = np.full(count, np.inf) if below is None else below.copy()
         self.dearest = np.zeros(count)
         self.best: list[Best | None] = [None] * count
 

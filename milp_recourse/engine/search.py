@@ -95,6 +95,8 @@ class Search:
         Nodes bounded at once.
     spent
         Seconds that each applicant has had before, for lowering.
+    below
+        Per applicant: is there an action that costs less? The first one ends the search.
     """
 
     def __init__(
@@ -106,10 +108,12 @@ class Search:
         device: Device | None = None,
         batch: int = BATCH,
         spent: float = 0.0,
+        below: Array | None = None,
     ) -> None:
         self.device = device or Device()
         self.judge, self.time_limit, self.batch = judge, time_limit, batch
-        self.incumbents = Incumbents(count)
+        self.incumbents = Incumbents(count, below)
+        self._any_action_will_do = below is not None
         self.work = np.zeros(count, dtype=np.int64)
         self.seconds = np.full(count, spent)
         self.stuck = np.full(count, np.inf)  # least bound of the nodes given up
@@ -127,6 +131,9 @@ class Search:
             over = np.zeros(len(waiting), dtype=bool)
             if self.time_limit is not None:
                 over = np.isfinite(least) & (self.seconds > self.time_limit)
+            if self._any_action_will_do:
+                over |= np.array([best is not None for best in self.incumbents.best])
+            if over.any():
                 for pool in self.pools:
                     pool.nodes = pool.nodes.take(~over[pool.people[pool.nodes.who]])
             for done in np.flatnonzero(waiting & (~np.isfinite(least) | over)):
