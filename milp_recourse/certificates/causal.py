@@ -14,7 +14,6 @@ import math
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import count
 from typing import Any
 
 import numpy as np
@@ -136,11 +135,12 @@ class _CellTree:
         return None if self.deadline is None else max(self.deadline - time.perf_counter(), 1e-3)
 
     def grow(self) -> bool:
-        """Split level by level; whether every part is closed, in theory."""
+        """Split level by level until every part is rejected or a region; whether it came to that."""
         number = np.zeros(1, dtype=np.int64)
         first = np.zeros((1, len(self.axes)), dtype=np.int64)
         last = np.array([[len(axis) - 1 for axis in self.axes]], dtype=np.int64).reshape(first.shape)
-        for level in count():
+        level = 0
+        while True:
             late = self.deadline is not None and time.perf_counter() > self.deadline
             if late or len(self.parts) > MOST_PARTS:
                 return False
@@ -165,7 +165,7 @@ class _CellTree:
                 self.table, first[left], last[left], masks[left], bound[left], self.instance.accept.threshold
             )
             number, first, last = self._split(number[left], first[left], last[left], axis, cut)
-        raise AssertionError("levels do not end")
+            level += 1
 
     def _split(
         self, number: Cells, first: Cells, last: Cells, axis: Cells, cut: Cells

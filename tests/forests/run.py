@@ -1,9 +1,10 @@
-"""The long runs behind docs/results/trees: ``python tests/forests/run.py agreement|causal|flips --out FILE``.
+"""The long runs behind docs/results/trees: ``python tests/forests/run.py WHAT --out FILE``.
 
 ``agreement``: back ends bab and cpsat against brute force over every combination of candidate values, and
 against a plain cell MILP through HiGHS. ``causal``: bab and cpsat against region-by-region solves of the
 network engine, and each other, and the certificates of bab's results checked. ``flips``: returned actions
-handed to the deployed models of every library installed here.
+handed to the deployed models of every library installed here. ``loan``: trained trees over the Loan causal
+model, with plausibility: seconds, agreement, certificates.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "properties"), str(HERE.parents[1])]
 
+import loan_forests  # noqa: E402
 from cell_milp import TOLERANCE, between_scores, solve_cells  # noqa: E402
 from flips import run as run_flips  # noqa: E402
 from regions import judged, regions  # noqa: E402
@@ -149,17 +151,20 @@ def flips(count: int) -> dict[str, dict[str, int]]:
 
 
 def main() -> None:
-    """Run one of the three and write its tally."""
+    """Run one of the four and write its tally."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=("agreement", "causal", "flips"))
+    parser.add_argument("what", choices=("agreement", "causal", "flips", "loan"))
     parser.add_argument("--count", type=int, default=1000)
     parser.add_argument("--out", type=Path, required=True)
     given = parser.parse_args()
     start = time.perf_counter()
-    tally = {"agreement": agreement, "causal": causal, "flips": flips}[given.what](given.count)
+    runs = {"agreement": agreement, "causal": causal, "flips": flips, "loan": loan_forests.run}
+    tally = runs[given.what](given.count)
     said = {"run": given.what, "count": given.count, "tally": tally}
     given.out.parent.mkdir(parents=True, exist_ok=True)
     given.out.write_text(json.dumps(said, indent=1) + "\n", encoding="utf-8")
+    if given.what == "loan":
+        loan_forests.draw(tally, given.out.with_suffix(".png"))
     print(json.dumps(said, indent=1), f"{time.perf_counter() - start:.0f} s")
 
 
