@@ -73,16 +73,17 @@ class BabBackend:
             networks = self._solve_networks([instances[k] for k in rest], options)
             yield from ((rest[position], proposal) for position, proposal in networks)
 
-    def none_below(self, instances: Sequence[Instance], costs: Array, options: Options) -> NDArray[np.bool_]:
-        """Which instances of networks are proven to have no action cheaper than the cost given for each."""
+    def none_below(
+        self, instances: Sequence[Instance], costs: Array, options: Options, most: int
+    ) -> NDArray[np.bool_]:
+        """Which instances of networks are proven, in so many nodes, to have no action cheaper than stated."""
         proven = np.zeros(len(instances), dtype=bool)
         if not instances:
             return proven
-        people = People(instances)
+        people, device, limit = People(instances), Device(self.device), options.time_limit
         with np.errstate(all="ignore"):
-            device = Device(self.device)
             search = Search(
-                people.stacks, len(instances), people.judge, options.time_limit, device, below=costs
+                people.stacks, len(instances), people.judge, limit, device, below=costs, most=most
             )
             for outcome in search.run():
                 proven[outcome.person] = outcome.best is None and not (outcome.late or outcome.stuck)

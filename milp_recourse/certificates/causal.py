@@ -34,6 +34,9 @@ from milp_recourse.result import gap_tolerance
 EVERY = 3
 """Levels between tests of whole parts: a test costs as much as splitting a few levels further."""
 
+MOST_NODES = 2_000
+"""Nodes of such a test; a part that needs more is split."""
+
 MOST_PARTS = 20_000
 """Parts of the tree over cells; a checker need not read more."""
 
@@ -194,7 +197,7 @@ class _CellTree:
         beyond = self.target + gap_tolerance(self.target) if math.isfinite(self.target) else math.inf
         costs = np.full(len(given), beyond)  # the engine proves to the gap
         proven = np.array([problem is None for problem in problems])
-        proven[some] = BabBackend().none_below(given, costs, Options(self.left()))
+        proven[some] = BabBackend().none_below(given, costs, Options(self.left()), MOST_NODES)
         return proven
 
 

@@ -73,7 +73,11 @@ def certificates_for(
         elif separable(instances[k]):
             tree = forest_configurations(instances[k], bound, time_limit)
         else:
-            tree = causal_configurations(instances[k], _target(bound, results[k]), time_limit)
+            spares = (_SPARE, _SPARE / 50)  # an action nearly half the gap above the optimum leaves little
+            tries = (
+                causal_configurations(instances[k], _target(bound, results[k], s), time_limit) for s in spares
+            )
+            tree = next((found for found in tries if found is not None), None)
         if tree is not None:
             index = None if first is None else first + k
             certificates[k] = _certificate(instances[k], results[k], bound, tree, index)
@@ -100,11 +104,11 @@ def _bound(result: Result) -> float | None:
     return max(0.0, min(result.lower_bound, result.cost - room))
 
 
-def _target(bound: float | None, result: Result) -> float:
+def _target(bound: float | None, result: Result, spare: float = _SPARE) -> float:
     """What every leaf must reach: inf where nothing is to be left."""
     if bound is None:
         return math.inf
-    return bound + _SPARE * gap_tolerance(result.cost or 0.0) if bound > 0 else 0.0
+    return bound + spare * gap_tolerance(result.cost or 0.0) if bound > 0 else 0.0
 
 
 def _certificate(

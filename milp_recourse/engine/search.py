@@ -97,6 +97,8 @@ class Search:
         Seconds that each applicant has had before, for lowering.
     below
         Per applicant: is there an action that costs less? The first one ends the search.
+    most
+        Nodes per applicant; None for no limit.
     """
 
     def __init__(
@@ -109,11 +111,12 @@ class Search:
         batch: int = BATCH,
         spent: float = 0.0,
         below: Array | None = None,
+        most: int | None = None,
     ) -> None:
         self.device = device or Device()
         self.judge, self.time_limit, self.batch = judge, time_limit, batch
         self.incumbents = Incumbents(count, below)
-        self._any_action_will_do = below is not None
+        self._any_action_will_do, self._most = below is not None, most
         self.work = np.zeros(count, dtype=np.int64)
         self.seconds = np.full(count, spent)
         self.stuck = np.full(count, np.inf)  # least bound of the nodes given up
@@ -133,6 +136,8 @@ class Search:
                 over = np.isfinite(least) & (self.seconds > self.time_limit)
             if self._any_action_will_do:
                 over |= np.array([best is not None for best in self.incumbents.best])
+            if self._most is not None:
+                over |= np.isfinite(least) & (self.work >= self._most)
             if over.any():
                 for pool in self.pools:
                     pool.nodes = pool.nodes.take(~over[pool.people[pool.nodes.who]])

@@ -61,6 +61,8 @@ class Costs:
     beta: Array
     jump: Array
     omega: Array
+    label: NDArray[np.bool_]
+    """Categories: d is 1 where the label changes, in the maximum too."""
     fixed: float
     quantiles: bool
     """Distances are in percentiles: only ends of intervals are bounded, and duality is not used."""
@@ -79,6 +81,7 @@ class Costs:
             np.where(label, 0.0, smooth[1]),
             np.where(label, smooth[0] + smooth[1], 0.0),
             cost.linf * w / s,
+            label,
             cost.l0 * float(w.sum()),
             bool(cost.quantiles),
         )
@@ -96,10 +99,9 @@ class Costs:
                     shift = np.maximum(np.maximum(ends[0] - here, here - ends[1]) - 4e-12, 0.0)
                     near = np.column_stack([near[:, :i], shift, near[:, i + 1 :]])
             reach = near
-        label = self.jump > 0
         apart = near > 0
-        total = self.kappa * near**2 + self.beta * near + np.where(label, self.jump * apart, 0.0)
-        widest = np.where(label, self.omega * apart, self.omega * reach).max(axis=1, initial=0.0)
+        total = self.kappa * near**2 + self.beta * near + self.jump * apart
+        widest = np.where(self.label, self.omega * apart, self.omega * reach).max(axis=1, initial=0.0)
         return np.maximum((total.sum(axis=1) + widest + self.fixed) * (1 - 1e-14), 0.0)
 
 
@@ -459,7 +461,7 @@ class _PieceSearch:
         if more is not None:
             g, size_of_g = g + more.slope, size_of_g + more.size_of_slope
             constant, size = constant + more.constant, size + more.size_of_constant
-            beta = beta + more.shares * np.where(costs.jump > 0, 0.0, costs.omega)
+            beta = beta + more.shares * np.where(costs.label, 0.0, costs.omega)
         # g a = g x + g (a - x), and the rest in t = a - x
         l, u, kappa = low - x, high - x, costs.kappa
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -549,7 +551,7 @@ class _PieceSearch:
         blocks, limits = [np.concatenate([matrix, -matrix, pad], axis=1)], [right]
         eye = np.eye(count)
         if widest:
-            omega = np.diag(np.where(costs.jump[free] > 0, 0.0, costs.omega[free]))
+            omega = np.diag(np.where(costs.label[free], 0.0, costs.omega[free]))
             blocks.append(np.concatenate([omega, omega, -np.ones((count, 1))], axis=1))
             limits.append(np.zeros(count))
         none = np.zeros((count, int(widest)))

@@ -13,8 +13,8 @@ from milp_recourse.domain.forest import TreeEnsemble
 from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.instance import Acceptance, Instance
 
-FAR = 2.0**400
-"""Beyond any value of a feature: domains are finite."""
+FAR = 2.0**1000
+"""Beyond any value of a feature (:mod:`milp_recourse.magnitude`): domains are finite."""
 
 
 def region(
@@ -26,6 +26,8 @@ def region(
 ) -> Instance | None:
     """The instance with domains in place of trees; None where a domain would be empty.
 
+    Actions set doubles: their ranges are the cells.
+
     Parameters
     ----------
     first, last
@@ -33,19 +35,23 @@ def region(
     labels
         Of the features that fill a column per label: theirs are no intervals of cells.
     outward
-        A feature that other actions move is a real number whose nearest double is in the cell: add a double
-        at each end, so that no such number is lost.
+        A value that other actions move is a real number whose nearest double is in the cell: add a double
+        at each end of the domain, so that no such number is lost.
     """
     forest = instance.classifier
     assert isinstance(forest, TreeEnsemble)
+    ranges: dict[str, tuple[float, float]] = {}
     features, column = [], 0
     for feature in instance.features:
         if feature.one_hot:
             low = high = float(labels[feature.name])
         else:
             low, high = _ends(forest.cuts[column], int(first[column]), int(last[column]))
-            if outward and not feature.integral and _driven(instance, feature.name):
-                low, high = math.nextafter(low, -math.inf), math.nextafter(high, math.inf)
+        lever = instance.levers.get(feature.name)
+        if lever is not None and max(lever[0], low) <= min(lever[1], high):
+            ranges[feature.name] = max(lever[0], low), min(lever[1], high)
+        if outward and _driven(instance, feature.name):
+            low, high = math.nextafter(low, -math.inf), math.nextafter(high, math.inf)
         domain = feature.domain or (-FAR, FAR)
         low, high = max(low, domain[0]), min(high, domain[1])
         if low > high:
@@ -54,7 +60,14 @@ def region(
         features.append(feature if unbounded else replace(feature, domain=(low, high)))
         column += len(feature.columns)
     everything = ReluNetwork.from_layers([(np.zeros((1, forest.inputs)), np.ones(1))], "float64")
-    return replace(instance, features=tuple(features), classifier=everything, accept=Acceptance(0.0))
+    actionable = tuple(name for name in instance.preferences.actionable if name in ranges)
+    return replace(
+        instance,
+        features=tuple(features),
+        preferences=replace(instance.preferences, actionable=actionable, ranges=ranges),
+        classifier=everything,
+        accept=Acceptance(0.0),
+    )
 
 
 def _driven(instance: Instance, name: str) -> bool:

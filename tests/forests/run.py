@@ -23,6 +23,7 @@ sys.path[:0] = [str(HERE), str(HERE.parent / "properties"), str(HERE.parents[1])
 
 import loan_forests  # noqa: E402
 from cell_milp import TOLERANCE, between_scores, solve_cells  # noqa: E402
+from checking import checked  # noqa: E402
 from flips import run as run_flips  # noqa: E402
 from regions import judged, regions  # noqa: E402
 from tree_samples import (  # noqa: E402
@@ -33,14 +34,10 @@ from tree_samples import (  # noqa: E402
 )
 
 from milp_recourse.backends import backend  # noqa: E402
-from milp_recourse.certificates.produce import certificates_for  # noqa: E402
 from milp_recourse.forests.axes import separable  # noqa: E402
-from milp_recourse.formats.write import write_instance  # noqa: E402
 from milp_recourse.judge import already_good  # noqa: E402
-from milp_recourse.recipe.files import write_json  # noqa: E402
 from milp_recourse.result import Status, gap_tolerance  # noqa: E402
 from milp_recourse.solve import solve  # noqa: E402
-from verify.__main__ import examine  # noqa: E402
 
 
 def same(result, known: float | None, slack: float = 1.0) -> bool:
@@ -106,23 +103,11 @@ def causal(count: int) -> dict[str, int]:
             if not agrees:
                 print("disagreement", seed, name, known, result.status.value, result.cost, result.lower_bound)
             if name == "bab" and not separable(instance):
-                line = certified(instance, result)
+                line = checked(instance, result)
                 seen[f"certificates {line.split()[0]}"] += 1
                 if not line.startswith("VERIFIED"):
                     print("certificate", seed, line)
     return dict(seen) | labels(count)
-
-
-def certified(instance, result) -> str:
-    """What the checker says of the result's certificate, from the files alone."""
-    [certificate] = certificates_for([instance], [result])
-    if certificate is None:
-        return "MISSING"
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "instance.json"
-        write_instance(instance, file)
-        write_json(Path(folder) / "certificate.json", certificate)
-        return examine(Path(folder) / "certificate.json", file, 60).line
 
 
 def labels(count: int) -> dict[str, int]:

@@ -42,6 +42,9 @@ Array = NDArray[np.float64]
 GRID_BITS = 14
 """Whole numbers of an action: fine enough to tell leaves apart, coarse enough for squares."""
 
+MOST_WHOLE = 2**20
+"""Whole numbers farther from the factual are put on a grid like the rest: CP-SAT squares in 64 bits."""
+
 FORM_BITS = 20
 """Digits of a form's largest coefficient."""
 
@@ -59,7 +62,7 @@ class _Grid:
     @staticmethod
     def of(x: float, low: float, high: float, whole: bool) -> _Grid:
         start, ends = Fraction(x), (Fraction(low), Fraction(high))
-        if whole and start.denominator == 1:
+        if whole and start.denominator == 1 and max(abs(end - start) for end in ends) < MOST_WHOLE:
             least, most = math.ceil(ends[0] - start), math.floor(ends[1] - start)
             return _Grid(start, Fraction(1), Fraction(0), least, most)
         width = max(abs(ends[0] - start), abs(ends[1] - start), Fraction(1, 2**60))
@@ -228,7 +231,7 @@ class PieceModel(LeafModel):
         costs, d = self.costs, range(len(self.grid))
         scale = np.array([float(g.scale) for g in self.grid])
         far = np.array([g.largest for g in self.grid]) / scale
-        label = costs.jump > 0
+        label = costs.label
         most = float((costs.kappa * far**2 + (costs.beta + costs.omega) * far + costs.jump).sum())
         self.unit = float(_power(Fraction(LARGEST / 4) / (Fraction(most + float(costs.omega.sum())) or 1)))
         half = np.array([float(g.half) for g in self.grid]) / scale
@@ -238,6 +241,8 @@ class PieceModel(LeafModel):
         steps: list[Any] = []
         for i in d:
             g, a = self.grid[i], self.steps[i]
+            if not g.largest:
+                continue
             if label[i]:
                 moved = self.model.new_bool_var(f"moved{i}")
                 self.model.add(a == 0).only_enforce_if(moved.negated())
@@ -273,7 +278,7 @@ def _affordable(piece: Piece, costs: Costs, incumbent: float) -> tuple[Array, Ar
     paid = max(incumbent - costs.fixed, 0.0) * (1 + 1e-9)
     with np.errstate(divide="ignore", invalid="ignore"):
         reach = np.minimum(np.sqrt(paid / costs.kappa), np.minimum(paid / costs.beta, paid / costs.omega))
-    reach = np.where(costs.jump > 0, np.inf, np.where(np.isnan(reach), np.inf, reach * (1 + 1e-9)))
+    reach = np.where(costs.label, np.inf, np.where(np.isnan(reach), np.inf, reach * (1 + 1e-9)))
     x = costs.factual
     hair = 1e-12 * (np.abs(x) + reach)
     hair = np.where(np.isfinite(hair), hair, 0.0)

@@ -1,0 +1,25 @@
+"""What the checker says of a result's certificate, from the files alone."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+from milp_recourse.certificates.produce import certificates_for
+from milp_recourse.formats.write import write_instance
+from milp_recourse.instance import Instance
+from milp_recourse.recipe.files import write_json
+from milp_recourse.result import Result
+from verify.__main__ import examine
+
+
+def checked(instance: Instance, result: Result) -> str:
+    """The checker's line; MISSING where there is no certificate."""
+    [certificate] = certificates_for([instance], [result])
+    if certificate is None:
+        return "MISSING"
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "instance.json"
+        write_instance(instance, file)
+        write_json(Path(folder) / "certificate.json", certificate)
+        return examine(Path(folder) / "certificate.json", file, 60).line
