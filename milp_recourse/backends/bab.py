@@ -74,16 +74,22 @@ class BabBackend:
             yield from ((rest[position], proposal) for position, proposal in networks)
 
     def none_below(
-        self, instances: Sequence[Instance], costs: Array, options: Options, most: int
+        self, instances: Sequence[Instance], costs: Array, options: Options, node_limit: int
     ) -> NDArray[np.bool_]:
-        """Which instances of networks are proven, in so many nodes, to have no action cheaper than stated."""
+        """Which instances of networks are proven to have no action cheaper, by half the gap or more."""
         proven = np.zeros(len(instances), dtype=bool)
         if not instances:
             return proven
         people, device, limit = People(instances), Device(self.device), options.time_limit
         with np.errstate(all="ignore"):
             search = Search(
-                people.stacks, len(instances), people.judge, limit, device, below=costs, most=most
+                people.stacks,
+                len(instances),
+                people.judge,
+                limit,
+                device,
+                cheaper_than=costs,
+                node_limit=node_limit,
             )
             for outcome in search.run():
                 proven[outcome.person] = outcome.best is None and not (outcome.late or outcome.stuck)

@@ -34,7 +34,7 @@ from milp_recourse.result import gap_tolerance
 EVERY = 3
 """Levels between tests of whole parts: a test costs as much as splitting a few levels further."""
 
-MOST_NODES = 2_000
+NODE_LIMIT = 2_000
 """Nodes of such a test; a part that needs more is split."""
 
 MOST_PARTS = 20_000
@@ -82,7 +82,7 @@ def why_not_causal(instance: Instance) -> str | None:
 
 
 def causal_configurations(
-    instance: Instance, target: float, time_limit: float | None = None
+    instance: Instance, target: float, deadline: float | None = None
 ) -> list[dict[str, Any]] | None:
     """The configurations with their trees; None where the claim is false, or it took too long.
 
@@ -90,13 +90,14 @@ def causal_configurations(
     ----------
     target
         What every feasible action is to be shown to cost; inf: that there is none.
-    time_limit
-        Seconds; None for no limit.
+    deadline
+        ``time.perf_counter()`` value to stop at, or None.
     """
-    cells = _CellTree(instance, target, time_limit)
+    cells = _CellTree(instance, target, deadline)
     if not cells.grow():
         return None
-    proofs = configurations_of(cells.regions, np.full(len(cells.regions), target), cells.left())
+    targets = np.full(len(cells.regions), target)
+    proofs = configurations_of(cells.regions, targets, cells.share(len(cells.regions)))
     trees: list[dict[tuple[str, ...], list[Any]]] = []
     for proof in proofs:
         if proof is None:
@@ -114,11 +115,10 @@ def causal_configurations(
 class _CellTree:
     """Parts of the space of values, split until each is rejected or proven."""
 
-    def __init__(self, instance: Instance, target: float, time_limit: float | None) -> None:
+    def __init__(self, instance: Instance, target: float, deadline: float | None) -> None:
         forest = instance.classifier
         assert isinstance(forest, TreeEnsemble)
-        self.instance, self.forest, self.target = instance, forest, target
-        self.deadline = None if time_limit is None else time.perf_counter() + time_limit
+        self.instance, self.forest, self.target, self.deadline = instance, forest, target, deadline
         moving = instance.scm.descendants(set(instance.levers))
         self.axes, self.labels, column = [], {}, 0
         for f in instance.features:
@@ -133,9 +133,10 @@ class _CellTree:
         self.parts: list[Part] = [None]
         self.regions: list[Instance] = []
 
-    def left(self) -> float | None:
-        """Seconds until the deadline."""
-        return None if self.deadline is None else max(self.deadline - time.perf_counter(), 1e-3)
+    def share(self, count: int) -> float | None:
+        """Seconds until the deadline for each of so many."""
+        left = None if self.deadline is None else max(self.deadline - time.perf_counter(), 0.0)
+        return None if left is None else max(left / max(1, count), 1e-4)
 
     def grow(self) -> bool:
         """Split level by level until every part is rejected or a region; whether it came to that."""
@@ -155,13 +156,12 @@ class _CellTree:
             if not len(number):
                 return True
             decided = self.table.decided(masks) | (first == last).all(axis=1)
+            asked = np.flatnonzero(decided if level % EVERY else np.ones_like(decided))
+            problems = {int(k): self._region(first[k], last[k]) for k in asked}
             left = ~decided
-            problems = [self._region(f, l) for f, l in zip(first, last, strict=True)]
-            if level % EVERY == 0:
-                left &= ~self._proven(problems, left)
-            for k in np.flatnonzero(~left):
-                problem = problems[k]
-                if problem is not None:
+            left[self._proven({k: p for k, p in problems.items() if left[k]})] = False
+            for k, problem in problems.items():
+                if not left[k] and problem is not None:
                     self.parts[number[k]] = len(self.regions)
                     self.regions.append(problem)
             axis, cut, _, _ = best_cuts(
@@ -190,15 +190,14 @@ class _CellTree:
             low[column], high[column] = first[i], last[i]
         return region(self.instance, low, high, self.labels, outward=True)
 
-    def _proven(self, problems: list[Instance | None], asked: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Which of the problems asked for hold nothing that costs less than the target, or nothing at all."""
-        some = [k for k, problem in enumerate(problems) if problem is not None and asked[k]]
-        given = [problem for k, problem in enumerate(problems) if problem is not None and asked[k]]
+    def _proven(self, problems: dict[int, Instance | None]) -> list[int]:
+        """Which of the problems hold nothing that costs less than the target, or nothing at all."""
+        given = {k: problem for k, problem in problems.items() if problem is not None}
+        # the engine proves to half the gap
         beyond = self.target + gap_tolerance(self.target) if math.isfinite(self.target) else math.inf
-        costs = np.full(len(given), beyond)  # the engine proves to the gap
-        proven = np.array([problem is None for problem in problems])
-        proven[some] = BabBackend().none_below(given, costs, Options(self.left()), MOST_NODES)
-        return proven
+        costs, share = np.full(len(given), beyond), Options(self.share(len(given)))
+        proven = BabBackend().none_below(list(given.values()), costs, share, NODE_LIMIT)
+        return [k for k in problems if k not in given] + [k for k, p in zip(given, proven, strict=True) if p]
 
 
 class _Writer:

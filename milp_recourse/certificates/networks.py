@@ -16,7 +16,7 @@ from milp_recourse.engine.stack import Stack
 from milp_recourse.instance import Instance
 from milp_recourse.program.model import Program
 
-CERTIFIABLE = frozenset({"relu", "square", "indicator", "sigmoid", "logit"})
+_CERTIFIABLE = frozenset({"relu", "square", "indicator", "sigmoid", "logit"})
 """Functions that version 1 of the document has lines for."""
 
 
@@ -68,6 +68,6 @@ def _squares(instance: Instance) -> list[str]:
 
 def _covered(instance: Instance, stack: Stack) -> bool:
     """Whether version 1 of the document has lines for the units and squares for the noise."""
-    if any(function not in CERTIFIABLE for function, _ in stack.units):
+    if any(function not in _CERTIFIABLE for function, _ in stack.units):
         return False
     return not instance.plausible or set(instance.levers) <= set(_squares(instance))

@@ -6,6 +6,7 @@ import gzip
 import json
 import math
 import re
+import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -73,11 +74,7 @@ def certificates_for(
         elif separable(instances[k]):
             tree = forest_configurations(instances[k], bound, time_limit)
         else:
-            spares = (_SPARE, _SPARE / 50)  # an action nearly half the gap above the optimum leaves little
-            tries = (
-                causal_configurations(instances[k], _target(bound, results[k], s), time_limit) for s in spares
-            )
-            tree = next((found for found in tries if found is not None), None)
+            tree = _causal(instances[k], bound, results[k], time_limit)
         if tree is not None:
             index = None if first is None else first + k
             certificates[k] = _certificate(instances[k], results[k], bound, tree, index)
@@ -88,6 +85,19 @@ def encode(certificate: dict[str, Any]) -> bytes:
     """The certificate as a gzipped file; the same bytes for the same certificate."""
     text = json.dumps(certificate, separators=(",", ":"), allow_nan=False)
     return gzip.compress(text.encode(), 6, mtime=0)
+
+
+def _causal(
+    instance: Instance, bound: float | None, result: Result, time_limit: float | None
+) -> list[dict[str, Any]] | None:
+    """The configurations; a second try spares less, as an action may lie nearly half the gap too high."""
+    deadline = None if time_limit is None else time.perf_counter() + time_limit
+    for target in dict.fromkeys(_target(bound, result, spare) for spare in (_SPARE, _SPARE / 50)):
+        if deadline is None or time.perf_counter() < deadline:
+            found = causal_configurations(instance, target, deadline)
+            if found is not None:
+                return found
+    return None
 
 
 def _provable(result: Result) -> bool:

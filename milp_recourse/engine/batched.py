@@ -21,12 +21,12 @@ class Batched:
 
     @classmethod
     def joined(cls, parts: list[Self]) -> Self:
-        """Several batches after each other; their fields are arrays."""
+        """Several batches after each other."""
         if len(parts) == 1:
             return parts[0]
-        columns = list(zip(*(vars(part).values() for part in parts), strict=True))
-        xp = array_namespace(columns[0][0])
-        return cls(*(xp.concat(list(column), axis=column[0].ndim - 1) for column in columns))
+        return cls(
+            *(_joined(list(column)) for column in zip(*(vars(part).values() for part in parts), strict=True))
+        )
 
 
 class Resting(Generic[Part]):
@@ -60,6 +60,13 @@ class Resting(Generic[Part]):
         xp = array_namespace(self.place)
         order = xp.argsort(xp.concat([place for place, _ in parts]))
         return type(last).joined([part for _, part in parts]).take(order)
+
+
+def _joined(column: list[Any]) -> Any:
+    first = column[0]
+    if isinstance(first, Batched):
+        return type(first).joined(column)
+    return array_namespace(first).concat(column, axis=first.ndim - 1)
 
 
 def _taken(value: Any, index: Array) -> Any:

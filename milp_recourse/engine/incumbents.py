@@ -35,8 +35,8 @@ class Incumbents:
         More than any action can cost, (count,).
     """
 
-    def __init__(self, count: int, below: Array | None = None) -> None:
-        self.cost = np.full(count, np.inf) if below is None else below.copy()
+    def __init__(self, count: int, cheaper_than: Array | None = None) -> None:
+        self.cost = np.full(count, np.inf) if cheaper_than is None else cheaper_than.copy()
         self.dearest = np.zeros(count)
         self.best: list[Best | None] = [None] * count
 

@@ -246,8 +246,7 @@ def examine(stack: Stack, errors: list[Array], nodes: Nodes, target: Array) -> E
     if points is not None and not batch.close(single):
         return batch.outcome(None, points)
     met = batch.solved()
-    if not batch.close(batch.reached() | batch.empty()):
-        return batch.outcome(met, points)
+    batch.close(batch.reached() | batch.empty())
     return batch.outcome(met, points)
 
 

@@ -29,7 +29,8 @@ class Nodes:
     signs
         Signed ReLU numbers, (SIGNS, n).
     cut
-        A form in the actions that is not negative at any feasible action of the node, (d + 1, n).
+        A form in the actions, (d + 1, n), that is not negative at any feasible action of the node that
+        costs less than the target: targets only fall, so children inherit it.
     """
 
     low: Array

@@ -64,7 +64,7 @@ class Finished:
     nodes, seconds
         Nodes examined and this applicant's share of the time.
     late
-        Whether nodes were left when the time limit came.
+        Whether nodes were left when time, or nodes, ran out.
     stuck
         Whether boxes too small to split were left.
     """
@@ -95,10 +95,10 @@ class Search:
         Nodes bounded at once.
     spent
         Seconds that each applicant has had before, for lowering.
-    below
-        Per applicant: is there an action that costs less? The first one ends the search.
-    most
-        Nodes per applicant; None for no limit.
+    cheaper_than
+        Only asked is whether an action costs less than this (count,): the first one ends the search.
+    node_limit
+        Per applicant; None for no limit.
     """
 
     def __init__(
@@ -110,13 +110,13 @@ class Search:
         device: Device | None = None,
         batch: int = BATCH,
         spent: float = 0.0,
-        below: Array | None = None,
-        most: int | None = None,
+        cheaper_than: Array | None = None,
+        node_limit: int | None = None,
     ) -> None:
         self.device = device or Device()
         self.judge, self.time_limit, self.batch = judge, time_limit, batch
-        self.incumbents = Incumbents(count, below)
-        self._any_action_will_do, self._most = below is not None, most
+        self.incumbents = Incumbents(count, cheaper_than)
+        self._any_action_will_do, self.node_limit = cheaper_than is not None, node_limit
         self.work = np.zeros(count, dtype=np.int64)
         self.seconds = np.full(count, spent)
         self.stuck = np.full(count, np.inf)  # least bound of the nodes given up
@@ -136,8 +136,8 @@ class Search:
                 over = np.isfinite(least) & (self.seconds > self.time_limit)
             if self._any_action_will_do:
                 over |= np.array([best is not None for best in self.incumbents.best])
-            if self._most is not None:
-                over |= np.isfinite(least) & (self.work >= self._most)
+            if self.node_limit is not None:
+                over |= np.isfinite(least) & (self.work >= self.node_limit)
             if over.any():
                 for pool in self.pools:
                     pool.nodes = pool.nodes.take(~over[pool.people[pool.nodes.who]])
@@ -290,7 +290,7 @@ class Search:
         order = np.argsort(left.bound, kind="stable")
         chosen = order[np.unique(people[order], return_index=True)[1]]
         person = people[chosen]
-        lacking = ~np.isfinite(self.incumbents.cost[person]) & (self._dives[person] < _DIVES)
+        lacking = np.array([self.incumbents.best[p] is None for p in person]) & (self._dives[person] < _DIVES)
         due = lacking | (self.work[person] > np.maximum(_DIVE_AFTER, 2 * self._dived_at[person]))
         chosen, person = chosen[due], person[due]
         if not len(chosen):

@@ -89,7 +89,6 @@ class Costs:
     def least(self, instance: Instance, piece: Piece, low: Array, high: Array) -> Array:
         """The least cost in boxes (B, d), rounded down."""
         near = np.maximum(np.maximum(low - self.factual, self.factual - high), 0.0)
-        reach = near
         if self.quantiles:
             for i, name in enumerate(piece.names):
                 quantiles = instance.cost.quantiles.get(name)
@@ -98,10 +97,9 @@ class Costs:
                     ends = [quantiles.evaluate(end[:, i]) for end in (low, high)]
                     shift = np.maximum(np.maximum(ends[0] - here, here - ends[1]) - 4e-12, 0.0)
                     near = np.column_stack([near[:, :i], shift, near[:, i + 1 :]])
-            reach = near
         apart = near > 0
         total = self.kappa * near**2 + self.beta * near + self.jump * apart
-        widest = np.where(self.label, self.omega * apart, self.omega * reach).max(axis=1, initial=0.0)
+        widest = (self.omega * np.where(self.label, apart, near)).max(axis=1, initial=0.0)
         return np.maximum((total.sum(axis=1) + widest + self.fixed) * (1 - 1e-14), 0.0)
 
 

@@ -4,22 +4,29 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path
+from typing import Any
 
 from milp_recourse.certificates.produce import certificates_for
 from milp_recourse.formats.write import write_instance
 from milp_recourse.instance import Instance
 from milp_recourse.recipe.files import write_json
 from milp_recourse.result import Result
-from verify.__main__ import examine
+from verify.__main__ import Outcome, examine
 
 
 def checked(instance: Instance, result: Result) -> str:
     """The checker's line; MISSING where there is no certificate."""
     [certificate] = certificates_for([instance], [result])
+    outcome = examined(instance, certificate)
+    return "MISSING" if outcome is None else outcome.line
+
+
+def examined(instance: Instance, certificate: dict[str, Any] | None) -> Outcome | None:
+    """The checker's outcome on both as files."""
     if certificate is None:
-        return "MISSING"
+        return None
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "instance.json"
         write_instance(instance, file)
         write_json(Path(folder) / "certificate.json", certificate)
-        return examine(Path(folder) / "certificate.json", file, 60).line
+        return examine(Path(folder) / "certificate.json", file, 120)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -10,20 +9,19 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from checking import examined
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.tree import DecisionTreeClassifier
 
 from milp_recourse import read_instance
-from milp_recourse.certificates.produce import certificates_for, encode
+from milp_recourse.certificates.produce import certificates_for
 from milp_recourse.domain.loan import loan
-from milp_recourse.formats.write import write_instance
 from milp_recourse.instance import Acceptance, Instance
 from milp_recourse.instances_path import instances_path
 from milp_recourse.judge import already_good
 from milp_recourse.readers.trees import read_sklearn_trees
 from milp_recourse.result import gap_tolerance
 from milp_recourse.solve import solve
-from verify.__main__ import examine
 
 MODELS = ((1, 5), (5, 4), (20, 5))
 
@@ -70,20 +68,15 @@ def row(instance: Instance) -> dict[str, Any]:
     start = time.perf_counter()
     [certificate] = certificates_for([instance], [result])
     seconds["certificate"] = time.perf_counter() - start
-    line = "MISSING"
-    if certificate is not None:
-        with tempfile.TemporaryDirectory() as folder:
-            write_instance(instance, Path(folder) / "instance.json")
-            file = Path(folder) / "certificate.json.gz"
-            file.write_bytes(encode(certificate))
-            outcome = examine(file, Path(folder) / "instance.json", 120)
-            line, seconds["check"] = outcome.line.split()[0], outcome.seconds
+    outcome = examined(instance, certificate)
+    if outcome is not None:
+        seconds["check"] = outcome.seconds
     return {
         "applicant": instance.name,
         "status": result.status.value,
         "cost": result.cost,
         "cpsat agrees": same,
-        "checker": line,
+        "checker": "MISSING" if outcome is None else outcome.line.split()[0],
         "seconds": {name: round(value, 3) for name, value in seconds.items()},
     }
 

@@ -84,7 +84,7 @@ def test_loan_agrees_with_the_network_engine(seed: int) -> None:
 
 @pytest.mark.parametrize("one_hot", [False, True])
 def test_cpsat_agrees_with_bab(one_hot: bool) -> None:
-    """Two ways that share the pieces only: fixed point and regions, branch and bound over cells."""
+    """Two searches over the same pieces, costs and leaves: fixed point and regions; boxes of cells."""
     seen: Counter[str] = Counter()
     for seed in range(600 if one_hot else 140):
         instance = random_causal_instance(seed, one_hot)

@@ -198,7 +198,7 @@ def main() -> int:
     parser.add_argument("--backend", default="highs")
     parser.add_argument("--other", default=None)
     parser.add_argument("--time-limit", type=float, default=20.0)
-    parser.add_argument("--json", type=Path, default=Path("random_solves.json"))
+    parser.add_argument("--json", type=Path, help="where to write what is printed; nowhere without")
     options = parser.parse_args()
     from rich.progress import track
 

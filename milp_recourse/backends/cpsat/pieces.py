@@ -40,7 +40,7 @@ from milp_recourse.forests.table import LeafTable
 Array = NDArray[np.float64]
 
 GRID_BITS = 14
-"""Whole numbers of an action: fine enough to tell leaves apart, coarse enough for squares."""
+"""log2 of an action's whole numbers on its longer side: to tell leaves apart, and still to be squared."""
 
 MOST_WHOLE = 2**20
 """Whole numbers farther from the factual are put on a grid like the rest: CP-SAT squares in 64 bits."""
@@ -209,7 +209,7 @@ class PieceModel(LeafModel):
             for sign in (1, -1):  # 2^coarse n > |form| - error - 2^coarse
                 self.model.add((n + 1) * 2**coarse >= sign * form.expression - math.floor(form.error) - 1)
             squares.append(self._square(n, most, f"rr{k}"))
-            weight = Fraction(float(weights[k])) * (Fraction(2**coarse) / form.unit) ** 2
+            weight = Fraction(float(weights[k]) * (1 - 2.0**-52)) * (Fraction(2**coarse) / form.unit) ** 2
             sizes.append((weight, most * most))
         row, constant = piece.linear.matrix[0], float(piece.linear.constant[0])
         hair = float(piece.linear.hair(self.box[0][None], self.box[1][None])[0, 0])

@@ -4,9 +4,9 @@ Per piece, :class:`~milp_recourse.backends.cpsat.pieces.PieceModel` bounds all a
 the leaves its cheapest point is in. These leaves are a box of the columns, and on it the ensemble is a
 constant: what is left is a causal problem without a classifier, which the engine of
 :mod:`milp_recourse.engine` solves exactly, whatever piece its optimum is in. The leaves are then forbidden,
-and so on until no piece's bound is below the best action in hand (logic-based Benders decomposition). The
-exact part shares no code with :mod:`milp_recourse.forests.causal`, which solves the same problems for
-back end ``bab``.
+and so on until no piece's bound is below the best action in hand (logic-based Benders decomposition). With
+:mod:`milp_recourse.forests.causal`, which solves the same problems for back end ``bab``, it shares pieces,
+costs and the table of leaves, and nothing of the search.
 
 References
 ----------
@@ -136,7 +136,9 @@ class _Piece:
                     search.solve(*key)
             self.forbidden.append(point)
             self.model.forbid(point, self._label_axes)
-        return "CP-SAT stopped early" if status == "stopped" else None
+        if status != "stopped":
+            return None
+        return "the time limit was reached" if search.late() else "CP-SAT stopped early"
 
     def _made(self) -> PieceModel | None:
         """The model for the action in hand; None where no leaves are accepted."""
