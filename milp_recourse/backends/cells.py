@@ -15,13 +15,13 @@ from typing import Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from milp_recourse.backends.incumbent import Incumbent
 from milp_recourse.backends.protocol import Options, Proposal
 from milp_recourse.domain.forest import TreeEnsemble
 from milp_recourse.forests.axes import Axis, action_of, axes_of, factual_cells
 from milp_recourse.forests.greedy import climb
 from milp_recourse.forests.table import LeafTable
 from milp_recourse.instance import Instance
-from milp_recourse.judge import judge
 from milp_recourse.result import gap_tolerance
 
 Cells = NDArray[np.int64]
@@ -58,8 +58,7 @@ class CellSearch:
         assert isinstance(instance.classifier, TreeEnsemble)
         self.instance, self.forest, self.model = instance, instance.classifier, model
         self.deadline = None if options.time_limit is None else time.perf_counter() + options.time_limit
-        self.action: dict[str, float] | None = None
-        self.cost = math.inf
+        self.best = Incumbent(instance)
         self.branches = 0
 
     def run(self) -> Proposal:
@@ -71,12 +70,12 @@ class CellSearch:
         linf, threshold = self.instance.cost.linf, self.instance.accept.threshold
         start = climb(LeafTable(self.forest, cells, axes), axes, linf, threshold)
         if start is not None:
-            self._offer(action_of(axes, start))
-            axes = [affordable(axis, linf, self.cost) for axis in axes]
+            self.best.take(action_of(axes, start))
+            axes = [affordable(axis, linf, self.best.cost) for axis in axes]
         table = LeafTable(self.forest, cells, axes)
         if not table.bound(table.full[None])[0] > threshold:
             return Proposal(None, math.inf, "solver", 0)
-        model = self.model(axes, table, linf, threshold, self.cost)
+        model = self.model(axes, table, linf, threshold, self.best.cost)
         bound, message = 0.0, None
         while True:
             left = None if self.deadline is None else self.deadline - time.perf_counter()
@@ -86,30 +85,24 @@ class CellSearch:
             status, low, point = model.solve(left)
             self.branches += model.branches
             if status == "infeasible":  # nothing below the incumbent
-                bound = self.cost
+                bound = self.best.cost
                 break
             bound = max(bound, low)
             if point is not None:
-                taken = self._offer(action_of(axes, point))
-                if not taken and not self._accepted(table, point):
+                feasible = self.best.take(action_of(axes, point))
+                if not feasible and not self._accepted(table, point):
                     model.forbid(point)
                     continue
-            if bound >= self.cost - gap_tolerance(self.cost):
+            if bound >= self.best.cost - gap_tolerance(self.best.cost):
                 break
             name = model.solver
             message = f"{name} stopped early" if status == "stopped" else f"the costs are too fine for {name}"
             break
-        return Proposal(self.action, min(bound, self.cost), "solver", self.branches, message)
+        best = self.best
+        return Proposal(best.action, min(bound, best.cost), "solver", self.branches, message)
 
     def _accepted(self, table: LeafTable, point: Cells) -> bool:
         return bool(table.bound(table.met(point[None], point[None]))[0] > self.instance.accept.threshold)
-
-    def _offer(self, action: dict[str, float]) -> bool:
-        verdict = judge(self.instance, action)
-        if not verdict.feasible or float(verdict.cost) >= self.cost:
-            return False
-        self.action, self.cost = action, float(verdict.cost)
-        return True
 
 
 def borders(

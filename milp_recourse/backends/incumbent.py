@@ -41,9 +41,13 @@ class Incumbent:
         """Take action values of a tape if they are cheaper and exactly feasible; whether they were."""
         if a is None or float(tape.costs(tape.evaluate(a[None]))[0]) >= self.cost:
             return False
-        action = tape.program.decode(a)
+        before = self.cost
+        self.take(tape.program.decode(a))
+        return self.cost < before
+
+    def take(self, action: dict[str, float]) -> bool:
+        """Judge an action and keep it if it is the cheapest; whether it is feasible."""
         verdict = judge(self.instance, action)
-        if not verdict.feasible or float(verdict.cost) >= self.cost:
-            return False
-        self.action, self.cost = action, float(verdict.cost)
-        return True
+        if verdict.feasible and float(verdict.cost) < self.cost:
+            self.action, self.cost = action, float(verdict.cost)
+        return verdict.feasible

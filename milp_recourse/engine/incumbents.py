@@ -49,6 +49,10 @@ class Incumbents:
             known, safe - 0.5 * np.maximum(RELATIVE_GAP * safe, ABSOLUTE_GAP), self.dearest[people]
         )
 
+    def found(self, people: Array) -> Array:
+        """Who has an action, (n,)."""
+        return np.array([self.best[p] is not None for p in people], dtype=bool)
+
     def offer(self, stack: int, people: Array, columns: Array, actions: Array, cost: Array) -> None:
         """Take the actions (d, n) that are cheaper than what is in hand; costs of inf are no offers."""
         for j in np.flatnonzero(cost < self.cost[people]):

@@ -135,7 +135,7 @@ class Search:
             if self.time_limit is not None:
                 over = np.isfinite(least) & (self.seconds > self.time_limit)
             if self._any_action_will_do:
-                over |= np.array([best is not None for best in self.incumbents.best])
+                over |= self.incumbents.found(np.arange(len(waiting)))
             if self.node_limit is not None:
                 over |= np.isfinite(least) & (self.work >= self.node_limit)
             if over.any():
@@ -290,7 +290,7 @@ class Search:
         order = np.argsort(left.bound, kind="stable")
         chosen = order[np.unique(people[order], return_index=True)[1]]
         person = people[chosen]
-        lacking = np.array([self.incumbents.best[p] is None for p in person]) & (self._dives[person] < _DIVES)
+        lacking = ~self.incumbents.found(person) & (self._dives[person] < _DIVES)
         due = lacking | (self.work[person] > np.maximum(_DIVE_AFTER, 2 * self._dived_at[person]))
         chosen, person = chosen[due], person[due]
         if not len(chosen):

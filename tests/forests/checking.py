@@ -1,4 +1,4 @@
-"""What the checker says of a result's certificate, from the files alone."""
+"""Two results compared, and what the checker says of a result's certificate, from the files alone."""
 
 from __future__ import annotations
 
@@ -10,8 +10,15 @@ from milp_recourse.certificates.produce import certificates_for
 from milp_recourse.formats.write import write_instance
 from milp_recourse.instance import Instance
 from milp_recourse.recipe.files import write_json
-from milp_recourse.result import Result
+from milp_recourse.result import Result, gap_tolerance
 from verify.__main__ import Outcome, examine
+
+
+def same(result: Result, other: Result) -> bool:
+    """Whether two results say the same, to the gap."""
+    if result.status is not other.status or result.cost is None or other.cost is None:
+        return result.status is other.status and result.cost is other.cost
+    return abs(result.cost - other.cost) <= 2 * gap_tolerance(other.cost)
 
 
 def checked(instance: Instance, result: Result) -> str:

@@ -11,6 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from checking import same
 from regions import judged, regions
 from tree_samples import random_causal_instance, random_tree
 
@@ -24,7 +25,7 @@ from milp_recourse.forests.axes import separable
 from milp_recourse.instance import Acceptance, Instance
 from milp_recourse.instances_path import instances_path
 from milp_recourse.judge import already_good, judge
-from milp_recourse.result import Result, Status, gap_tolerance
+from milp_recourse.result import Status, gap_tolerance
 from milp_recourse.solve import solve
 
 SEEDS = range(260)
@@ -98,13 +99,6 @@ def test_cpsat_agrees_with_bab(one_hot: bool) -> None:
         assert same(result, other), (seed, result, other)
     assert seen["optimal"] >= 5 and seen["infeasible"] >= 20 and seen["ball"] >= 20, seen
     assert seen["limit"] == 0
-
-
-def same(result: Result, other: Result) -> bool:
-    """Whether both say the same, to the gap."""
-    if result.status is not other.status or result.cost is None or other.cost is None:
-        return result.status is other.status and result.cost is other.cost
-    return abs(result.cost - other.cost) <= 2 * gap_tolerance(other.cost)
 
 
 @pytest.mark.parametrize("count", [1, 4, 20])

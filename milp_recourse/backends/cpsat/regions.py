@@ -24,6 +24,7 @@ import numpy as np
 from milp_recourse.backends.bab import BabBackend
 from milp_recourse.backends.cells import Cells
 from milp_recourse.backends.cpsat.pieces import PieceModel
+from milp_recourse.backends.incumbent import Incumbent
 from milp_recourse.backends.protocol import Options, Proposal
 from milp_recourse.domain.forest import TreeEnsemble
 from milp_recourse.forests.causal import Costs
@@ -31,8 +32,6 @@ from milp_recourse.forests.pieces import Piece, pieces_of
 from milp_recourse.forests.regions import region
 from milp_recourse.forests.table import BITS, LeafTable
 from milp_recourse.instance import Instance
-from milp_recourse.judge import judge
-from milp_recourse.result import gap_tolerance
 
 Leaves = tuple[int, ...]
 """One leaf per tree: its position in the tree's leaves."""
@@ -48,8 +47,7 @@ class RegionSearch:
         assert isinstance(instance.classifier, TreeEnsemble)
         self.instance, self.forest = instance, instance.classifier
         self.deadline = None if options.time_limit is None else time.perf_counter() + options.time_limit
-        self.action: dict[str, float] | None = None
-        self.cost = math.inf
+        self.best = Incumbent(instance)
         self.nodes = 0
         self.solved: dict[tuple[Leaves, Labels], float] = {}
         """Lower bounds of the regions tried."""
@@ -60,17 +58,12 @@ class RegionSearch:
         heap = [(piece.bound, k) for k, piece in enumerate(pieces)]
         heapq.heapify(heap)
         message = None
-        while heap and heap[0][0] < self.target and message is None:
+        while heap and heap[0][0] < self.best.target and message is None:
             k = heap[0][1]
             message = "the time limit was reached" if self.late() else pieces[k].step()
             heapq.heapreplace(heap, (pieces[k].bound, k))
-        bound = min([self.cost, *(piece.bound for piece in pieces), *self.solved.values()])
-        return Proposal(self.action, bound, "solver", self.nodes, message)
-
-    @property
-    def target(self) -> float:
-        """Bounds from here on need no more."""
-        return self.cost - 0.5 * gap_tolerance(self.cost) if self.action is not None else math.inf
+        bound = min([self.best.cost, *(piece.bound for piece in pieces), *self.solved.values()])
+        return Proposal(self.best.action, bound, "solver", self.nodes, message)
 
     def left(self) -> float | None:
         """Seconds until the deadline."""
@@ -94,16 +87,9 @@ class RegionSearch:
             if outward:
                 assert found.lower_bound is not None
                 bound = found.lower_bound
-            if found.action is None or self._offer(dict(found.action)) or bound >= self.target:
+            if found.action is None or self.best.take(dict(found.action)) or bound >= self.best.target:
                 break
         self.solved[leaves, labels] = bound
-
-    def _offer(self, action: dict[str, float]) -> bool:
-        """Judge an action exactly and keep it if it is the cheapest; whether it is feasible."""
-        verdict = judge(self.instance, action)
-        if verdict.feasible and float(verdict.cost) < self.cost:
-            self.action, self.cost = action, float(verdict.cost)
-        return verdict.feasible
 
 
 class _Piece:
@@ -120,7 +106,7 @@ class _Piece:
     def step(self) -> str | None:
         """Solve the model once, and the region it picks; what stopped CP-SAT, if anything did."""
         search = self.search
-        if self.model is None or search.cost < 0.25 * self.made_for:  # a finer grid pays
+        if self.model is None or search.best.cost < 0.25 * self.made_for:  # a finer grid pays
             self.model = self._made()
         if self.model is None:
             self.bound = math.inf
@@ -129,7 +115,7 @@ class _Piece:
         search.nodes += self.model.branches
         # infeasible: nothing here costs less than the incumbent it was made for
         self.bound = max(self.bound, self.made_for if status == "infeasible" else bound)
-        if point is not None and self.bound < search.target:
+        if point is not None and self.bound < search.best.target:
             if self.model.accepts(point):
                 key = self._key(point)
                 if key not in search.solved:
@@ -144,11 +130,11 @@ class _Piece:
         """The model for the action in hand; None where no leaves are accepted."""
         search, piece = self.search, self.piece
         table = LeafTable(search.forest, piece.cells, piece.columns)
-        self.made_for = search.cost
+        self.made_for = search.best.cost
         threshold = search.instance.accept.threshold
         if not table.bound(table.full[None])[0] > threshold:
             return None
-        model = PieceModel(piece, self.costs, table, threshold, search.cost)
+        model = PieceModel(piece, self.costs, table, threshold, search.best.cost)
         for point in self.forbidden:
             model.forbid(point, self._label_axes)
         return model
