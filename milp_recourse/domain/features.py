@@ -6,9 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+import numpy as np
+from numpy.typing import NDArray
+
 Kind = Literal["continuous", "integer", "binary", "ordinal", "categorical"]
 Monotone = Literal["increase", "decrease"]
-Encoding = Literal["code", "one-hot"]
+Encoding = Literal["code", "one-hot", "table"]
 
 
 @dataclass(frozen=True)
@@ -38,7 +41,10 @@ class Feature:
         ``increase``: an action may not go below the factual value; ``decrease``: not above.
     encoding
         How labels enter the model: ``code`` (the index, one column) or ``one-hot`` (one 0/1
-        column per label). Numeric kinds are always one column.
+        column per label) or ``table`` (the numbers of ``table``). Numeric kinds are always one column.
+    table
+        With encoding ``table``: one row per label, the numbers that the label puts into the model's columns.
+        A one-hot encoding that drops a label, another order of codes and a split on a set of labels are tables.
     """
 
     name: str
@@ -49,6 +55,7 @@ class Feature:
     domain: tuple[float, float] | None = None
     monotone: Monotone | None = None
     encoding: Encoding = "code"
+    table: tuple[tuple[float, ...], ...] | None = None
 
     @property
     def labelled(self) -> bool:
@@ -79,7 +86,19 @@ class Feature:
         """Names of the model's input columns this feature fills."""
         if self.categories is not None and self.one_hot:
             return tuple(f"{self.name}={label}" for label in self.categories)
+        if self.table is not None:
+            return tuple(f"{self.name}[{k}]" for k in range(len(self.table[0])))
         return (self.name,)
+
+    @property
+    def lookup(self) -> NDArray[np.float64] | None:
+        """The numbers each label puts into the model's columns, shape (labels, columns); None for numeric kinds."""
+        if self.categories is None:
+            return None
+        if self.table is not None:
+            return np.array(self.table, dtype=np.float64)
+        codes = np.arange(len(self.categories), dtype=np.float64)[:, None]
+        return np.eye(len(self.categories)) if self.one_hot else codes
 
     def show(self, value: float) -> float | int | str:
         """The value as files and people see it: a label, a whole number, or a float."""

@@ -22,7 +22,7 @@ class Tree:
     """One binary tree; arrays of one length, a node is a leaf where ``left == -1``.
 
     Go left when x[feature] <= threshold, x rounded to the ensemble's ``dtype``, the threshold being
-    a double.
+    a double. A missing value (nan) goes left where ``missing_left`` is true; None: there is no rule for it.
     """
 
     feature: NDArray[np.int64]
@@ -30,6 +30,7 @@ class Tree:
     left: NDArray[np.int64]
     right: NDArray[np.int64]
     value: NDArray[np.float64]
+    missing_left: NDArray[np.bool_] | None = None
 
 
 @dataclass(frozen=True, eq=False)
