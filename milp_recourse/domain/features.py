@@ -44,7 +44,7 @@ class Feature:
         column per label) or ``table`` (the numbers of ``table``). Numeric kinds are always one column.
     table
         With encoding ``table``: one row per label, the numbers that the label puts into the model's columns.
-        A one-hot encoding that drops a label, another order of codes and a split on a set of labels are tables.
+        Dropped labels, other orders of codes and splits on sets of labels are tables.
     """
 
     name: str
@@ -92,7 +92,7 @@ class Feature:
 
     @property
     def lookup(self) -> NDArray[np.float64] | None:
-        """The numbers each label puts into the model's columns, shape (labels, columns); None for numeric kinds."""
+        """The numbers each label puts into the columns, (labels x columns); None for numeric kinds."""
         if self.categories is None:
             return None
         if self.table is not None:
