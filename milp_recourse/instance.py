@@ -25,13 +25,18 @@ class Acceptance:
     """When the classifier's answer counts as accepted.
 
     Networks: exactly, logit >= threshold + margin; deployed, logit >= threshold. The margin is
-    part of the problem and covers what float rounding may take away. Trees (``strict``):
-    score > threshold.
+    part of the problem and covers what float rounding may take away. Trees: score > threshold
+    (``strict``), or score >= threshold.
     """
 
     threshold: float = 0.0
     margin: float = 0.0
     strict: bool = False
+
+    @property
+    def above(self) -> float:
+        """Trees accept scores above this double: scores are doubles, so >= t is > the double before t."""
+        return self.threshold if self.strict else math.nextafter(self.threshold, -math.inf)
 
 
 @dataclass(frozen=True)
@@ -139,14 +144,15 @@ class Instance:
         return input_columns(self.features)
 
     def model_rows(self, x: NDArray) -> NDArray[np.float64]:
-        """Feature rows (..., d) as classifier input (..., columns): labels one-hot encoded."""
+        """Feature rows (..., d) as classifier input (..., columns): labels by their numbers."""
         x = np.asarray(x, dtype=np.float64)
         parts = []
         for k, f in enumerate(self.features):
-            if not f.one_hot:
-                parts.append(x[..., k : k + 1])
+            value, lookup = x[..., k : k + 1], f.lookup if f.by_label else None
+            if lookup is None:
+                parts.append(value)
             else:
-                parts.append((x[..., k : k + 1] == np.arange(len(f.columns))).astype(np.float64))
+                parts.append((value == np.arange(len(lookup))).astype(np.float64) @ lookup)
         return np.concatenate(parts, axis=-1)
 
     @cached_property

@@ -82,7 +82,7 @@ def judge(instance: Instance, action: Action) -> Judgement:
         accepted_deployed = instance.classifier.deployed_logit(row) >= accept.threshold
     else:
         score = instance.classifier.score(row)
-        accepted_exact = accepted_deployed = score > accept.threshold
+        accepted_exact = accepted_deployed = score > accept.above
     if not accepted_exact:
         faults.append("the classifier does not accept the counterfactual in exact arithmetic")
     if instance.plausible and not plausible_exact(instance.scm, instance.factual, exact, frozenset(action)):
@@ -334,8 +334,10 @@ def _domain_faults(instance: Instance, values: Mapping[str, Enclosure]) -> list[
 def _model_inputs(instance: Instance, values: Mapping[str, Enclosure]) -> list[Enclosure]:
     inputs = []
     for f in instance.features:
-        if not f.one_hot:
+        lookup = f.lookup if f.by_label else None
+        if lookup is None:
             inputs.append(values[f.name])
         else:
-            inputs += [Enclosure.of(int(values[f.name].lower == k)) for k in range(len(f.columns))]
+            chosen = [values[f.name].lower == label for label in range(len(lookup))] @ lookup
+            inputs += [Enclosure.of(number) for number in chosen.tolist()]
     return inputs

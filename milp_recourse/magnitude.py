@@ -63,11 +63,12 @@ def _network(instance: Instance, reach: Mapping[str, Enclosure]) -> str | None:
     network = instance.classifier
     if not isinstance(network, ReluNetwork):
         return None
-    sizes = []
+    sizes: list[float] = []
     for feature in instance.features:
         ends = reach[feature.name]
         largest = float(max(abs(ends.lower), abs(ends.upper)))
-        sizes += [1.0] * len(feature.columns) if feature.one_hot else [largest]
+        lookup = feature.lookup if feature.by_label else None
+        sizes += [largest] if lookup is None else np.abs(lookup).max(axis=0).tolist()
     size = np.array(sizes)
     with np.errstate(over="ignore", invalid="ignore"):
         for weight, bias in zip(network.weights, network.biases, strict=True):

@@ -13,6 +13,7 @@ from verify.leaf import closed, proven, split
 from verify.network import Signs
 from verify.problem import Cells, Problem, fixed, term, total
 from verify.reading import Clock, Rejected, anything, conform, index, maybe, near, not_negative, refuse
+from verify.trees import inputs
 
 SHAPE = {
     "format": {"milp-recourse/certificate-1"},
@@ -100,9 +101,12 @@ def why_not(instance: Instance, values: dict[str, Fraction]) -> str | None:
             low, high = moved.range(moved.values[f.name])
             if not f.domain[0] <= low <= high <= f.domain[1]:
                 return f"{f.name} leaves its domain"
-    columns = [moved.range(form) for form in moved.columns()]
     model = instance.model
-    accepted = model.network.least(columns) >= 0 if model.network else model.trees.accepts(columns)
+    if model.network:
+        accepted = model.network.least([moved.range(form) for form in moved.columns()]) >= 0
+    else:
+        values_ = [moved.range(moved.values[f.name]) for f in instance.features]
+        accepted = model.trees.accepts(inputs([f.table for f in instance.features], values_))
     if not accepted:
         return "the classifier does not accept the counterfactual"
     squares, rest = moved.ball()

@@ -43,7 +43,8 @@ FEATURE = {
     "categories?": maybe([str]),
     "domain?": maybe(interval),
     "monotone?": maybe({"increase", "decrease"}),
-    "encoding?": maybe({"code", "one-hot"}),
+    "encoding?": maybe({"code", "one-hot", "table"}),
+    "table?": maybe([[float]]),
 }
 CLASSIFIER = by(
     "kind",
@@ -105,19 +106,26 @@ class Feature:
         self.whole = self.kind != "continuous"
         labelled, ordered = self.kind in ("ordinal", "categorical"), self.kind != "categorical"
         content["encoding"] = content["encoding"] or ("code" if ordered else "one-hot")
-        self.one_hot = content["encoding"] == "one-hot"
+        self.table = _numbers(content, where) if labelled else None
+        if content["table"] is None:
+            del content["table"]
         if (
             labelled != bool(self.labels)
             or len(set(self.labels or ())) < len(self.labels or ())
             or (labelled and content["bounds"])
             or (content["actionable"] and not labelled and not content["bounds"])
             or (not ordered and (self.domain or self.monotone))
-            or (self.one_hot and not labelled)
+            or (not labelled and (content["encoding"] != "code" or "table" in content))
         ):
             raise Rejected(f"{where}: what it has does not go with a feature that is {self.kind}")
         if len(self.name) == 16 and set(self.name) <= set(hexdigits.lower()):
             raise Rejected(f"{where}.name: reads as a number in the digest (section 2)")
         self.bounds = content["bounds"] if self.labels is None else [0.0, len(self.labels) - 1.0]
+
+    @property
+    def width(self) -> int:
+        """How many of the classifier's columns it fills."""
+        return len(self.table[0]) if self.table else 1
 
     def value(self, given: Any, where: str) -> Fraction:
         """A file's number or label as the number the model reads."""
@@ -201,10 +209,10 @@ class Model:
             raise Rejected("features: a name twice")
         scm, self.mechanisms, self.order = _scm(data["scm"], names)
         classifier = _classifier(data["classifier"], folder)
-        columns = sum(len(f.labels or ()) if f.one_hot else 1 for f in self.features)
+        columns = sum(f.width for f in self.features)
         accept: dict[str, Any] = data["accept"] or dict.fromkeys(("at_least", "margin", "above"))
         self.network: Network | None = None
-        if accept["above" if "layers" in classifier else "at_least"] is not None:
+        if accept["above" if "layers" in classifier else "margin"] is not None:
             raise Rejected("accept: another classifier's")
         if "layers" in classifier:
             accept = {key: accept[key] or 0.0 for key in ("at_least", "margin")}
@@ -212,8 +220,11 @@ class Model:
             self.network = Network(classifier["layers"], columns, needed)
         else:
             usual = 0.0 if "aggregate" in classifier else 0.5
-            accept = {"above": usual if accept["above"] is None else accept["above"]}
-            self.trees = Ensemble(classifier, columns, accept["above"])
+            given = {key: accept[key] for key in ("above", "at_least") if accept[key] is not None}
+            if len(given) > 1:
+                raise Rejected("accept: both above and at_least")
+            accept = given or {"above": usual}
+            self.trees = Ensemble(classifier, columns, accept)
         cost = dict.fromkeys(PARTS, 0.0) | {data["cost"]["kind"]: 1.0} | data["cost"]
         self.content: dict[str, Any] = {
             "features": listed,
@@ -250,6 +261,20 @@ class Source:
         k = index(len(self.factuals))(applicant, "index") if self.population else 0
         chosen = self.preferences[k] if isinstance(self.preferences, list) else self.preferences
         return Instance(self.model, self.factuals[k], chosen, f"{k}: " if self.population else "")
+
+
+def _numbers(content: dict[str, Any], where: str) -> list[list[Fraction]] | None:
+    """Per label, its numbers in the classifier's columns; None: only its index (section 4)."""
+    table, encoding, count = content["table"], content["encoding"], len(content["categories"] or ())
+    if (encoding == "table") != (table is not None):
+        raise Rejected(f"{where}.table: there exactly where encoding is table")
+    if encoding == "one-hot":
+        return [[Fraction(k == column) for column in range(count)] for k in range(count)]
+    if table is None:
+        return None
+    if len(table) != count or not table or not table[0] or any(len(row) != len(table[0]) for row in table):
+        raise Rejected(f"{where}.table: not one row per label, all of one length")
+    return [[Fraction(number) for number in row] for row in table]
 
 
 def hexed(value: Any) -> Any:

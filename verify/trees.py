@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 from typing import Any
 
 from verify.reading import Rejected, conform, index
 
 Range = tuple[Fraction | float, Fraction | float]
+Table = list[list[Fraction]]
 Node = tuple[int, float, int, int] | float
 
 TREES = [{key: [float] for key in ("feature", "threshold", "left", "right", "value")}]
@@ -41,14 +42,15 @@ def forest(data: dict[str, Any]) -> dict[str, Any]:
 
 
 class Ensemble:
-    """Trees whose mean or sum must lie above a threshold."""
+    """Trees whose mean or sum must lie above a threshold, or reach it."""
 
-    def __init__(self, content: dict[str, Any], columns: int, above: float) -> None:
+    def __init__(self, content: dict[str, Any], columns: int, accept: dict[str, float]) -> None:
         listed = enumerate(content["trees"])
         self.trees = [_tree(tree, columns, f"classifier.trees.{k}") for k, tree in listed]
         if not self.trees:
             raise Rejected("classifier.trees: none")
-        self.above, self.base = above, content.get("base", 0.0)
+        [(self.rule, self.threshold)] = accept.items()
+        self.base = content.get("base", 0.0)
         self.mean = "aggregate" not in content
         single = content["dtype"] == "float32"
         self.compared, self.above_threshold = (float32, above32) if single else (float64, above64)
@@ -70,7 +72,26 @@ class Ensemble:
         total = self.base
         for tree in self.trees:
             total = self.added(total + _largest(tree, box, self.above_threshold))
-        return (total / len(self.trees) if self.mean else total) > self.above
+        score = total / len(self.trees) if self.mean else total
+        return score > self.threshold if self.rule == "above" else score >= self.threshold
+
+
+def inputs(tables: Iterable[Table | None], values: Iterable[Range]) -> list[Range]:
+    """The intervals of an ensemble's columns, from those of the features (section 7).
+
+    Parameters
+    ----------
+    tables
+        Per feature, the numbers of its labels; None where its value is the column.
+    """
+    found: list[Range] = []
+    for table, (low, high) in zip(tables, values, strict=True):
+        if table is None:
+            found.append((low, high))
+        else:
+            inside = [row for label, row in enumerate(table) if low <= label <= high] or table
+            found += [(min(column), max(column)) for column in zip(*inside, strict=True)]
+    return found
 
 
 def float64(value: Fraction | float) -> float:

@@ -258,7 +258,7 @@ def looks_accepted(instance: Instance, rows: NDArray) -> NDArray[np.bool_]:
     """Whether the classifier accepts rows, in float64 and lenient by a hair; shape (n,)."""
     accept, inputs = instance.accept, instance.model_rows(rows)
     if isinstance(instance.classifier, TreeEnsemble):
-        return instance.classifier.scores(inputs) > accept.threshold
+        return instance.classifier.scores(inputs) > accept.above
     needed = accept.threshold + accept.margin
     return instance.classifier.evaluate(inputs)[:, 0] >= needed - HAIR * (1 + abs(needed))
 

@@ -77,14 +77,14 @@ class Feature:
         return self.bounds
 
     @property
-    def one_hot(self) -> bool:
-        """Whether it fills one column per label (be it a single one)."""
-        return self.categories is not None and self.encoding == "one-hot"
+    def by_label(self) -> bool:
+        """Whether every label has numbers of its own in the model's columns, instead of its index."""
+        return self.categories is not None and self.encoding != "code"
 
     @property
     def columns(self) -> tuple[str, ...]:
         """Names of the model's input columns this feature fills."""
-        if self.categories is not None and self.one_hot:
+        if self.categories is not None and self.encoding == "one-hot":
             return tuple(f"{self.name}={label}" for label in self.categories)
         if self.table is not None:
             return tuple(f"{self.name}[{k}]" for k in range(len(self.table[0])))
@@ -98,7 +98,7 @@ class Feature:
         if self.table is not None:
             return np.array(self.table, dtype=np.float64)
         codes = np.arange(len(self.categories), dtype=np.float64)[:, None]
-        return np.eye(len(self.categories)) if self.one_hot else codes
+        return np.eye(len(self.categories)) if self.encoding == "one-hot" else codes
 
     def show(self, value: float) -> float | int | str:
         """The value as files and people see it: a label, a whole number, or a float."""

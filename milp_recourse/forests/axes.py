@@ -112,10 +112,10 @@ def _axis(instance: Instance, forest: TreeEnsemble, feature: Feature, columns: t
         if stays and not first <= x <= last:
             labels = np.union1d(labels, [x])
         low = high = labels
-        on_columns = tuple(
-            (c, _cell(forest.cuts[c], (labels == k).astype(np.float64) if feature.one_hot else labels))
-            for k, c in enumerate(columns)
-        )
+        lookup = feature.lookup
+        assert lookup is not None
+        numbers = lookup[labels.astype(np.int64)]
+        on_columns = tuple((c, _cell(forest.cuts[c], numbers[:, k])) for k, c in enumerate(columns))
         cells = np.arange(len(labels))
     values = np.clip(x, low, high)
     cost, w = instance.cost, instance.weight(name)

@@ -52,7 +52,7 @@ def leaf_recourses(instance: Instance) -> list[LeafRecourse]:
     cells = factual_cells(instance, forest)
     fixed = np.ones(forest.inputs, dtype=bool)
     fixed[[c for axis in axes for c, _ in axis.columns]] = False
-    alive = (scores > instance.accept.threshold) & (
+    alive = (scores > instance.accept.above) & (
         ((leaves.low <= cells) & (cells <= leaves.high))[:, fixed].all(axis=1)
     )
     total, widest = np.zeros(len(alive)), np.zeros(len(alive))

@@ -34,6 +34,14 @@ class CellAxis(Protocol):
     def __len__(self) -> int: ...
 
 
+def in_order(axis: CellAxis) -> bool:
+    """Whether the cells that a leaf can be reached from are consecutive: one column whose cells ascend."""
+    if len(axis.columns) > 1:
+        return False
+    [(_, cells)] = axis.columns
+    return bool((np.diff(cells) >= 0).all())
+
+
 class LeafTable:
     """The leaves of an ensemble over an applicant's axes.
 
@@ -153,7 +161,7 @@ class _Met:
     low, high
         First and last of them, where they are consecutive.
     allowed
-        All of them, shape (leaves, cells), for labels that fill several columns.
+        All of them, shape (leaves, cells), where they need not be.
     """
 
     some: NDArray[np.bool_]
@@ -163,7 +171,7 @@ class _Met:
 
     @staticmethod
     def of(low: NDArray[np.int64], high: NDArray[np.int64], axis: CellAxis) -> _Met:
-        if len(axis.columns) == 1:
+        if in_order(axis):
             [(column, cells)] = axis.columns
             first = np.searchsorted(cells, low[:, column], side="left")
             last = np.searchsorted(cells, high[:, column], side="right") - 1

@@ -32,8 +32,12 @@ class FeatureModel(Strict):
         default=None, description="limits of the counterfactual's value; for ordinal features by index"
     )
     monotone: Literal["increase", "decrease"] | None = None
-    encoding: Literal["code", "one-hot"] | None = Field(
+    encoding: Literal["code", "one-hot", "table"] | None = Field(
         default=None, description="how labels enter the model; ordinal: code, categorical: one-hot"
+    )
+    table: Annotated[list[Annotated[list[Number], Field(min_length=1)]], Field(min_length=1)] | None = Field(
+        default=None,
+        description="with encoding table: per label, the numbers it puts into the model's columns",
     )
 
 
@@ -94,9 +98,9 @@ ClassifierModel = Annotated[
 
 
 class AcceptModel(Strict):
-    """Networks: logit >= at_least + margin. Trees: score > above."""
+    """Networks: logit >= at_least + margin. Trees: score > above, or score >= at_least."""
 
-    at_least: Number | None = Field(default=None, description="networks; default 0")
+    at_least: Number | None = Field(default=None, description="networks: default 0; trees: instead of above")
     margin: NonNegative | None = Field(default=None, description="networks; default 0")
     above: Number | None = Field(default=None, description="trees; default 0.5, for sums 0")
 

@@ -85,11 +85,14 @@ def _lower(
             energies += _energy(build, instance, f, values, natural[f], factual)
     columns = []
     for feature in instance.features:
-        value = values[feature.name]
-        if not feature.one_hot:
+        value, lookup = values[feature.name], feature.lookup if feature.by_label else None
+        if lookup is None:
             columns.append(value)
-        else:
-            columns += [build.unit("indicator", value, k) for k in range(len(feature.columns))]
+            continue
+        labels = [build.unit("indicator", value, k) for k in range(len(lookup))]
+        for numbers_ in lookup.T.tolist():
+            terms_ = (label.scaled(Fraction(c)) for label, c in zip(labels, numbers_, strict=True) if c)
+            columns.append(sum(terms_, Affine()))
     rows = tuple(
         Row(f"domain_{f.name}", values[f.name], *f.domain) for f in instance.features if f.domain is not None
     )
