@@ -38,11 +38,13 @@ def _costs(instances: Sequence[Instance]) -> str | None:
     one = instances[0]
     farthest, weights = {}, {}
     for name in one.levers:
-        starts = [i.factual[name] for i in instances]
+        starts = [i.factual[name] for i in instances if name not in i.missing]
         ends = [end for i in instances for end in i.levers[name]]
-        farthest[name] = max(
-            _distance(one, name, min(starts), max(ends)), _distance(one, name, max(starts), min(ends))
-        )
+        apart = [Fraction(one.cost.scale.get(name, 1.0))] if len(starts) < len(instances) else []
+        if starts:
+            apart.append(_distance(one, name, min(starts), max(ends)))
+            apart.append(_distance(one, name, max(starts), min(ends)))
+        farthest[name] = max(apart)
         weights[name] = max(i.weight(name) for i in instances)
     if one.cost.exact(farthest, weights) > LARGEST_COST:
         return f"an action could cost more than {LARGEST_COST:g}: narrow the bounds or enlarge cost.scale"

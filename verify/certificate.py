@@ -96,8 +96,9 @@ def check_action(instance: Instance, action: dict[str, Any], cost: Fraction) -> 
 def why_not(instance: Instance, values: dict[str, Fraction]) -> str | None:
     """Why acting so is not feasible, in exact arithmetic; None where it is (section 3, 2 to 5)."""
     moved = Counterfactual(instance, {f: constant(value) for f, value in values.items()})
+    missing = instance.missing - values.keys()
     for f in instance.features:
-        if f.domain is not None:
+        if f.domain is not None and f.name not in missing:
             low, high = moved.range(moved.values[f.name])
             if not f.domain[0] <= low <= high <= f.domain[1]:
                 return f"{f.name} leaves its domain"
@@ -105,8 +106,8 @@ def why_not(instance: Instance, values: dict[str, Fraction]) -> str | None:
     if model.network:
         accepted = model.network.least([moved.range(form) for form in moved.columns()]) >= 0
     else:
-        values_ = [moved.range(moved.values[f.name]) for f in instance.features]
-        accepted = model.trees.accepts(inputs([f.table for f in instance.features], values_))
+        found = [None if f.name in missing else moved.range(moved.values[f.name]) for f in instance.features]
+        accepted = model.trees.accepts(inputs([f.table for f in instance.features], found))
     if not accepted:
         return "the classifier does not accept the counterfactual"
     squares, rest = moved.ball()

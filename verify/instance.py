@@ -164,10 +164,28 @@ class Instance:
             "ranges": {f: ranges.get(f) for f in actionable},
             "cost": model.content["cost"] | {"scale": {f: scale.get(f, 1.0) for f in actionable}},
         }
-        self.factual = {f.name: f.value(factual[f.name], f"{where}factual.{f.name}") for f in self.features}
+        self.missing = {name for name, given in factual.items() if given is None}
+        self.factual = {  # 0 stands for a missing value, which nothing reads
+            f.name: Fraction(0)
+            if f.name in self.missing
+            else f.value(factual[f.name], f"{where}factual.{f.name}")
+            for f in self.features
+        }
+        column = 0
+        for f in self.features:
+            if f.name in self.missing:
+                self._check_missing(f"{where}factual.{f.name}", set(range(column, column + f.width)))
+            column += f.width
         self.part = {part: Fraction(model.content["cost"][part]) for part in PARTS}
         self.weight = {f: Fraction(w) for f, w in self.content["weights"].items()}
         self.scale = {f: Fraction(s) for f, s in self.content["cost"]["scale"].items()}
+
+    def _check_missing(self, where: str, columns: set[int]) -> None:
+        """A value may be missing where the trees have a rule for it and nothing else reads it (section 2)."""
+        if self.model.network or self.model.trees.without_rule & columns:
+            raise Rejected(f"{where}: missing, and the classifier has no rule for it")
+        if self.content["plausibility"] or any(self.model.parents.values()):
+            raise Rejected(f"{where}: missing inside a causal model, or under plausibility")
 
     @cached_property
     def digest(self) -> str:
@@ -187,9 +205,10 @@ class Instance:
             for limits in (self.content["ranges"][f.name], f.domain):
                 if limits is not None:
                     low, high = max(low, Fraction(limits[0])), min(high, Fraction(limits[1]))
-            if f.monotone == "increase":
+            monotone = None if f.name in self.missing else f.monotone
+            if monotone == "increase":
                 low = max(low, self.factual[f.name])
-            if f.monotone == "decrease":
+            if monotone == "decrease":
                 high = min(high, self.factual[f.name])
             if f.whole:
                 low, high = Fraction(math.ceil(low)), Fraction(math.floor(high))
@@ -207,7 +226,8 @@ class Model:
         names = [f.name for f in self.features]
         if len(set(names)) < len(names):
             raise Rejected("features: a name twice")
-        scm, self.mechanisms, self.order = _scm(data["scm"], names)
+        scm, self.mechanisms, self.order, self.parents = _scm(data["scm"], names)
+        self._check_whole({f["name"] for f in listed if f["actionable"]})
         classifier = _classifier(data["classifier"], folder)
         columns = sum(f.width for f in self.features)
         accept: dict[str, Any] = data["accept"] or dict.fromkeys(("at_least", "margin", "above"))
@@ -235,6 +255,19 @@ class Model:
             "plausibility": data["plausibility"] is not None,
         }
         self.hexed = {key: hexed(value) for key, value in self.content.items() if key != "cost"}
+
+    def _check_whole(self, moved: set[str]) -> None:
+        """Whole numbers and labels are moved by actions on themselves only (section 2).
+
+        ``moved``: what can be acted on, to which what follows from it is added.
+        """
+        for name in self.order:
+            if self.parents[name] & moved:
+                moved.add(name)
+                if next(f for f in self.features if f.name == name).whole:
+                    raise Rejected(
+                        f"scm: actions on other features move {name}, which is no continuous feature"
+                    )
 
 
 class Source:
@@ -314,8 +347,10 @@ def _table(path: Path, features: list[Feature]) -> list[dict[str, Any]]:
         raise Rejected(f"{path.name}: {error}") from None
 
 
-def _scm(data: dict[str, Any], names: list[str]) -> tuple[dict[str, Any], dict[str, Any], list[str]]:
-    """Canonical SCM; feature -> mechanism; causal order."""
+def _scm(
+    data: dict[str, Any], names: list[str]
+) -> tuple[dict[str, Any], dict[str, Any], list[str], dict[str, set[str]]]:
+    """Canonical SCM; feature -> mechanism; causal order; feature -> causes."""
     mechanisms: dict[str, Any] = LOANS.get(data["name"], {})
     if mechanisms and names != LOAN_FEATURES:
         raise Rejected(f"scm: {data['name']} wants exactly the features {', '.join(LOAN_FEATURES)}")
@@ -335,7 +370,7 @@ def _scm(data: dict[str, Any], names: list[str]) -> tuple[dict[str, Any], dict[s
         if not ready:
             raise Rejected("scm: a cycle")
         order.append(ready[0])
-    return data, mechanisms, order
+    return data, mechanisms, order, parents
 
 
 def _parents(expression: Any, names: list[str], depth: int = 0) -> list[str]:

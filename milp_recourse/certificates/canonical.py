@@ -49,7 +49,7 @@ def canonical_content(instance: Instance) -> dict[str, Any]:
         "scm": _scm(instance),
         "classifier": classifier_to_dict(instance.classifier),
         "accept": accept_to_dict(instance),
-        "factual": {f.name: f.show(instance.factual[f.name]) for f in instance.features},
+        "factual": {f.name: f.shown(instance.factual[f.name]) for f in instance.features},
         "actionable": names,
         "weights": {name: instance.weight(name) for name in names},
         "ranges": {name: _pair(instance.preferences.ranges.get(name)) for name in names},

@@ -119,7 +119,10 @@ def _walked(instance: Instance, acted: tuple[str, ...], bound: float | None) -> 
 def _least_cost(instance: Instance, box: Box) -> Fraction:
     """The cost of acting on the box's features, each as near to its factual value as the box allows."""
     factual = instance.factual
-    nearest = {name: min(max(factual[name], low), high) for name, (low, high) in box.items()}
+    nearest = {
+        name: low if name in instance.missing else min(max(factual[name], low), high)
+        for name, (low, high) in box.items()
+    }
     return instance.cost.exact(deltas(instance, nearest), instance.weights)
 
 
@@ -137,7 +140,7 @@ def _descend(instance: Instance, box: Box) -> tuple[str, float] | float:
                 return feature.name, _label_cut(instance, feature, own, box[feature.name], threshold)
             end = float(last_left(tree.threshold[node], _forest(instance).dtype))
             return feature.name, math.floor(end) if feature.integral else end
-        node = int((tree.left if high[column] <= threshold else tree.right)[node])
+        node = _children(tree, node, low[column], high[column])[0]
     return float(tree.value[node])
 
 
@@ -223,6 +226,9 @@ def _columns(instance: Instance, box: Box) -> tuple[list[float], list[float]]:
         if lookup is None:
             low.append(least)
             high.append(most)
+        elif math.isnan(least):
+            low += [math.nan] * lookup.shape[1]
+            high += [math.nan] * lookup.shape[1]
         else:
             inside = lookup[int(least) : int(most) + 1]
             low += inside.min(axis=0).tolist()
@@ -243,9 +249,17 @@ def _largest(tree: Tree, low: list[float], high: list[float]) -> float:
         if tree.left[node] == -1:
             best = max(best, float(tree.value[node]))
             continue
-        column, threshold = int(tree.feature[node]), float(tree.threshold[node])
-        if low[column] <= threshold:
-            open_nodes.append(int(tree.left[node]))
-        if high[column] > threshold:
-            open_nodes.append(int(tree.right[node]))
+        column = int(tree.feature[node])
+        open_nodes += _children(tree, node, low[column], high[column])
     return best
+
+
+def _children(tree: Tree, node: int, low: float, high: float) -> list[int]:
+    """Where values from low to high go at a split; nan is a missing value."""
+    threshold = float(tree.threshold[node])
+    left, right = low <= threshold, high > threshold
+    if math.isnan(low):
+        assert tree.missing_left is not None
+        left = bool(tree.missing_left[node])
+        right = not left
+    return [int(tree.left[node])] * left + [int(tree.right[node])] * right

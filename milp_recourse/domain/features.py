@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -105,6 +106,10 @@ class Feature:
         if self.categories is not None:
             return self.categories[int(value)]
         return int(value) if self.integral and float(value).is_integer() else float(value)
+
+    def shown(self, value: float) -> float | int | str | None:
+        """As :meth:`show`; None where the value is missing (nan)."""
+        return None if math.isnan(value) else self.show(value)
 
 
 def input_columns(features: Sequence[Feature]) -> tuple[str, ...]:

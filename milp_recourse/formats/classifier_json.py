@@ -179,9 +179,10 @@ def _check_size(trees: Sequence[Tree], base: float, path: str) -> None:
 
 def _tree(model: TreeModel, columns: int, path: str, sums: bool = False) -> Tree:
     count = len(model.feature)
-    for key in ("threshold", "left", "right", "value"):
-        if len(getattr(model, key)) != count:
-            raise BadInput(f"{path}.{key}", f"{len(getattr(model, key))} nodes", f"{count}, as in feature")
+    for key in ("threshold", "left", "right", "value", "missing_left"):
+        nodes = getattr(model, key)
+        if nodes is not None and len(nodes) != count:
+            raise BadInput(f"{path}.{key}", f"{len(nodes)} nodes", f"{count}, as in feature")
     _check_nodes(model, columns, path, sums)
     _check_shape(model, path)
     return Tree(
@@ -190,6 +191,7 @@ def _tree(model: TreeModel, columns: int, path: str, sums: bool = False) -> Tree
         np.array(model.left, dtype=np.int64),
         np.array(model.right, dtype=np.int64),
         np.array(model.value, dtype=np.float64),
+        None if model.missing_left is None else np.array(model.missing_left, dtype=bool),
     )
 
 

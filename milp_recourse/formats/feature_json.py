@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -74,8 +75,10 @@ def build_factual(values: Mapping[str, Any], features: Sequence[Feature], path: 
     return {f.name: as_number(values[f.name], f, dotted(path, f.name)) for f in features}
 
 
-def as_number(value: float | str, feature: Feature, path: str) -> float:
-    """A file's value of a feature as the number used inside: labels by their index."""
+def as_number(value: float | str | None, feature: Feature, path: str) -> float:
+    """A file's value of a feature as the number used inside: labels by their index, null as nan."""
+    if value is None:
+        return math.nan
     if feature.categories is not None:
         if not isinstance(value, str) or value not in feature.categories:
             raise BadInput(path, shown(value), "one of " + ", ".join(feature.categories))

@@ -57,6 +57,10 @@ class TreeModel(Strict):
     left: list[int]
     right: list[int]
     value: list[Number] = Field(description="probability of class 1 at the node; for sums any number")
+    missing_left: list[bool] | None = Field(
+        default=None,
+        description="whether a missing value goes left at the node; without it, none may be missing",
+    )
 
 
 class EnsembleModel(Strict):
@@ -203,7 +207,7 @@ class InstanceModel(Problem):
     """One applicant's recourse problem."""
 
     format: Literal["milp-recourse/instance-1"]
-    factual: dict[str, Value]
+    factual: dict[str, Value | None] = Field(description="null: missing, where the trees have missing_left")
     preferences: PreferencesModel
     reference: ReferenceModel | None = None
 
@@ -223,7 +227,7 @@ class PopulationModel(Problem):
 
     format: Literal["milp-recourse/population-1"]
     factuals: Annotated[
-        Annotated[list[dict[str, Value]], Field(min_length=1), Tag("list")]
+        Annotated[list[dict[str, Value | None]], Field(min_length=1), Tag("list")]
         | Annotated[CsvModel, Tag("object")],
         Discriminator(_list_or_object),
     ]

@@ -102,5 +102,5 @@ def _shared(instance: Instance) -> dict[str, Any]:
     }
 
 
-def _factual(instance: Instance, values: Mapping[str, float]) -> dict[str, float | int | str]:
-    return {f.name: f.show(values[f.name]) for f in instance.features}
+def _factual(instance: Instance, values: Mapping[str, float]) -> dict[str, float | int | str | None]:
+    return {f.name: f.shown(values[f.name]) for f in instance.features}

@@ -169,10 +169,11 @@ def _farthest_logit(instance: Instance, name: str, ranges: dict[str, Enclosure])
 def reachable(*instances: Instance) -> dict[str, Enclosure]:
     """An interval per feature that holds its value under every action of any of the applicants.
 
-    They have one model and the same levers; of one applicant it is tighter than of many.
+    They have one model and the same levers; of one applicant it is tighter than of many. A missing value
+    counts as 0.
     """
     scm, alone = instances[0].scm, len(instances) == 1
-    factual = {f: _hull(i.factual[f] for i in instances) for f in scm.features}
+    factual = {f: _hull(0.0 if f in i.missing else i.factual[f] for i in instances) for f in scm.features}
     ranges: dict[str, Enclosure] = {}
     moved: set[str] = set()
     for f in scm.order:

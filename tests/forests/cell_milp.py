@@ -50,7 +50,7 @@ def _solve(instance: Instance, shift: float) -> float | None:  # noqa: PLR0912
     choices: dict[str, list[float | None]] = {}
     for f in instance.features:
         x = instance.factual[f.name]
-        stays = f.domain is None or f.domain[0] <= x <= f.domain[1]
+        stays = f.name in instance.missing or f.domain is None or f.domain[0] <= x <= f.domain[1]
         values = list(candidates(instance, f.name)) if f.name in instance.levers else []
         choices[f.name] = ([None] if stays else []) + values
         if not choices[f.name]:

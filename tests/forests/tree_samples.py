@@ -191,6 +191,26 @@ def random_tree_instance(seed: int, trees: int | None = None, features: int = 4,
     return replace(instance, accept=Acceptance(threshold, 0.0, strict=True))
 
 
+def with_missing(seed: int, instance: Instance, share: float = 0.4) -> Instance:
+    """The same applicant with values missing, and trees that say at every node where these go."""
+    rng = np.random.default_rng(1000 + seed)
+    forest = instance.classifier
+    assert isinstance(forest, TreeEnsemble)
+    trees = tuple(replace(t, missing_left=rng.random(len(t.left)) < 0.5) for t in forest.trees)
+    gone = [name for name in instance.factual if rng.random() < share]
+    factual = dict(instance.factual) | dict.fromkeys(gone, float("nan"))
+    made = replace(instance, classifier=replace(forest, trees=trees), factual=factual)
+    # nobody is refused by chance alone: the threshold is a score that some action reaches
+    reached = {_score(made)}
+    for _ in range(60):
+        action = {n: float(rng.choice(candidates(made, n))) for n in made.levers if rng.random() < 0.6}
+        reached.add(judge(made, action).score)
+    above = sorted(score for score in reached if score >= _score(made))
+    strict = bool(rng.random() < 0.5)
+    threshold = rng.choice(above[:-1] if strict else above[1:]) if len(above) > 1 else above[0]
+    return replace(made, accept=Acceptance(float(threshold), 0.0, strict), reference=None)
+
+
 def _score(instance: Instance) -> float:
     assert isinstance(instance.classifier, TreeEnsemble)
     return instance.classifier.score(instance.model_rows(instance.factual_row))
@@ -208,7 +228,9 @@ def candidates(instance: Instance, name: str) -> list[float]:
     forest = instance.classifier
     assert isinstance(forest, TreeEnsemble)
     column = instance.columns.index(name)
-    values = {low, high, min(max(instance.factual[name], low), high)}
+    values = {low, high}
+    if name not in instance.missing:
+        values.add(min(max(instance.factual[name], low), high))
     for tree in forest.trees:
         for node in np.flatnonzero((tree.left != -1) & (tree.feature == column)):
             a, b = low, high
@@ -279,12 +301,18 @@ def random_causal_instance(seed: int, one_hot: bool = False) -> Instance | None:
     style = Style(levers=2, curves=False, gamma=False, plausible=0.5, discrete=one_hot or seed % 2 == 0)
     rng = np.random.default_rng(seed)
     instance = random_instance(seed, style)
-    if not instance.levers or any(len(f.columns) > 1 for f in instance.features) != one_hot:
+    if not instance.levers or any(f.by_label for f in instance.features) != one_hot:
         return None
+    if seed % 3 == 0:  # the same labels with numbers of their own
+        features = (
+            replace(f, encoding="table", table=random_table(rng, len(f.categories))) if f.by_label else f
+            for f in instance.features
+        )
+        instance = replace(instance, features=tuple(features))
     values = instance.factual_row + rng.normal(0, 1.5, (20, len(instance.features)))
     for k, f in enumerate(instance.features):
         if f.by_label:
-            values[:, k] = rng.integers(0, len(f.columns), 20)
+            values[:, k] = rng.integers(0, len(f.categories), 20)
     rows = instance.model_rows(values)
     columns = rows.shape[1]
     thresholds = [np.round(rng.choice(rows[:, c], 2), 2).tolist() for c in range(columns)]
