@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import overload
@@ -104,8 +104,7 @@ class Instance:
 
     def __post_init__(self) -> None:
         check_whole(self.features, self.scm)
-        if self.missing:
-            check_missing(self)
+        check_missing(self, self.missing)
 
     @cached_property
     def missing(self) -> frozenset[str]:
@@ -202,8 +201,15 @@ def check_whole(features: Sequence[Feature], scm: StructuralCausalModel) -> None
                 )
 
 
-def check_missing(instance: Instance) -> None:
+def check_missing(instance: Instance, missing: Collection[str], path: str = "factual") -> None:
     """Values may be missing where the classifier has a rule for it and nothing else looks at them.
+
+    Parameters
+    ----------
+    instance
+        The model side; its own factual does not matter.
+    missing
+        Features without a value, of an applicant at ``path``.
 
     Raises
     ------
@@ -212,12 +218,11 @@ def check_missing(instance: Instance) -> None:
         model has equations, or plausibility is asked for.
     """
     column = 0
-    for f in instance.features:
+    for f in instance.features if missing else ():
         columns = range(column, column := column + len(f.columns))
-        if f.name in instance.missing:
-            reason = _why_not_missing(instance, columns)
-            if reason is not None:
-                raise BadInput(f"factual.{f.name}", "null", f"a value: {reason}")
+        reason = _why_not_missing(instance, columns) if f.name in missing else None
+        if reason is not None:
+            raise BadInput(f"{path}.{f.name}", "null", f"a value: {reason}")
 
 
 def _why_not_missing(instance: Instance, columns: range) -> str | None:
@@ -272,16 +277,30 @@ class FactualTable(Sequence[Mapping[str, float]]):
 
 @dataclass(frozen=True)
 class Population:
-    """Many applicants, one model: ``template`` with each factual and preference put in."""
+    """Many applicants, one model: ``template`` with each factual and preference put in.
+
+    Parameters
+    ----------
+    template
+        The model side, with some applicant's factual and preferences.
+    factuals, preferences
+        One per applicant.
+    unreadable
+        By index, why an applicant could not be read; asking for one of them raises it, and what stands
+        in ``factuals`` at their place means nothing.
+    """
 
     template: Instance
     factuals: Sequence[Mapping[str, float]]
     preferences: tuple[Preferences, ...]
+    unreadable: Mapping[int, BadInput] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.factuals)
 
     def __getitem__(self, index: int) -> Instance:
+        if index in self.unreadable:
+            raise self.unreadable[index]
         return replace(
             self.template, factual=self.factuals[index], preferences=self.preferences[index], reference=None
         )

@@ -332,7 +332,7 @@ def _classifier(data: Any, folder: Path) -> dict[str, Any]:
 
 
 def _table(path: Path, features: list[Feature]) -> list[dict[str, Any]]:
-    """Applicants from CSV; labels stay text, everything else is a number."""
+    """Applicants from CSV; an empty cell is null, and text that is no number stays text."""
     try:
         text = io.StringIO(read_bytes(path).decode("utf-8-sig"), newline="")
         header, *rows = [row for row in csv.reader(text) if row]
@@ -340,11 +340,20 @@ def _table(path: Path, features: list[Feature]) -> list[dict[str, Any]]:
         if sorted(header) != sorted(f.name for f in features):
             raise Rejected(f"{path.name}: the header is not the features")
         return [
-            {name: cell if name in labelled else float(cell) for name, cell in zip(header, row, strict=True)}
+            {name: _cell(cell, name in labelled) for name, cell in zip(header, row, strict=True)}
             for row in rows
         ]
     except (ValueError, csv.Error) as error:
         raise Rejected(f"{path.name}: {error}") from None
+
+
+def _cell(cell: str, label: bool) -> str | float | None:
+    if not cell.strip():
+        return None
+    try:
+        return cell if label else float(cell)
+    except ValueError:
+        return cell
 
 
 def _scm(

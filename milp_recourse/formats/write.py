@@ -35,7 +35,15 @@ def instance_to_dict(instance: Instance) -> dict[str, Any]:
 
 
 def population_to_dict(population: Population) -> dict[str, Any]:
-    """The population as JSON, applicants and classifier in place."""
+    """The population as JSON, applicants and classifier in place.
+
+    Raises
+    ------
+    BadInput
+        An applicant could not be read, and so cannot be written.
+    """
+    for reason in population.unreadable.values():
+        raise reason
     template = population.template
     preferences: Any = [preferences_to_dict(one) for one in population.preferences]
     if all(one == preferences[0] for one in preferences):
@@ -57,6 +65,8 @@ def population_digest(population: Population) -> str:
             digest.update(json.dumps(preferences_to_dict(preferences), sort_keys=True).encode())
             last = preferences
         digest.update(json.dumps(list(_factual(population.template, factual).values())).encode())
+    for index, reason in population.unreadable.items():
+        digest.update(f"{index}: {reason.field}: {reason.got}".encode())
     return digest.hexdigest()
 
 
