@@ -85,7 +85,7 @@ def classifier_over(reading: Reading, columns: Sequence[TableColumn]) -> Classif
             order += [-1] * len(made.feature.columns)
             continue
         places = source[made.key]
-        if made.feature.one_hot:
+        if made.feature.encoding == "one-hot":
             known = next(c for c in reading.columns if c.name == made.key).labels or ()
             places = [places[_index(known, label)] for label in made.labels or ()]
         order += places
@@ -178,15 +178,15 @@ def _column(key: Hashable, series: pd.Series, read: Column | None, said: Said) -
         encoding=encoding,  # type: ignore[arg-type]
         table=table,
     )
+    if labels is not None and key in said.bounds:
+        raise BadInput(f"bounds.{key}", shown(said.bounds[key]), "nothing: an action may set any of its labels")
     if feature.domain is not None and kind == "categorical":
-        raise BadInput(f"domain.{key}", shown(feature.domain), "nothing: labels have no order")
-    imputed, missing = None, read is not None and read.missing
-    made = TableColumn(key, feature, labels, series.dtype, imputed, missing)
-    if read is not None and read.imputed is not None:
-        value = read.imputed
-        imputed = made.code(value) if labels is not None else float(value)  # type: ignore[arg-type]
-        made = replace(made, imputed=imputed)
-    return made
+        raise BadInput(f"domain.{key}", shown(feature.domain), "nothing: its labels have no order")
+    made = TableColumn(key, feature, labels, series.dtype, missing=read is not None and read.missing)
+    if read is None or read.imputed is None:
+        return made
+    imputed = made.code(read.imputed) if labels is not None else float(read.imputed)  # type: ignore[arg-type]
+    return replace(made, imputed=imputed)
 
 
 def _kind(key: Hashable, series: pd.Series, labels: Sequence[object] | None, said: Said) -> Kind:

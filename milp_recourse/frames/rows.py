@@ -10,7 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from milp_recourse.errors import BadInput
-from milp_recourse.frames.columns import TableColumn
+from milp_recourse.frames.columns import TableColumn, is_missing
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,8 @@ def _as_before(cells: NDArray, before: pd.Series, column: TableColumn, new: Sequ
     """The cells in the column's dtype; float64 where the new numbers are not of it."""
     dtype = before.dtype
     if isinstance(dtype, pd.CategoricalDtype):
-        dtype = pd.CategoricalDtype([*dtype.categories, *(v for v in new if v not in dtype.categories)], dtype.ordered)
+        added = dict.fromkeys(v for v in new if not is_missing(v) and v not in dtype.categories)
+        dtype = pd.CategoricalDtype([*dtype.categories, *added], dtype.ordered)
         return pd.Series(pd.Categorical(cells, dtype=dtype), index=before.index, name=before.name)
     if column.feature.kind == "continuous" and dtype != np.float64:
         return pd.Series(cells, index=before.index, name=before.name).astype(np.float64)

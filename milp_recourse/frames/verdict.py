@@ -49,7 +49,7 @@ def own_predict(model: Any, classes: Sequence[object]) -> Predict | None:
     if kind in ("xgboost", "lightgbm") and not hasattr(model, "classes_"):
         return _booster(model, kind, classes)
     if hasattr(model, "predict"):
-        return lambda frame: model.predict(frame)
+        return lambda frame: model.predict(_as_fitted(model, frame))
     if hasattr(model, "forward") and hasattr(model, "parameters"):
         return _torch(model, classes)
     return None
@@ -73,6 +73,13 @@ def verdicts(predict: Predict, frame: pd.DataFrame, wants: Callable[[object], bo
     if labels.shape != (len(frame), 1):
         raise BadInput("predict", f"an answer of shape {labels.shape}", f"{len(frame)} labels, one per row")
     return np.array([wants(label) for label in labels[:, 0].tolist()], dtype=bool)
+
+
+def _as_fitted(model: Any, frame: pd.DataFrame) -> pd.DataFrame:
+    """The columns in the order the model was fitted on, where it knows their names: scikit-learn insists on it."""
+    names = getattr(model, "feature_names_in_", None)
+    known = names is not None and set(names) <= set(frame.columns)
+    return frame[list(names)] if known else frame
 
 
 def _torch(module: Any, classes: Sequence[object]) -> Predict:
@@ -102,7 +109,7 @@ def _booster(model: Any, kind: str, classes: Sequence[object]) -> Predict:
         if kind == "xgboost":
             import xgboost
 
-            rows = xgboost.DMatrix(frame, enable_categorical=True)
+            rows = xgboost.DMatrix(frame[model.feature_names or list(frame)], enable_categorical=True)
         return [classes[int(p > 0.5)] for p in np.asarray(model.predict(rows)).ravel()]
 
     return predict

@@ -15,7 +15,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import PolynomialFeatures, StandardScaler
+from sklearn.preprocessing import PolynomialFeatures
 from sklearn.svm import SVC
 from tables import applicants, fitted, pipeline
 
@@ -38,7 +38,7 @@ def ask(people: Any = REFUSED, **arguments: Any) -> Callable[[], object]:
 
 def three_classes() -> Any:
     """A model of three classes."""
-    return LogisticRegression(max_iter=500).fit(X[["age", "income"]], np.arange(len(X)) % 3)
+    return RandomForestClassifier(2).fit(X[["age", "income"]], np.arange(len(X)) % 3)
 
 
 def numeric(model: Any) -> Any:
@@ -63,9 +63,9 @@ MISTAKES: dict[str, tuple[Callable[[], object], str]] = {
     "a clustering": (make(model=KMeans(2).fit(TWO), X=TWO), "KMeans"),
     "nearest neighbours": (make(model=numeric(KNeighborsClassifier()), X=TWO), "KNeighborsClassifier"),
     "a kernel machine": (make(model=numeric(SVC()), X=TWO), "SVC"),
-    "PCA in the pipeline": (make(model=numeric(make_pipeline(PCA(1), LogisticRegression())), X=TWO), "PCA"),
+    "PCA in the pipeline": (make(model=numeric(make_pipeline(PCA(1), RandomForestClassifier(2))), X=TWO), "PCA"),
     "products of columns": (
-        make(model=numeric(make_pipeline(PolynomialFeatures(), LogisticRegression())), X=TWO),
+        make(model=numeric(make_pipeline(PolynomialFeatures(), RandomForestClassifier(2))), X=TWO),
         "PolynomialFeatures",
     ),
     "tanh": (make(model=numeric(MLPClassifier((3,), "tanh", max_iter=2000, tol=0.1)), X=TWO), "tanh"),
