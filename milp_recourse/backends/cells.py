@@ -22,7 +22,6 @@ from milp_recourse.forests.axes import Axis, action_of, axes_of, factual_cells
 from milp_recourse.forests.greedy import climb
 from milp_recourse.forests.table import LeafTable
 from milp_recourse.instance import Instance
-from milp_recourse.result import gap_tolerance
 
 Cells = NDArray[np.int64]
 Leaf = TypeVar("Leaf")
@@ -93,7 +92,7 @@ class CellSearch:
                 if not feasible and not self._accepted(table, point):
                     model.forbid(point)
                     continue
-            if bound >= self.best.cost - gap_tolerance(self.best.cost):
+            if bound >= self.best.cost - self.instance.gap_tolerance(self.best.cost):
                 break
             name = model.solver
             message = f"{name} stopped early" if status == "stopped" else f"the costs are too fine for {name}"
