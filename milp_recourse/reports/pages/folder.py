@@ -155,6 +155,10 @@ def _person(instance: Instance, row: Mapping[str, str], id: str, where: str) -> 
     action = after = None
     if numbers["cost"] is not None:
         action = _values(instance, row, "action_", where)
+        for name in action:
+            if name not in instance.preferences.actionable:
+                got, allowed = row[f"action_{name}"], "nothing: not this person's to change"
+                raise BadInput(f"{where}.action_{name}", got, allowed)
         after = _values(instance, row, "counterfactual_", where) or _follow(instance, action)
     told = {"": None, "true": True, "false": False, "yes": True, "no": False}
     return Person(

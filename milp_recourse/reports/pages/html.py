@@ -61,6 +61,6 @@ def json_island(data: Any, id: str) -> Html:
 
 
 def _visible(text: str) -> str:
-    """Text that is valid UTF-8 and holds no control character but tabs and line ends."""
+    """Text that is valid UTF-8 and holds no control character but white space."""
     text = text.encode("utf-8", "replace").decode("utf-8")
-    return "".join(c if c >= " " or c in "\t\n" else "\ufffd" for c in text)
+    return "".join(c if c >= " " or c in "\t\r\n" else "\ufffd" for c in text)

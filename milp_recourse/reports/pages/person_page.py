@@ -32,7 +32,7 @@ def person_page(person: Person, title: str, facts: Mapping[str, str]) -> str:
     body = el(
         "article",
         _head(person, title),
-        card("What changes" if person.caused("action", "held") else "What may change", changes_table(person)),
+        card(_changes_title(person), changes_table(person)) if person.features else None,
         el("div", card("How sure it is", _evidence(person)), _said(person), class_="pair"),
         facts_card("What the answer rests on", dict(facts)),
         class_="person",
@@ -101,6 +101,10 @@ def _head(person: Person, title: str) -> Html:
         message,
         class_="top",
     )
+
+
+def _changes_title(person: Person) -> str:
+    return "What changes" if person.caused("action", "held") else "What may change"
 
 
 def _word_of_the_model(person: Person) -> list[str]:

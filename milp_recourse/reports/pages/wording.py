@@ -63,7 +63,7 @@ def assurance(person: Person) -> str:
 def confirmation(person: Person) -> str:
     """What the model itself says about the answer."""
     if person.confirmed is None:
-        return "not asked" if outcome(person).recourse else "nothing to confirm: no way was found"
+        return "not asked" if outcome(person).recourse else "nothing to confirm"
     return "yes, it agrees" if person.confirmed else "no, it contradicts this answer"
 
 
