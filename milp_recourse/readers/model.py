@@ -23,8 +23,8 @@ from milp_recourse.readers.refusal import refuse, require
 from milp_recourse.readers.tree_parts import Judged
 
 _ALLOWED = (
-    "a linear classifier, MLPClassifier, or trees of scikit-learn, XGBoost or LightGBM, alone or in a Pipeline; "
-    "a torch module; an ONNX model"
+    "a linear classifier, MLPClassifier, or trees of scikit-learn, XGBoost or LightGBM, alone or in a "
+    "Pipeline; a torch module; an ONNX model"
 )
 
 
