@@ -132,8 +132,8 @@ def scale_of(series: pd.Series, feature: Feature, rule: str) -> float:
     """What a change is divided by: ``range``, ``sd``, ``mad`` or ``unit``; 1 where the column does not vary.
 
     ``range`` is largest less least value, ``sd`` the standard deviation, ``mad`` the median absolute
-    deviation from the median (Wachter et al. 2018, https://arxiv.org/abs/1711.00399; the range where it is 0).
-    An ordinal feature's values are its labels' positions; a changed category counts 1.
+    deviation from the median (Wachter et al. 2018, https://arxiv.org/abs/1711.00399; the range where it
+    is 0). An ordinal feature's values are its labels' positions; a changed category counts 1.
     """
     if feature.kind == "categorical" or rule == "unit":
         return 1.0
@@ -180,7 +180,8 @@ def texts(labels: Sequence[object]) -> tuple[str, ...]:
 
 def is_missing(value: object) -> bool:
     """Whether a cell is empty: None, nan, NaT or pandas' NA."""
-    return value is None or bool(pd.api.types.is_scalar(value) and pd.isna(value)  # type: ignore[call-overload])
+    empty: Any = pd.isna(value)  # type: ignore[call-overload]
+    return isinstance(empty, bool | np.bool_) and bool(empty)
 
 
 def shown(value: object) -> str:
