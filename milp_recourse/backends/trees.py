@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 import time
+from dataclasses import replace
 
+from milp_recourse.backends.cost_units import in_cost_units
 from milp_recourse.backends.protocol import Options, Proposal
 from milp_recourse.domain.forest import TreeEnsemble
 from milp_recourse.forests.axes import separable
@@ -31,12 +33,9 @@ def solve_trees(instance: Instance, options: Options) -> Proposal:
         action, bound = (ways[0].action, ways[0].lower_bound) if ways else (None, math.inf)
         return Proposal(action, bound, "rigorous", len(ways), seconds=time.perf_counter() - start)
     search = ForestSearch if separable(instance) else CausalSearch
-    found = search(instance, deadline).run()
-    return Proposal(
-        found.action,
-        found.lower_bound,
-        "rigorous",
-        found.nodes,
-        found.message,
-        time.perf_counter() - start,
-    )
+
+    def run(own: Instance) -> Proposal:
+        found = search(own, deadline).run()
+        return Proposal(found.action, found.lower_bound, "rigorous", found.nodes, found.message)
+
+    return replace(in_cost_units(run, instance), seconds=time.perf_counter() - start)
