@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+import numpy as np
+import pandas as pd
 import pytest
 from page_samples import changes, everybody, solved
 
@@ -47,6 +49,20 @@ def test_an_unknown_status_is_refused():
     """In one line that says what is allowed."""
     with pytest.raises(ValueError, match=r"status: got 'solved'; allowed: optimal, infeasible"):
         outcome(Person("x", "solved"))
+
+
+def test_a_person_may_be_filled_from_a_data_frame():
+    """numpy's numbers and pandas' gaps mean what Python's mean."""
+    gap = Person("x", "limit", np.nan, np.float64(0.5), pd.NA, np.nan, pd.NA, None, np.float32(0.25))
+    assert gap == Person("x", "limit", None, 0.5, None, None, None, None, 0.25)
+    assert [Person("x", "optimal", confirmed=c).confirmed for c in (np.bool_(False), np.True_, pd.NA)] == [
+        False,
+        True,
+        None,
+    ]
+    assert type(gap.lower_bound) is float
+    with pytest.raises(ValueError, match="cost: got inf; allowed: a finite number, or None"):
+        Person("x", "optimal", cost=np.inf)
 
 
 def test_many_features_are_counted():
