@@ -78,6 +78,12 @@ def test_a_limit_says_both_sides():
     assert "no cost is ruled out" in wording.assurance(replace(BY_ID["p4"], lower_bound=0.0))
 
 
+@pytest.mark.parametrize("id", ["p3", "p4"])
+def test_a_bound_without_a_proof_is_not_called_proven(id):
+    """A number alone claims nothing."""
+    assert wording.assurance(replace(BY_ID[id], proof=None)).startswith("Nothing is proven: ")
+
+
 def test_confirmation_is_said_only_where_the_model_was_asked():
     """None is not yes."""
     assert wording.confirmation(BY_ID["p1"]) == "yes, it agrees"
