@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+import numpy as np
+import pandas as pd
 import pytest
 from page_samples import changes, everybody, solved
 
@@ -49,6 +51,20 @@ def test_an_unknown_status_is_refused():
         outcome(Person("x", "solved"))
 
 
+def test_a_person_may_be_filled_from_a_data_frame():
+    """numpy's numbers and pandas' gaps mean what Python's mean."""
+    gap = Person("x", "limit", np.nan, np.float64(0.5), pd.NA, np.nan, pd.NA, None, np.float32(0.25))
+    assert gap == Person("x", "limit", None, 0.5, None, None, None, None, 0.25)
+    assert [Person("x", "optimal", confirmed=c).confirmed for c in (np.bool_(False), np.True_, pd.NA)] == [
+        False,
+        True,
+        None,
+    ]
+    assert type(gap.lower_bound) is float
+    with pytest.raises(ValueError, match="cost: got inf; allowed: a finite number, or None"):
+        Person("x", "optimal", cost=np.inf)
+
+
 def test_many_features_are_counted():
     """A sentence stays short."""
     many = [replace(changes()[0], feature=f"f{k}") for k in range(4)]
@@ -60,6 +76,12 @@ def test_a_limit_says_both_sides():
     assert "none costs less than 1." in wording.assurance(BY_ID["p3"])
     assert "no way costs less than 0.25." in wording.assurance(BY_ID["p4"])
     assert "no cost is ruled out" in wording.assurance(replace(BY_ID["p4"], lower_bound=0.0))
+
+
+@pytest.mark.parametrize("id", ["p3", "p4"])
+def test_a_bound_without_a_proof_is_not_called_proven(id):
+    """A number alone claims nothing."""
+    assert wording.assurance(replace(BY_ID[id], proof=None)).startswith("Nothing is proven: ")
 
 
 def test_confirmation_is_said_only_where_the_model_was_asked():

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Literal
 
+from milp_recourse.reports.pages.values import plain
+
 STATUSES = ("optimal", "infeasible", "limit", "found", "not-found", "bad-input")
 """What a person's status can be."""
 
@@ -47,6 +49,8 @@ class Change:
 class Person:
     """One person's answer: what a page shows, and nothing it would have to compute.
 
+    Numbers and truth values may be numpy's or pandas'; a missing one is None.
+
     Attributes
     ----------
     id
@@ -74,6 +78,18 @@ class Person:
     seconds: float | None = None
     features: Sequence[Change] = ()
     group: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for name in ("cost", "lower_bound", "gap", "seconds"):
+            number = plain(getattr(self, name))
+            if isinstance(number, str):
+                raise ValueError(f"{name}: got {number}; allowed: a finite number, or None")
+            object.__setattr__(self, name, None if number is None else float(number))
+        said = plain(self.confirmed)
+        object.__setattr__(self, "confirmed", None if said is None else said in ("True", 1))
+        for name in ("proof", "message"):
+            text = plain(getattr(self, name))
+            object.__setattr__(self, name, None if text is None else str(text))
 
     def caused(self, *causes: Cause) -> list[Change]:
         """The features whose value comes from one of the causes, in order."""

@@ -43,21 +43,18 @@ def assurance(person: Person) -> str:
         return f"Proven{_by(person)}: nothing within this person's limits is accepted."
     if kind is Outcome.UNREADABLE:
         return "No answer was computed."
-    if bound is None:
+    found = kind is Outcome.UNPROVEN
+    if bound is None or person.proof is None:
         return "Nothing is proven: " + (
-            "a cheaper way may exist." if kind is Outcome.UNPROVEN else "the search ended without a claim."
+            "a cheaper way may exist." if found else "the search ended without a claim."
         )
-    floor = f"Proven{_by(person)}: " if person.proof else ""
-    if kind is Outcome.OPEN:
-        return (
-            f"The search stopped before the answer was settled. {floor}no way costs less than {shown(bound)}."
-            if bound
-            else "The search stopped before the answer was settled, and no cost is ruled out."
-        )
-    return (
-        f"The search stopped before this was proven to be the cheapest way. {floor}none costs less than "
-        f"{shown(bound)}."
-    )
+    if found:
+        stopped, floor = "this was proven to be the cheapest way", f"none costs less than {shown(bound)}"
+    elif bound:
+        stopped, floor = "the answer was settled", f"no way costs less than {shown(bound)}"
+    else:
+        return "The search stopped before the answer was settled, and no cost is ruled out."
+    return f"The search stopped before {stopped}. Proven{_by(person)}: {floor}."
 
 
 def confirmation(person: Person) -> str:
