@@ -17,6 +17,7 @@ from milp_recourse.domain.forest import TreeEnsemble
 from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.domain.scm import StructuralCausalModel
 from milp_recourse.errors import BadInput
+from milp_recourse.result import gap_tolerance
 
 Classifier = ReluNetwork | TreeEnsemble
 
@@ -149,6 +150,21 @@ class Instance:
         """The features the applicant can act on, with the values an action may take."""
         intervals = {name: self.allowed(name) for name in self.preferences.actionable}
         return {name: interval for name, interval in intervals.items() if interval is not None}
+
+    @cached_property
+    def gap_allowance(self) -> float:
+        """The cost of moving every lever by 1e-12 of its interval; see :meth:`Cost.gap_allowance`."""
+        position = self.cost.position
+        widths = {
+            name: position(name, high) - position(name, low)
+            for name, (low, high) in self.levers.items()
+            if self.feature(name).kind != "categorical"
+        }
+        return self.cost.gap_allowance(widths, self.weights)
+
+    def gap_tolerance(self, cost: float) -> float:
+        """The gap up to which a cost counts as optimal; see :func:`milp_recourse.result.gap_tolerance`."""
+        return gap_tolerance(cost, self.gap_allowance)
 
     @property
     def factual_row(self) -> NDArray[np.float64]:

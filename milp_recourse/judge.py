@@ -20,7 +20,7 @@ from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.domain.plausibility import plausible_exact
 from milp_recourse.errors import Unsupported
 from milp_recourse.instance import Instance
-from milp_recourse.result import Proof, Result, Status, gap_tolerance
+from milp_recourse.result import Proof, Result, Status, gap_tolerance, is_closed
 
 Action = Mapping[str, float]
 Repair = Callable[[Instance, Action], "Action | None"]
@@ -170,7 +170,7 @@ def conclude(
         status, bound = Status.INFEASIBLE, None
         message = message or status.sentence
     else:
-        status, bound, message = _weigh(cost, bound, proof, message)
+        status, bound, message = _weigh(cost, bound, proof, message, instance.gap_allowance)
     return Result(
         status,
         cost,
@@ -180,6 +180,7 @@ def conclude(
         seconds=seconds,
         nodes=proposal.nodes,
         message=message,
+        gap_allowance=instance.gap_allowance,
         **_shown(instance, action, judgement),
     )
 
@@ -271,7 +272,7 @@ def _surely_refused(instance: Instance) -> bool:
 
 
 def _weigh(
-    cost: float | None, bound: float, proof: Proof | None, message: str | None
+    cost: float | None, bound: float, proof: Proof | None, message: str | None, allowance: float
 ) -> tuple[Status, float, str | None]:
     """Optimal or limit, and never a bound above the cost in hand."""
     bound = max(0.0, bound)
@@ -279,11 +280,11 @@ def _weigh(
         if bound == math.inf:  # an action was proposed and refused, or nothing backs the claim
             bound = 0.0
         return Status.LIMIT, bound, message or "stopped before any feasible action was found"
-    if not bound - cost <= gap_tolerance(cost):
+    if not bound - cost <= gap_tolerance(cost, allowance):
         why = f"withdrawn: the lower bound {bound!r} is above the cost {cost!r} of a feasible action"
         return Status.LIMIT, 0.0, why
     bound = min(bound, cost)
-    if proof is not None and cost - bound <= gap_tolerance(cost):
+    if proof is not None and is_closed(cost, bound, allowance):
         return Status.OPTIMAL, bound, None
     return Status.LIMIT, bound, message or "stopped with the gap open"
 

@@ -29,7 +29,6 @@ from milp_recourse.forests.search import best_cuts
 from milp_recourse.forests.table import LeafTable
 from milp_recourse.instance import Instance
 from milp_recourse.program import lower
-from milp_recourse.result import gap_tolerance
 
 EVERY = 3
 """Levels between tests of whole parts: a test costs as much as splitting a few levels further."""
@@ -194,7 +193,9 @@ class _CellTree:
         """Which of the problems hold nothing that costs less than the target, or nothing at all."""
         given = {k: problem for k, problem in problems.items() if problem is not None}
         # the engine proves to half the gap
-        beyond = self.target + gap_tolerance(self.target) if math.isfinite(self.target) else math.inf
+        beyond = (
+            self.target + self.instance.gap_tolerance(self.target) if math.isfinite(self.target) else math.inf
+        )
         costs, share = np.full(len(given), beyond), Options(self.share(len(given)))
         proven = BabBackend().none_below(list(given.values()), costs, share, NODE_LIMIT)
         return [k for k in problems if k not in given] + [k for k, p in zip(given, proven, strict=True) if p]

@@ -55,7 +55,8 @@ def holds(instance: Instance, best: dict[str, float], name: str) -> Result:
     assert verdict.feasible
     result = solve(instance, name, 30)
     assert result.status is Status.OPTIMAL, result
-    assert result.cost == pytest.approx(float(verdict.cost), rel=2e-6)
+    slack = 2e-6 * float(verdict.cost) + instance.gap_allowance  # intervals of 1e12 allow more
+    assert abs(result.cost - float(verdict.cost)) <= slack
     return result
 
 
