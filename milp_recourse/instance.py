@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -16,6 +17,7 @@ from milp_recourse.domain.features import Feature, input_columns
 from milp_recourse.domain.forest import TreeEnsemble
 from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.domain.scm import StructuralCausalModel
+from milp_recourse.errors import BadInput
 from milp_recourse.result import gap_tolerance
 
 Classifier = ReluNetwork | TreeEnsemble
@@ -204,18 +206,59 @@ class FactualTable(Sequence[Mapping[str, float]]):
 
 @dataclass(frozen=True)
 class Population:
-    """Many applicants, one model: ``template`` with each factual and preference put in."""
+    """Many applicants, one model: ``template`` with each factual and preference put in.
+
+    An index gives an :class:`Instance`, a slice a population.
+
+    Parameters
+    ----------
+    template
+        The model side, with some applicant's factual and preferences.
+    factuals, preferences
+        One per applicant.
+    unreadable
+        By index, why an applicant could not be read; asking for one of them raises it, and what stands
+        in ``factuals`` at their place means nothing.
+    ids
+        The applicants' own identifiers, if the factuals came with any.
+    """
 
     template: Instance
     factuals: Sequence[Mapping[str, float]]
     preferences: tuple[Preferences, ...]
+    unreadable: Mapping[int, BadInput] = field(default_factory=dict)
+    ids: tuple[str, ...] | None = None
 
     def __len__(self) -> int:
         return len(self.factuals)
 
-    def __getitem__(self, index: int) -> Instance:
+    @overload
+    def __getitem__(self, index: int) -> Instance: ...
+    @overload
+    def __getitem__(self, index: slice) -> Population: ...
+    def __getitem__(self, index: int | slice) -> Instance | Population:
+        if isinstance(index, slice):
+            return self._part(index)
+        index = operator.index(index)
+        if not -len(self) <= index < len(self):
+            raise IndexError(f"applicant {index} of {len(self)}")
+        index %= len(self)
+        if index in self.unreadable:
+            raise self.unreadable[index]
         return replace(
             self.template, factual=self.factuals[index], preferences=self.preferences[index], reference=None
+        )
+
+    def _part(self, index: slice) -> Population:
+        kept = range(len(self))[index]
+        faults = {k: self.unreadable[old] for k, old in enumerate(kept) if old in self.unreadable}
+        ids = None if self.ids is None else self.ids[index]
+        return replace(
+            self,
+            factuals=self.factuals[index],
+            preferences=self.preferences[index],
+            unreadable=faults,
+            ids=ids,
         )
 
     def __iter__(self) -> Iterator[Instance]:

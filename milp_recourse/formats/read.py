@@ -123,7 +123,7 @@ def population_from_dict(data: Any, folder: str | Path = ".") -> Population:
     """A population from its JSON value; ``folder`` as in :func:`instance_from_dict`."""
     model = validate(PopulationModel, data)
     features, shared = _shared(model, Path(folder))
-    factuals = _factuals(model, features, Path(folder))
+    factuals, ids = _factuals(model, features, Path(folder))
     for k, factual in enumerate(factuals):
         _check_abduction(shared["scm"], features, factual, f"factuals.{k}", shared["plausible"])
     preferences = _preferences(model, features, len(factuals))
@@ -131,7 +131,7 @@ def population_from_dict(data: Any, folder: str | Path = ".") -> Population:
         where = f"preferences.{k}" if isinstance(model.preferences, list) else "preferences"
         check_scale(shared["cost"], one, where)
     template = Instance(**shared, factual=factuals[0], preferences=preferences[0])
-    return Population(template, factuals, tuple(preferences))
+    return Population(template, factuals, tuple(preferences), ids=ids)
 
 
 def _read(path: str | Path, formats: Sequence[str]) -> Instance | Population:
@@ -179,7 +179,10 @@ def _preferences(model: PopulationModel, features: Sequence[Feature], count: int
     return [build_preferences(one, features, f"preferences.{k}") for k, one in enumerate(model.preferences)]
 
 
-def _factuals(model: PopulationModel, features: Sequence[Feature], folder: Path) -> FactualTable:
+def _factuals(
+    model: PopulationModel, features: Sequence[Feature], folder: Path
+) -> tuple[FactualTable, tuple[str, ...] | None]:
+    """Everybody's values, and their identifiers where the file has some."""
     if isinstance(model.factuals, CsvModel):
         file = folder / model.factuals.csv
         try:
@@ -187,7 +190,7 @@ def _factuals(model: PopulationModel, features: Sequence[Feature], folder: Path)
         except BadInput as error:
             raise error.in_file(str(file)) from None
     rows = (build_factual(one, features, f"factuals.{k}") for k, one in enumerate(model.factuals))
-    return _as_table(rows, features)
+    return _as_table(rows, features), None
 
 
 def _as_table(rows: Iterable[Mapping[str, float]], features: Sequence[Feature]) -> FactualTable:
@@ -198,20 +201,41 @@ def _as_table(rows: Iterable[Mapping[str, float]], features: Sequence[Feature]) 
     return FactualTable(names, np.frombuffer(values, dtype=np.float64).reshape(-1, len(names)))
 
 
-def _table(file: Path, features: Sequence[Feature]) -> FactualTable:
-    """Applicants from CSV: a header with exactly the features, in any order; rows count from 1."""
+ID = "id"
+"""Column of a factuals CSV with the applicants' own identifiers, unless a feature is called so."""
+
+
+def _check_header(header: Sequence[str], names: Sequence[str]) -> None:
+    """Exactly the features, in any order, and perhaps ``id``; else the columns that are wrong."""
+    if not header:
+        raise BadInput("header", "nothing", "the features: " + ",".join(names))
+    twice = [name for name in dict.fromkeys(header) if header.count(name) > 1]
+    missing = [name for name in names if name not in header]
+    unknown = [name for name in dict.fromkeys(header) if name not in names and name != ID]
+    faults = (("columns twice", twice), ("no column", missing), ("unknown columns", unknown))
+    said = "; ".join(f"{what} {', '.join(map(repr, found))}" for what, found in faults if found)
+    if said:
+        raise BadInput("header", said, "the features, each once, and 'id'")
+
+
+def _table(file: Path, features: Sequence[Feature]) -> tuple[FactualTable, tuple[str, ...] | None]:
+    """Applicants from CSV: a header with the features, in any order, perhaps ``id``; rows count from 1."""
     names = [f.name for f in features]
+    ids: list[str] = []
 
     def rows() -> Iterator[Mapping[str, float]]:
-        content = io.TextIOWrapper(io.BytesIO(read_bytes(file)), encoding="utf-8-sig", newline="")
+        content = io.TextIOWrapper(
+            io.BytesIO(read_bytes(file, "a CSV file, .csv or .csv.gz")), encoding="utf-8-sig", newline=""
+        )
         filled = (row for row in csv.reader(content) if row)
         header = next(filled, [])
-        if sorted(header) != sorted(names):
-            raise BadInput("header", ",".join(header) or "nothing", "the features: " + ",".join(names))
+        _check_header(header, names)
         for k, row in enumerate(filled, start=1):
-            if len(row) != len(names):
-                raise BadInput(f"row {k}", f"{len(row)} cells", f"{len(names)}, one per column")
+            if len(row) != len(header):
+                raise BadInput(f"row {k}", f"{len(row)} cells", f"{len(header)}, one per column")
             cells = dict(zip(header, row, strict=True))
+            if ID in cells and ID not in names:
+                ids.append(cells[ID])
             values = {f.name: _cell(cells[f.name], f, f"row {k}.{f.name}") for f in features}
             yield build_factual(values, features, f"row {k}")
 
@@ -221,7 +245,7 @@ def _table(file: Path, features: Sequence[Feature]) -> FactualTable:
         raise BadInput("file", f"an error: {error}", "a table in CSV, UTF-8") from None
     if not len(table):
         raise BadInput("file", "no rows", "at least one applicant")
-    return table
+    return table, tuple(ids) if ids else None
 
 
 def _cell(text: str, feature: Feature, path: str) -> float | str:
