@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import sys
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from importlib import import_module
@@ -78,6 +78,7 @@ def certify(
         int | None, typer.Option(help="at most so many applicants, or shipped Loan instances (default 12)")
     ] = None,
     certificates: Annotated[bool, typer.Option(help="write a proof that verify checks for each")] = True,
+    report: Annotated[bool, typer.Option("--report", help="write DIR/report.html, to look at")] = False,
     index: Index = None,
     preferences: Own = None,
 ) -> None:
@@ -94,28 +95,28 @@ def certify(
     check_options(time_limit, jobs)
     if (parallel is Parallel.dask) != (scheduler is not None):
         raise BadInput("--scheduler", scheduler or "nothing", "an address with --parallel dask, else nothing")
+    if report and file is None:
+        raise BadInput("--report", "no FILE", "an instance or a population: a page is about one problem")
     if file is None:
-        for option, given in (("--index", index), ("--preferences", preferences)):
-            if given is not None:
-                raise BadInput(option, given, "nothing, without a file")
-        from milp_recourse.instances_path import instance_files
-
-        files = instance_files("smoke") + instance_files("loan", limit or LOAN_INSTANCES)
+        files = _shipped({"--index": index, "--preferences": preferences}, limit)
         code = _certify_files(files, out, backend, time_limit, jobs, certificates)
     else:
         problem = read_any(file)
         if isinstance(problem, Population):
-            if index is not None:
-                _checked(index, problem, file)
-            if preferences is not None:
-                problem = _with_own(problem, preferences)
+            _checked(index, problem, file)
+            problem = _with_own(problem, preferences)
             run = _Run(out, backend, time_limit, certificates, limit, index, preferences is not None)
             code = _certify_population(problem, run, Workers(jobs, scheduler))
         else:
             if index is not None:
                 raise BadInput("--index", index, f"nothing: {file} is an instance")
-            own = None if preferences is None else _with_own(problem, preferences)
+            problem = _with_own(problem, preferences)
+            own = None if preferences is None else problem
             code = _certify_files([file], out, backend, time_limit, jobs, certificates, own)
+        if report:
+            from milp_recourse.reports.pages.folder import write_report
+
+            typer.echo(f"written: {write_report(out, problem, file.name.split('.')[0])}")
     raise typer.Exit(code)
 
 
@@ -435,6 +436,16 @@ def _certify_population(population: Population, run: _Run, workers: Workers) -> 
     return LIMIT if {"limit", UNREAD} & summary["counts"].keys() else DONE
 
 
+def _shipped(given: Mapping[str, object], limit: int | None) -> list[Path]:
+    """The shipped instances, smoke and Loan; what is only for a file must not be given."""
+    from milp_recourse.instances_path import instance_files
+
+    for option, value in given.items():
+        if value is not None:
+            raise BadInput(option, value, "nothing, without a file")
+    return [*instance_files("smoke"), *instance_files("loan", limit or LOAN_INSTANCES)]
+
+
 def _one(file: Path, index: int | None) -> Instance:
     """The instance in a file, or the applicant of a population that ``--index`` says."""
     from milp_recourse.formats import read_any
@@ -444,24 +455,29 @@ def _one(file: Path, index: int | None) -> Instance:
         if index is None:
             allowed = f"--index with a number from 0 to {len(problem) - 1}: {file} is a population"
             raise BadInput("--index", "nothing", allowed)
-        return problem[_checked(index, problem, file)]
+        _checked(index, problem, file)
+        return problem[index]
     if index is not None:
         raise BadInput("--index", index, f"nothing: {file} is an instance")
     return problem
 
 
-def _checked(index: int, population: Population, file: Path) -> int:
+def _checked(index: int | None, population: Population, file: Path) -> None:
+    """Raise BadInput where ``--index`` is no applicant, or one who could not be read."""
+    if index is None:
+        return
     if not 0 <= index < len(population):
         raise BadInput(
             "--index", index, f"a number from 0 to {len(population) - 1}, the applicants of {file}"
         )
     if index in population.unreadable:
         raise population.unreadable[index]
-    return index
 
 
-def _with_own(problem: Chosen, file: Path) -> Chosen:
-    """The problem with the preferences of a text file, for everybody."""
+def _with_own(problem: Chosen, file: Path | None) -> Chosen:
+    """The problem with the preferences of a text file, if there is one, for everybody."""
+    if file is None:
+        return problem
     from milp_recourse.formats import preferences_from_text
     from milp_recourse.formats.applicant_json import check_scale
 
@@ -553,6 +569,7 @@ def _mount_command(module: str, name: str) -> None:
         app.command(name)(getattr(import_module(module), name))
 
 
+_mount_command("milp_recourse.reports.commands", "report")
 _mount_command("milp_recourse.evaluation.commands", "evaluate")
 _mount_command("milp_recourse.studies.commands", "reproduce")
 _mount("milp_recourse.icarma.commands", "icarma", "Recourse from trained networks: train, predict, evaluate.")

@@ -73,7 +73,8 @@ class Result:
         Value per feature acted on (labels as labels); None without one, {} when the factual
         is accepted as it is.
     counterfactual
-        Value of every feature after the action; the doubles the deployed model was asked.
+        Value of every feature after the action; the doubles the deployed model was asked; None where a
+        value is missing and stays so.
     logit, score
         The exact logit of a network rounded to a double; the deployed score of trees.
     accepted_exact, accepted_deployed
@@ -98,7 +99,7 @@ class Result:
     lower_bound: float | None = None
     proof: Proof | None = None
     action: Mapping[str, float | int | str] | None = None
-    counterfactual: Mapping[str, float | int | str] | None = None
+    counterfactual: Mapping[str, float | int | str | None] | None = None
     logit: float | None = None
     score: float | None = None
     accepted_exact: bool = False

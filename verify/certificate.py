@@ -13,6 +13,7 @@ from verify.leaf import closed, proven, split
 from verify.network import Signs
 from verify.problem import Cells, Problem, fixed, term, total
 from verify.reading import Clock, Rejected, anything, conform, index, maybe, near, not_negative, refuse
+from verify.trees import inputs
 
 SHAPE = {
     "format": {"milp-recourse/certificate-1"},
@@ -105,14 +106,18 @@ def check_action(instance: Instance, action: dict[str, Any], cost: Fraction) -> 
 def why_not(instance: Instance, values: dict[str, Fraction]) -> str | None:
     """Why acting so is not feasible, in exact arithmetic; None where it is (section 3, 2 to 5)."""
     moved = Counterfactual(instance, {f: constant(value) for f, value in values.items()})
+    missing = instance.missing - values.keys()
     for f in instance.features:
-        if f.domain is not None:
+        if f.domain is not None and f.name not in missing:
             low, high = moved.range(moved.values[f.name])
             if not f.domain[0] <= low <= high <= f.domain[1]:
                 return f"{f.name} leaves its domain"
-    columns = [moved.range(form) for form in moved.columns()]
     model = instance.model
-    accepted = model.network.least(columns) >= 0 if model.network else model.trees.accepts(columns)
+    if model.network:
+        accepted = model.network.least([moved.range(form) for form in moved.columns()]) >= 0
+    else:
+        found = [None if f.name in missing else moved.range(moved.values[f.name]) for f in instance.features]
+        accepted = model.trees.accepts(inputs([f.table for f in instance.features], found))
     if not accepted:
         return "the classifier does not accept the counterfactual"
     squares, rest = moved.ball()

@@ -66,7 +66,7 @@ class CellSearch:
         if axes is None:
             return Proposal(None, math.inf, "solver", 0)
         cells = factual_cells(self.instance, self.forest)
-        linf, threshold = self.instance.cost.linf, self.instance.accept.threshold
+        linf, threshold = self.instance.cost.linf, self.instance.accept.above
         start = climb(LeafTable(self.forest, cells, axes), axes, linf, threshold)
         if start is not None:
             self.best.take(action_of(axes, start))
@@ -101,7 +101,7 @@ class CellSearch:
         return Proposal(best.action, min(bound, best.cost), "solver", self.branches, message)
 
     def _accepted(self, table: LeafTable, point: Cells) -> bool:
-        return bool(table.bound(table.met(point[None], point[None]))[0] > self.instance.accept.threshold)
+        return bool(table.bound(table.met(point[None], point[None]))[0] > self.instance.accept.above)
 
 
 def borders(

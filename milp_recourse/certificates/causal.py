@@ -75,8 +75,8 @@ Part = _Split | int | None
 def why_not_causal(instance: Instance) -> str | None:
     """Why no certificate can be had for trees whose inputs cause each other, or None."""
     moving = instance.scm.descendants(set(instance.levers))
-    if any(f.one_hot and f.name in moving for f in instance.features):
-        return "certificates of trees in a causal model have no labels with a column each that move"
+    if any(f.by_label and f.name in moving for f in instance.features):
+        return "certificates of trees in a causal model have no labels with numbers of their own that move"
     return None
 
 
@@ -121,7 +121,7 @@ class _CellTree:
         moving = instance.scm.descendants(set(instance.levers))
         self.axes, self.labels, column = [], {}, 0
         for f in instance.features:
-            if f.one_hot:
+            if f.by_label:
                 self.labels[f.name] = int(instance.factual[f.name])
             elif f.name in moving and len(forest.cuts[column]):
                 cuts = forest.cuts[column]
@@ -149,7 +149,7 @@ class _CellTree:
                 return False
             masks = self.table.met(first, last)
             bound = self.table.bound(masks)
-            open_ = bound > self.instance.accept.threshold  # the others stay None: rejected
+            open_ = bound > self.instance.accept.above  # the others stay None: rejected
             number, first, last = number[open_], first[open_], last[open_]
             masks, bound = masks[open_], bound[open_]
             if not len(number):
@@ -164,7 +164,7 @@ class _CellTree:
                     self.parts[number[k]] = len(self.regions)
                     self.regions.append(problem)
             axis, cut, _, _ = best_cuts(
-                self.table, first[left], last[left], masks[left], bound[left], self.instance.accept.threshold
+                self.table, first[left], last[left], masks[left], bound[left], self.instance.accept.above
             )
             number, first, last = self._split(number[left], first[left], last[left], axis, cut)
             level += 1

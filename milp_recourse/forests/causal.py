@@ -190,7 +190,7 @@ class _PieceSearch:
         assert isinstance(forest, TreeEnsemble)
         self.search, self.piece = search, piece
         self.costs = Costs.of(search.instance, piece)
-        self.threshold = search.instance.accept.threshold
+        self.threshold = search.instance.accept.above
         self.table = LeafTable(forest, piece.cells, piece.columns)
         self.heap: list[tuple[float, int, _Boxes]] = []
         self.order = 0
