@@ -32,7 +32,7 @@ from milp_recourse.instance import Instance
 from milp_recourse.result import gap_tolerance
 
 ROOT_STEPS, ROOT_ROUNDS = 100, 6
-STEPS, ROUNDS = 25, 4
+STEPS, ROUNDS = 10, 4
 KICKS = 12
 NEAREST = 12
 """Rows to start from that are looked at."""
