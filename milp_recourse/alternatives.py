@@ -42,7 +42,7 @@ class Alternative:
 
     cost: float
     action: Mapping[str, float | int | str]
-    counterfactual: Mapping[str, float | int | str]
+    counterfactual: Mapping[str, float | int | str | None]
     score: float | None
     leaf: int | None = None
 
@@ -103,7 +103,7 @@ def alternatives(
         if not verdict.feasible:
             continue
         shown = {n: instance.feature(n).show(v) for n, v in action.items()}
-        after = {f.name: f.show(verdict.counterfactual[f.name]) for f in instance.features}
+        after = {f.name: f.shown(verdict.counterfactual[f.name]) for f in instance.features}
         listed.append(Alternative(float(verdict.cost), shown, after, verdict.score, leaf))
     chosen: list[Alternative] = []
     for way in sorted(listed, key=lambda a: a.cost):

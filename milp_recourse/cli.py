@@ -71,6 +71,7 @@ def certify(
         int | None, typer.Option(help="at most so many applicants, or shipped Loan instances (default 12)")
     ] = None,
     certificates: Annotated[bool, typer.Option(help="write a proof that verify checks for each")] = True,
+    report: Annotated[bool, typer.Option("--report", help="write DIR/report.html, to look at")] = False,
 ) -> None:
     """Solve an instance, a population or the shipped instances; results in DIR.
 
@@ -84,6 +85,8 @@ def certify(
     check_options(time_limit, jobs)
     if (parallel is Parallel.dask) != (scheduler is not None):
         raise BadInput("--scheduler", scheduler or "nothing", "an address with --parallel dask, else nothing")
+    if report and file is None:
+        raise BadInput("--report", "no FILE", "an instance or a population: a page is about one problem")
     if file is None:
         from milp_recourse.instances_path import instance_files
 
@@ -96,6 +99,10 @@ def certify(
             code = _certify_population(problem, out, backend, time_limit, workers, limit, certificates)
         else:
             code = _certify_files([file], out, backend, time_limit, jobs, certificates)
+        if report:
+            from milp_recourse.reports.pages.folder import write_report
+
+            typer.echo(f"written: {write_report(out, problem, file.name.split('.')[0])}")
     raise typer.Exit(code)
 
 
@@ -448,6 +455,7 @@ def _mount_command(module: str, name: str) -> None:
         app.command(name)(getattr(import_module(module), name))
 
 
+_mount_command("milp_recourse.reports.commands", "report")
 _mount_command("milp_recourse.evaluation.commands", "evaluate")
 _mount_command("milp_recourse.studies.commands", "reproduce")
 _mount("milp_recourse.icarma.commands", "icarma", "Recourse from trained networks: train, predict, evaluate.")

@@ -16,6 +16,8 @@ from milp_recourse.domain.features import Feature, input_columns
 from milp_recourse.domain.forest import TreeEnsemble
 from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.domain.scm import StructuralCausalModel
+from milp_recourse.errors import BadInput
+from milp_recourse.result import gap_tolerance
 
 Classifier = ReluNetwork | TreeEnsemble
 
@@ -25,13 +27,18 @@ class Acceptance:
     """When the classifier's answer counts as accepted.
 
     Networks: exactly, logit >= threshold + margin; deployed, logit >= threshold. The margin is
-    part of the problem and covers what float rounding may take away. Trees (``strict``):
-    score > threshold.
+    part of the problem and covers what float rounding may take away. Trees: score > threshold
+    (``strict``), or score >= threshold.
     """
 
     threshold: float = 0.0
     margin: float = 0.0
     strict: bool = False
+
+    @property
+    def above(self) -> float:
+        """Trees accept scores above this double: scores are doubles, so >= t is > the double before t."""
+        return self.threshold if self.strict else math.nextafter(self.threshold, -math.inf)
 
 
 @dataclass(frozen=True)
@@ -71,11 +78,17 @@ class Instance:
     features, scm, classifier, accept, cost
         The model side, shared by a population. ``scm.features`` are the features' names.
     factual
-        The applicant: a number per feature (labels as their index).
+        The applicant: a number per feature (labels as their index), nan where the value is missing.
     preferences
         The applicant's mask, weights and ranges.
     plausible
         Whether log p(x_cf) >= log p(x) is demanded.
+
+    Raises
+    ------
+    BadInput
+        An action on one feature would move another that is a whole number or a label; or a value is missing
+        (nan) and cannot be, see :func:`check_missing`.
     """
 
     features: tuple[Feature, ...]
@@ -89,6 +102,16 @@ class Instance:
     name: str | None = None
     description: str | None = None
     reference: Reference | None = None
+
+    def __post_init__(self) -> None:
+        check_whole(self.features, self.scm)
+        if self.missing:
+            check_missing(self)
+
+    @cached_property
+    def missing(self) -> frozenset[str]:
+        """The features whose factual value is missing."""
+        return frozenset(name for name, value in self.factual.items() if math.isnan(value))
 
     def feature(self, name: str) -> Feature:
         """The feature called ``name``."""
@@ -106,17 +129,18 @@ class Instance:
     def allowed(self, name: str) -> tuple[float, float] | None:
         """Lowest and highest value an action on the feature may set; None: there is none.
 
-        The intersection of bounds, the applicant's range, domain and monotonicity; whole
-        numbers where the kind asks for them.
+        The intersection of bounds, the applicant's range, domain and monotonicity (of a value that is
+        not missing); whole numbers where the kind asks for them.
         """
         f = self.feature(name)
         low, high = f.action_bounds
         for interval in (self.preferences.ranges.get(name), f.domain):
             if interval is not None:
                 low, high = max(low, interval[0]), min(high, interval[1])
-        if f.monotone == "increase":
+        monotone = None if name in self.missing else f.monotone
+        if monotone == "increase":
             low = max(low, self.factual[name])
-        elif f.monotone == "decrease":
+        elif monotone == "decrease":
             high = min(high, self.factual[name])
         if f.integral:
             low, high = float(math.ceil(low)), float(math.floor(high))
@@ -127,6 +151,21 @@ class Instance:
         """The features the applicant can act on, with the values an action may take."""
         intervals = {name: self.allowed(name) for name in self.preferences.actionable}
         return {name: interval for name, interval in intervals.items() if interval is not None}
+
+    @cached_property
+    def gap_allowance(self) -> float:
+        """The cost of moving every lever by 1e-12 of its interval; see :meth:`Cost.gap_allowance`."""
+        position = self.cost.position
+        widths = {
+            name: position(name, high) - position(name, low)
+            for name, (low, high) in self.levers.items()
+            if self.feature(name).kind != "categorical"
+        }
+        return self.cost.gap_allowance(widths, self.weights)
+
+    def gap_tolerance(self, cost: float) -> float:
+        """The gap up to which a cost counts as optimal; see :func:`milp_recourse.result.gap_tolerance`."""
+        return gap_tolerance(cost, self.gap_allowance)
 
     @property
     def factual_row(self) -> NDArray[np.float64]:
@@ -139,19 +178,75 @@ class Instance:
         return input_columns(self.features)
 
     def model_rows(self, x: NDArray) -> NDArray[np.float64]:
-        """Feature rows (..., d) as classifier input (..., columns): labels one-hot encoded."""
+        """Feature rows (..., d) as classifier input (..., columns): labels by their numbers.
+
+        A missing value is nan in every column of its feature.
+        """
         x = np.asarray(x, dtype=np.float64)
         parts = []
         for k, f in enumerate(self.features):
-            if not f.one_hot:
-                parts.append(x[..., k : k + 1])
+            value, lookup = x[..., k : k + 1], f.lookup if f.by_label else None
+            if lookup is None:
+                parts.append(value)
             else:
-                parts.append((x[..., k : k + 1] == np.arange(len(f.columns))).astype(np.float64))
+                numbers = (value == np.arange(len(lookup))).astype(np.float64) @ lookup
+                parts.append(np.where(np.isnan(value), np.nan, numbers))
         return np.concatenate(parts, axis=-1)
 
     @cached_property
     def _by_name(self) -> dict[str, Feature]:
         return {f.name: f for f in self.features}
+
+
+def check_whole(features: Sequence[Feature], scm: StructuralCausalModel) -> None:
+    """Whole numbers and labels are moved by actions on themselves only.
+
+    Raises
+    ------
+    BadInput
+        The causal model moves one of them when somebody acts on another feature.
+    """
+    for k, f in enumerate(features):
+        if f.integral and scm.parents(f.name):
+            causes = (g.name for g in features if g.actionable and g is not f)
+            cause = next((name for name in causes if f.name in scm.descendants({name})), None)
+            if cause is not None:
+                raise BadInput(
+                    f"features.{k}.kind",
+                    f.kind,
+                    f"continuous, if fractions are meant: scm moves {f.name} when somebody acts on {cause}",
+                )
+
+
+def check_missing(instance: Instance) -> None:
+    """Values may be missing where the classifier has a rule for it and nothing else looks at them.
+
+    Raises
+    ------
+    BadInput
+        The classifier is a network, or splits on the feature without a rule for missing values; or the causal
+        model has equations, or plausibility is asked for.
+    """
+    column = 0
+    for f in instance.features:
+        columns = range(column, column := column + len(f.columns))
+        if f.name in instance.missing:
+            reason = _why_not_missing(instance, columns)
+            if reason is not None:
+                raise BadInput(f"factual.{f.name}", "null", f"a value: {reason}")
+
+
+def _why_not_missing(instance: Instance, columns: range) -> str | None:
+    forest = instance.classifier
+    if not isinstance(forest, TreeEnsemble):
+        return "a network has no rule for missing values"
+    if not forest.without_rule.isdisjoint(columns):
+        return "a tree splits on it without missing_left, a rule for missing values"
+    if instance.scm.edges:
+        return "values are only left out where scm is independent"
+    if instance.plausible:
+        return "plausibility needs every value"
+    return None
 
 
 class FactualTable(Sequence[Mapping[str, float]]):
@@ -181,7 +276,12 @@ class FactualTable(Sequence[Mapping[str, float]]):
         return dict(zip(self.names, self.values[index].tolist(), strict=True))
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Sequence) and list(self) == list(other)
+        if not isinstance(other, Sequence) or len(self) != len(other):
+            return False
+        if not all(row.keys() == set(self.names) for row in other):
+            return False
+        rows = np.array([[row[name] for name in self.names] for row in other]).reshape(self.values.shape)
+        return np.array_equal(self.values, rows, equal_nan=True)
 
     __hash__ = None  # type: ignore[assignment]
 

@@ -20,7 +20,7 @@ from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.domain.plausibility import plausible_exact
 from milp_recourse.errors import Unsupported
 from milp_recourse.instance import Instance
-from milp_recourse.result import Proof, Result, Status, gap_tolerance
+from milp_recourse.result import Proof, Result, Status, gap_tolerance, is_closed
 
 Action = Mapping[str, float]
 Repair = Callable[[Instance, Action], "Action | None"]
@@ -37,7 +37,7 @@ class Judgement:
     cost
         Exact.
     counterfactual
-        The doubles nearest to the exact counterfactual.
+        The doubles nearest to the exact counterfactual; nan where a value is missing and stays so.
     logit
         Exact or enclosed; None for trees.
     score
@@ -69,8 +69,11 @@ def judge(instance: Instance, action: Action) -> Judgement:
         Feature name -> double (labels by index); {} for doing nothing.
     """
     faults = _permission_faults(instance, action)
-    exact = instance.scm.counterfactual_exact(instance.factual, action)
-    nearest = {name: double(e.midpoint, f"the counterfactual's {name!r}") for name, e in exact.items()}
+    exact = instance.scm.counterfactual_exact(_known(instance), action)
+    for name in instance.missing - action.keys():
+        del exact[name]
+    nearest = dict.fromkeys(instance.missing, math.nan)
+    nearest |= {name: double(e.midpoint, f"the counterfactual's {name!r}") for name, e in exact.items()}
     faults += _domain_faults(instance, exact)
     row = instance.model_rows(np.array([nearest[f.name] for f in instance.features]))
     accept = instance.accept
@@ -82,7 +85,7 @@ def judge(instance: Instance, action: Action) -> Judgement:
         accepted_deployed = instance.classifier.deployed_logit(row) >= accept.threshold
     else:
         score = instance.classifier.score(row)
-        accepted_exact = accepted_deployed = score > accept.threshold
+        accepted_exact = accepted_deployed = score > accept.above
     if not accepted_exact:
         faults.append("the classifier does not accept the counterfactual in exact arithmetic")
     if instance.plausible and not plausible_exact(instance.scm, instance.factual, exact, frozenset(action)):
@@ -101,16 +104,28 @@ def judge(instance: Instance, action: Action) -> Judgement:
 
 
 def deltas(instance: Instance, action: Action) -> dict[str, Fraction]:
-    """delta_i of the acted features: a - x (or Q(a) - Q(x)), or 1 for a changed category."""
+    """delta_i of the acted features: a - x (or Q(a) - Q(x)), or 1 for a changed category.
+
+    Where x is missing it is the scale, so that every part of the cost takes delta / scale for 1.
+    """
     result = {}
     for name, value in action.items():
         x = instance.factual[name]
-        if instance.feature(name).kind == "categorical":
+        if name in instance.missing:
+            delta = Fraction(instance.cost.scale.get(name, 1.0))
+        elif instance.feature(name).kind == "categorical":
             delta = Fraction(int(value != x))
         else:
             delta = instance.cost.position(name, value) - instance.cost.position(name, x)
         result[name] = delta
     return result
+
+
+def _known(instance: Instance) -> Mapping[str, float]:
+    """The factual with some number in place of missing values, which nothing depends on."""
+    if not instance.missing:
+        return instance.factual
+    return {name: 0.0 if name in instance.missing else x for name, x in instance.factual.items()}
 
 
 def without_idle_holds(instance: Instance, action: Action) -> dict[str, float]:
@@ -155,7 +170,7 @@ def conclude(
         status, bound = Status.INFEASIBLE, None
         message = message or status.sentence
     else:
-        status, bound, message = _weigh(cost, bound, proof, message)
+        status, bound, message = _weigh(cost, bound, proof, message, instance.gap_allowance)
     return Result(
         status,
         cost,
@@ -165,6 +180,7 @@ def conclude(
         seconds=seconds,
         nodes=proposal.nodes,
         message=message,
+        gap_allowance=instance.gap_allowance,
         **_shown(instance, action, judgement),
     )
 
@@ -200,7 +216,7 @@ def _shown(instance: Instance, action: Action | None, judgement: Judgement | Non
         return {}
     return {
         "action": {n: instance.feature(n).show(v) for n, v in action.items()},
-        "counterfactual": {f.name: f.show(judgement.counterfactual[f.name]) for f in instance.features},
+        "counterfactual": {f.name: f.shown(judgement.counterfactual[f.name]) for f in instance.features},
         "logit": None if judgement.logit is None else double(judgement.logit.midpoint, "the logit"),
         "score": judgement.score,
         "accepted_exact": judgement.accepted_exact,
@@ -256,7 +272,7 @@ def _surely_refused(instance: Instance) -> bool:
 
 
 def _weigh(
-    cost: float | None, bound: float, proof: Proof | None, message: str | None
+    cost: float | None, bound: float, proof: Proof | None, message: str | None, allowance: float
 ) -> tuple[Status, float, str | None]:
     """Optimal or limit, and never a bound above the cost in hand."""
     bound = max(0.0, bound)
@@ -264,11 +280,11 @@ def _weigh(
         if bound == math.inf:  # an action was proposed and refused, or nothing backs the claim
             bound = 0.0
         return Status.LIMIT, bound, message or "stopped before any feasible action was found"
-    if not bound - cost <= gap_tolerance(cost):
+    if not bound - cost <= gap_tolerance(cost, allowance):
         why = f"withdrawn: the lower bound {bound!r} is above the cost {cost!r} of a feasible action"
         return Status.LIMIT, 0.0, why
     bound = min(bound, cost)
-    if proof is not None and cost - bound <= gap_tolerance(cost):
+    if proof is not None and is_closed(cost, bound, allowance):
         return Status.OPTIMAL, bound, None
     return Status.LIMIT, bound, message or "stopped with the gap open"
 
@@ -324,7 +340,7 @@ def _permission_faults(instance: Instance, action: Action) -> list[str]:
 def _domain_faults(instance: Instance, values: Mapping[str, Enclosure]) -> list[str]:
     faults = []
     for f in instance.features:
-        if f.domain is not None:
+        if f.domain is not None and f.name in values:
             low, high = (Fraction(end) for end in f.domain)
             if not (low <= values[f.name].lower and values[f.name].upper <= high):
                 faults.append(f"{f.name!r} leaves its domain {f.domain}")
@@ -334,8 +350,10 @@ def _domain_faults(instance: Instance, values: Mapping[str, Enclosure]) -> list[
 def _model_inputs(instance: Instance, values: Mapping[str, Enclosure]) -> list[Enclosure]:
     inputs = []
     for f in instance.features:
-        if not f.one_hot:
+        lookup = f.lookup if f.by_label else None
+        if lookup is None:
             inputs.append(values[f.name])
         else:
-            inputs += [Enclosure.of(int(values[f.name].lower == k)) for k in range(len(f.columns))]
+            chosen = [values[f.name].lower == label for label in range(len(lookup))] @ lookup
+            inputs += [Enclosure.of(number) for number in chosen.tolist()]
     return inputs

@@ -38,11 +38,13 @@ def _costs(instances: Sequence[Instance]) -> str | None:
     one = instances[0]
     farthest, weights = {}, {}
     for name in one.levers:
-        starts = [i.factual[name] for i in instances]
+        starts = [i.factual[name] for i in instances if name not in i.missing]
         ends = [end for i in instances for end in i.levers[name]]
-        farthest[name] = max(
-            _distance(one, name, min(starts), max(ends)), _distance(one, name, max(starts), min(ends))
-        )
+        apart = [Fraction(one.cost.scale.get(name, 1.0))] if len(starts) < len(instances) else []
+        if starts:
+            apart.append(_distance(one, name, min(starts), max(ends)))
+            apart.append(_distance(one, name, max(starts), min(ends)))
+        farthest[name] = max(apart)
         weights[name] = max(i.weight(name) for i in instances)
     if one.cost.exact(farthest, weights) > LARGEST_COST:
         return f"an action could cost more than {LARGEST_COST:g}: narrow the bounds or enlarge cost.scale"
@@ -63,11 +65,12 @@ def _network(instance: Instance, reach: Mapping[str, Enclosure]) -> str | None:
     network = instance.classifier
     if not isinstance(network, ReluNetwork):
         return None
-    sizes = []
+    sizes: list[float] = []
     for feature in instance.features:
         ends = reach[feature.name]
         largest = float(max(abs(ends.lower), abs(ends.upper)))
-        sizes += [1.0] * len(feature.columns) if feature.one_hot else [largest]
+        lookup = feature.lookup if feature.by_label else None
+        sizes += [largest] if lookup is None else np.abs(lookup).max(axis=0).tolist()
     size = np.array(sizes)
     with np.errstate(over="ignore", invalid="ignore"):
         for weight, bias in zip(network.weights, network.biases, strict=True):

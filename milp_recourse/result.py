@@ -5,17 +5,32 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from fractions import Fraction
 from typing import Literal
 
 Proof = Literal["rigorous", "solver"]
 
 RELATIVE_GAP = 1e-6
-ABSOLUTE_GAP = 1e-9
+_DOWN = 1 - 2.0**-50
 
 
-def gap_tolerance(cost: float) -> float:
-    """The gap up to which a cost counts as optimal: max(1e-6 cost, 1e-9); see docs/formats.md."""
-    return max(RELATIVE_GAP * cost, ABSOLUTE_GAP)
+def gap_tolerance(cost: float, allowance: float = 0.0) -> float:
+    """The gap up to which a cost counts as optimal: 1e-6 cost + allowance, rounded down.
+
+    Parameters
+    ----------
+    cost
+        Of the action, at least 0.
+    allowance
+        What the instance adds: :attr:`milp_recourse.instance.Instance.gap_allowance`, the cost of
+        moving every lever by 1e-12 of its interval. 0 where only costs are known, which is stricter.
+    """
+    return _DOWN * (RELATIVE_GAP * cost + allowance)
+
+
+def is_closed(cost: float, lower_bound: float, allowance: float = 0.0) -> bool:
+    """Whether cost - lower_bound <= :func:`gap_tolerance`, the difference taken exactly."""
+    return Fraction(cost) - Fraction(lower_bound) <= gap_tolerance(cost, allowance)
 
 
 class Status(str, Enum):
@@ -58,7 +73,8 @@ class Result:
         Value per feature acted on (labels as labels); None without one, {} when the factual
         is accepted as it is.
     counterfactual
-        Value of every feature after the action; the doubles the deployed model was asked.
+        Value of every feature after the action; the doubles the deployed model was asked; None where a
+        value is missing and stays so.
     logit, score
         The exact logit of a network rounded to a double; the deployed score of trees.
     accepted_exact, accepted_deployed
@@ -74,6 +90,8 @@ class Result:
     evidence
         The certificate itself, gzipped JSON, where one was asked for and can be had; ``certificate``
         is the path it was written to.
+    gap_allowance
+        The instance's part of the tolerance for ``optimal``, see :func:`gap_tolerance`.
     """
 
     status: Status
@@ -81,7 +99,7 @@ class Result:
     lower_bound: float | None = None
     proof: Proof | None = None
     action: Mapping[str, float | int | str] | None = None
-    counterfactual: Mapping[str, float | int | str] | None = None
+    counterfactual: Mapping[str, float | int | str | None] | None = None
     logit: float | None = None
     score: float | None = None
     accepted_exact: bool = False
@@ -92,6 +110,7 @@ class Result:
     certificate: str | None = None
     message: str | None = None
     evidence: bytes | None = field(default=None, repr=False, compare=False)
+    gap_allowance: float = field(default=0.0, repr=False, compare=False)
 
     @property
     def gap(self) -> float | None:
@@ -100,10 +119,16 @@ class Result:
             return None
         return max(0.0, self.cost - self.lower_bound)
 
+    @property
+    def tolerance(self) -> float | None:
+        """The gap up to which the cost counts as optimal; None without a cost."""
+        return None if self.cost is None else gap_tolerance(self.cost, self.gap_allowance)
+
     def __post_init__(self) -> None:
         cost, bound, s = self.cost, self.lower_bound, self.status
+        closed = cost is not None and bound is not None and is_closed(cost, bound, self.gap_allowance)
         allowed = {
-            Status.OPTIMAL: cost is not None and bound is not None and cost - bound <= gap_tolerance(cost),
+            Status.OPTIMAL: closed,
             Status.INFEASIBLE: cost is None and bound is None,
             Status.LIMIT: bound is not None,
             Status.FOUND: cost is not None and bound is None,

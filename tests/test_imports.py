@@ -35,6 +35,8 @@ ARROW = (
     "prove",
     "instances_path",
     "reports",
+    "frames",
+    "recourse",
     "",  # milp_recourse itself: its public names
     "cli",
     "recipe",
@@ -47,7 +49,7 @@ ARROW = (
 """Each may import itself and what stands before it. A new module takes its place here first."""
 
 ONLY = {
-    "readers": {"errors", "domain", "readers"},
+    "readers": {"errors", "domain", "instance", "readers"},
     "formats": {"errors", "domain", "instance", "result", "readers", "formats"},
     "judge": {"errors", "domain", "instance", "result", "backends.protocol"},
     "backends.protocol": {"instance", "result"},

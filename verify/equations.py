@@ -71,12 +71,19 @@ class Counterfactual:
             self.values[f] = acted.get(f, self.natural[f])
 
     def columns(self) -> list[Form]:
-        """The classifier's inputs (section 4): values, or one indicator per label."""
+        """The classifier's inputs (section 4): values, or labels' numbers by one indicator per label."""
         found = []
         for f in self.instance.features:
             value = self.values[f.name]
-            one_hot = range(len(f.labels or ())) if f.one_hot else ()
-            found += [self._unit("indicator", value, k) for k in one_hot] or [value]
+            if f.table is None:
+                found.append(value)
+                continue
+            labels = [self._unit("indicator", value, k) for k in range(len(f.table))]
+            for column in zip(*f.table, strict=True):
+                form: Form = {}
+                for label, number in zip(labels, column, strict=True):
+                    form = plus(form, label, number)
+                found.append(form)
         return found
 
     def ball(self) -> tuple[list[tuple[Fraction, Form]], Fraction]:

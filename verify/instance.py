@@ -43,7 +43,8 @@ FEATURE = {
     "categories?": maybe([str]),
     "domain?": maybe(interval),
     "monotone?": maybe({"increase", "decrease"}),
-    "encoding?": maybe({"code", "one-hot"}),
+    "encoding?": maybe({"code", "one-hot", "table"}),
+    "table?": maybe([[float]]),
 }
 CLASSIFIER = by(
     "kind",
@@ -105,19 +106,26 @@ class Feature:
         self.whole = self.kind != "continuous"
         labelled, ordered = self.kind in ("ordinal", "categorical"), self.kind != "categorical"
         content["encoding"] = content["encoding"] or ("code" if ordered else "one-hot")
-        self.one_hot = content["encoding"] == "one-hot"
+        self.table = _numbers(content, where) if labelled else None
+        if content["table"] is None:
+            del content["table"]
         if (
             labelled != bool(self.labels)
             or len(set(self.labels or ())) < len(self.labels or ())
             or (labelled and content["bounds"])
             or (content["actionable"] and not labelled and not content["bounds"])
             or (not ordered and (self.domain or self.monotone))
-            or (self.one_hot and not labelled)
+            or (not labelled and (content["encoding"] != "code" or "table" in content))
         ):
             raise Rejected(f"{where}: what it has does not go with a feature that is {self.kind}")
         if len(self.name) == 16 and set(self.name) <= set(hexdigits.lower()):
             raise Rejected(f"{where}.name: reads as a number in the digest (section 2)")
         self.bounds = content["bounds"] if self.labels is None else [0.0, len(self.labels) - 1.0]
+
+    @property
+    def width(self) -> int:
+        """How many of the classifier's columns it fills."""
+        return len(self.table[0]) if self.table else 1
 
     def value(self, given: Any, where: str) -> Fraction:
         """A file's number or label as the number the model reads."""
@@ -156,10 +164,28 @@ class Instance:
             "ranges": {f: ranges.get(f) for f in actionable},
             "cost": model.content["cost"] | {"scale": {f: scale.get(f, 1.0) for f in actionable}},
         }
-        self.factual = {f.name: f.value(factual[f.name], f"{where}factual.{f.name}") for f in self.features}
+        self.missing = {name for name, given in factual.items() if given is None}
+        self.factual = {  # 0 stands for a missing value, which nothing reads
+            f.name: Fraction(0)
+            if f.name in self.missing
+            else f.value(factual[f.name], f"{where}factual.{f.name}")
+            for f in self.features
+        }
+        column = 0
+        for f in self.features:
+            if f.name in self.missing:
+                self._check_missing(f"{where}factual.{f.name}", set(range(column, column + f.width)))
+            column += f.width
         self.part = {part: Fraction(model.content["cost"][part]) for part in PARTS}
         self.weight = {f: Fraction(w) for f, w in self.content["weights"].items()}
         self.scale = {f: Fraction(s) for f, s in self.content["cost"]["scale"].items()}
+
+    def _check_missing(self, where: str, columns: set[int]) -> None:
+        """A value may be missing where the trees have a rule for it and nothing else reads it (section 2)."""
+        if self.model.network or self.model.trees.without_rule & columns:
+            raise Rejected(f"{where}: missing, and the classifier has no rule for it")
+        if self.content["plausibility"] or any(self.model.parents.values()):
+            raise Rejected(f"{where}: missing inside a causal model, or under plausibility")
 
     @cached_property
     def digest(self) -> str:
@@ -179,9 +205,10 @@ class Instance:
             for limits in (self.content["ranges"][f.name], f.domain):
                 if limits is not None:
                     low, high = max(low, Fraction(limits[0])), min(high, Fraction(limits[1]))
-            if f.monotone == "increase":
+            monotone = None if f.name in self.missing else f.monotone
+            if monotone == "increase":
                 low = max(low, self.factual[f.name])
-            if f.monotone == "decrease":
+            if monotone == "decrease":
                 high = min(high, self.factual[f.name])
             if f.whole:
                 low, high = Fraction(math.ceil(low)), Fraction(math.floor(high))
@@ -199,12 +226,13 @@ class Model:
         names = [f.name for f in self.features]
         if len(set(names)) < len(names):
             raise Rejected("features: a name twice")
-        scm, self.mechanisms, self.order = _scm(data["scm"], names)
+        scm, self.mechanisms, self.order, self.parents = _scm(data["scm"], names)
+        self._check_whole({f["name"] for f in listed if f["actionable"]})
         classifier = _classifier(data["classifier"], folder)
-        columns = sum(len(f.labels or ()) if f.one_hot else 1 for f in self.features)
+        columns = sum(f.width for f in self.features)
         accept: dict[str, Any] = data["accept"] or dict.fromkeys(("at_least", "margin", "above"))
         self.network: Network | None = None
-        if accept["above" if "layers" in classifier else "at_least"] is not None:
+        if accept["above" if "layers" in classifier else "margin"] is not None:
             raise Rejected("accept: another classifier's")
         if "layers" in classifier:
             accept = {key: accept[key] or 0.0 for key in ("at_least", "margin")}
@@ -212,8 +240,11 @@ class Model:
             self.network = Network(classifier["layers"], columns, needed)
         else:
             usual = 0.0 if "aggregate" in classifier else 0.5
-            accept = {"above": usual if accept["above"] is None else accept["above"]}
-            self.trees = Ensemble(classifier, columns, accept["above"])
+            given = {key: accept[key] for key in ("above", "at_least") if accept[key] is not None}
+            if len(given) > 1:
+                raise Rejected("accept: both above and at_least")
+            accept = given or {"above": usual}
+            self.trees = Ensemble(classifier, columns, accept)
         cost = dict.fromkeys(PARTS, 0.0) | {data["cost"]["kind"]: 1.0} | data["cost"]
         self.content: dict[str, Any] = {
             "features": listed,
@@ -224,6 +255,19 @@ class Model:
             "plausibility": data["plausibility"] is not None,
         }
         self.hexed = {key: hexed(value) for key, value in self.content.items() if key != "cost"}
+
+    def _check_whole(self, moved: set[str]) -> None:
+        """Whole numbers and labels are moved by actions on themselves only (section 2).
+
+        ``moved``: what can be acted on, to which what follows from it is added.
+        """
+        for name in self.order:
+            if self.parents[name] & moved:
+                moved.add(name)
+                if next(f for f in self.features if f.name == name).whole:
+                    raise Rejected(
+                        f"scm: actions on other features move {name}, which is no continuous feature"
+                    )
 
 
 class Source:
@@ -250,6 +294,20 @@ class Source:
         k = index(len(self.factuals))(applicant, "index") if self.population else 0
         chosen = self.preferences[k] if isinstance(self.preferences, list) else self.preferences
         return Instance(self.model, self.factuals[k], chosen, f"{k}: " if self.population else "")
+
+
+def _numbers(content: dict[str, Any], where: str) -> list[list[Fraction]] | None:
+    """Per label, its numbers in the classifier's columns; None: only its index (section 4)."""
+    table, encoding, count = content["table"], content["encoding"], len(content["categories"] or ())
+    if (encoding == "table") != (table is not None):
+        raise Rejected(f"{where}.table: there exactly where encoding is table")
+    if encoding == "one-hot":
+        return [[Fraction(k == column) for column in range(count)] for k in range(count)]
+    if table is None:
+        return None
+    if len(table) != count or not table or not table[0] or any(len(row) != len(table[0]) for row in table):
+        raise Rejected(f"{where}.table: not one row per label, all of one length")
+    return [[Fraction(number) for number in row] for row in table]
 
 
 def hexed(value: Any) -> Any:
@@ -289,8 +347,10 @@ def _table(path: Path, features: list[Feature]) -> list[dict[str, Any]]:
         raise Rejected(f"{path.name}: {error}") from None
 
 
-def _scm(data: dict[str, Any], names: list[str]) -> tuple[dict[str, Any], dict[str, Any], list[str]]:
-    """Canonical SCM; feature -> mechanism; causal order."""
+def _scm(
+    data: dict[str, Any], names: list[str]
+) -> tuple[dict[str, Any], dict[str, Any], list[str], dict[str, set[str]]]:
+    """Canonical SCM; feature -> mechanism; causal order; feature -> causes."""
     mechanisms: dict[str, Any] = LOANS.get(data["name"], {})
     if mechanisms and names != LOAN_FEATURES:
         raise Rejected(f"scm: {data['name']} wants exactly the features {', '.join(LOAN_FEATURES)}")
@@ -310,7 +370,7 @@ def _scm(data: dict[str, Any], names: list[str]) -> tuple[dict[str, Any], dict[s
         if not ready:
             raise Rejected("scm: a cycle")
         order.append(ready[0])
-    return data, mechanisms, order
+    return data, mechanisms, order, parents
 
 
 def _parents(expression: Any, names: list[str], depth: int = 0) -> list[str]:

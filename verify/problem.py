@@ -11,7 +11,7 @@ from verify.bounds import Interval, Row, Unit
 from verify.equations import ONE, Counterfactual, Form
 from verify.instance import Instance
 from verify.network import Composed
-from verify.trees import float64
+from verify.trees import Range, float64, inputs
 
 Cells = dict[str, tuple[float, float]]
 """Least and largest double of features whose values were split on."""
@@ -40,6 +40,10 @@ def term(instance: Instance, name: str) -> Term:
     kappa, beta, omega = part["l2-squared"] * w / s**2, part["l1"] * w / s, part["linf"] * w / s
     label = next(f.kind == "categorical" for f in instance.features if f.name == name)
     jump, zero = kappa + beta, Fraction(0)
+    if name in instance.missing:  # delta / s is 1 for every value: a label other than all of them changes
+        w = instance.weight[name]
+        jump, omega = (part["l2-squared"] + part["l1"]) * w, part["linf"] * w
+        return Term(instance.levers[name][0] - 1, zero, zero, omega, jump, True)
     x = instance.factual[name]
     return Term(x, zero, zero, omega, jump, True) if label else Term(x, kappa, beta, omega, zero, False)
 
@@ -56,7 +60,10 @@ def fixed(instance: Instance, acted: Sequence[str]) -> Fraction:
 
 
 class Problem:
-    """One configuration: every form a row over 1, the actions and the units that are needed."""
+    """One configuration: every form a row over 1, the actions and the units that are needed.
+
+    ``columns`` are a network's inputs; for trees the values of the features, whose labels' numbers they see.
+    """
 
     def __init__(self, instance: Instance, acted: list[str]) -> None:
         self.acted = acted
@@ -68,21 +75,28 @@ class Problem:
         low = Counterfactual(instance, {f: {k: Fraction(1)} for k, f in enumerate(acted)})
         self.idle = {
             f for f, (least, most) in zip(acted, self.box, strict=True)
-            if not instance.part["l0"] and least <= instance.factual[f] <= most
+            if not instance.part["l0"] and f not in instance.missing and least <= instance.factual[f] <= most
             and low.natural[f] == ({ONE: instance.factual[f]} if instance.factual[f] else {})
         }  # fmt: skip
-        columns = low.columns()
+        trees = instance.model.network is None
+        columns = [low.values[f.name] for f in instance.features] if trees else low.columns()
         self.plausible = instance.content["plausibility"]
         squares, self.rest = low.ball()
-        domains = {f.name: (low.values[f.name], f.domain) for f in instance.features if f.domain is not None}
+        self.missing = instance.missing - set(acted)
+        domains = {
+            f.name: (low.values[f.name], f.domain)
+            for f in instance.features
+            if f.domain is not None and f.name not in self.missing
+        }
         self._order(low, [*columns, *(r for _, r in squares), *(value for value, _ in domains.values())])
         self.squares = [(w, self.row(r)) for w, r in squares]
         self.domains: dict[str, tuple[Row, Fraction, Fraction]] = {
             f: (self.row(form), Fraction(low_), Fraction(high)) for f, (form, (low_, high)) in domains.items()
         }
         self.columns = [self.row(c) for c in columns]
-        self.places = self._places(instance)
-        self.splittable = set() if instance.model.network else self.places.keys() - set(acted)
+        self.tables = {f.name: f.table for f in instance.features}
+        self.places = {f.name: k for k, f in enumerate(instance.features) if f.table is None}
+        self.splittable = set() if instance.model.network else self.places.keys() - self.missing - set(acted)
         self.network = Composed(instance.model.network, self.columns) if instance.model.network else None
         self.trees = None if instance.model.network else instance.model.trees
         self.neurons = sum(self.network.widths) if self.network else 0
@@ -107,15 +121,6 @@ class Problem:
             row[self.place[key]] = c
         return row
 
-    def _places(self, instance: Instance) -> dict[str, int]:
-        """Which of the columns holds the value of each feature that has one to itself."""
-        places, column = {}, 0
-        for f in instance.features:
-            if not f.one_hot:
-                places[f.name] = column
-            column += len(f.labels or ()) if f.one_hot else 1
-        return places
-
     def rows(self, cells: Cells) -> dict[str, tuple[Row, Fraction | float, Fraction | float]]:
         """The domain rows, narrowed to the reals whose nearest doubles are in the cells (section 5)."""
         found: dict[str, tuple[Row, Fraction | float, Fraction | float]] = dict(self.domains)
@@ -128,13 +133,16 @@ class Problem:
             )
         return found
 
-    def seen(self, intervals: list[Interval], cells: Cells) -> list[tuple[float, float]] | None:
-        """The doubles the trees can see in the columns' intervals; None where a column has none."""
-        doubles = [(float64(low), float64(high)) for low, high in intervals]
+    def seen(self, intervals: list[Interval], cells: Cells) -> list[Range | None] | None:
+        """What the trees can see where values are in these intervals; None where one holds no double."""
+        doubles: list[Range] = [(float64(low), float64(high)) for low, high in intervals]
         for f, (least, most) in cells.items():
             low, high = doubles[self.places[f]]
             doubles[self.places[f]] = max(low, least), min(high, most)
-        return None if any(low > high for low, high in doubles) else doubles
+        if any(low > high for low, high in doubles):
+            return None
+        known = zip(self.tables, doubles, strict=True)
+        return inputs(self.tables.values(), [None if f in self.missing else ends for f, ends in known])
 
     def largest_cost(self) -> Fraction:
         """The most that an action in the whole box can cost, each term at its farther end (section 4)."""

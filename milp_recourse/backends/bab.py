@@ -90,6 +90,7 @@ class BabBackend:
                 device,
                 cheaper_than=costs,
                 node_limit=node_limit,
+                allowance=people.allowance,
             )
             for outcome in search.run():
                 proven[outcome.person] = outcome.best is None and not (outcome.late or outcome.stuck)
@@ -104,7 +105,13 @@ class BabBackend:
         with np.errstate(all="ignore"):  # infinities and what comes of them never close a node
             device = Device(self.device)
             search = Search(
-                people.stacks, len(instances), people.judge, options.time_limit, device, spent=each
+                people.stacks,
+                len(instances),
+                people.judge,
+                options.time_limit,
+                device,
+                spent=each,
+                allowance=people.allowance,
             )
             for outcome in search.run():
                 yield outcome.person, people.proposal(outcome)
@@ -119,12 +126,15 @@ class People:
         In the order given; their numbers are the people of the stacks.
     members
         Per stack, the person and the fixed program behind every column.
+    allowance
+        The absolute part of every applicant's tolerance, (people,).
     stacks
         The stacks, with the person of every column.
     """
 
     def __init__(self, instances: Sequence[Instance]) -> None:
         self.instances = instances
+        self.allowance = np.array([instance.gap_allowance for instance in instances])
         groups: defaultdict[tuple[object, ...], list[tuple[list[int], Tape]]] = defaultdict(list)
         for people, program in programs(instances):
             tape = Tape(program)

@@ -25,7 +25,6 @@ from milp_recourse.errors import Unsupported
 from milp_recourse.instance import Instance
 from milp_recourse.judge import judge
 from milp_recourse.program import equilibrate, lower
-from milp_recourse.result import gap_tolerance
 from milp_recourse.search.local import descend
 from milp_recourse.search.sample import first_incumbent
 
@@ -129,7 +128,7 @@ class BoxSearch(ABC):
         a = np.where(tape.integral, np.round(a), a)
         before = self.incumbent.cost
         self.incumbent.offer(tape, descend(tape, np.clip(a, tape.lower, tape.upper), hops=6))
-        return self.incumbent.cost < before - 0.1 * gap_tolerance(self.incumbent.cost)
+        return self.incumbent.cost < before - 0.1 * self.incumbent.tolerance
 
     def late(self) -> bool:
         """Whether the time limit has passed."""

@@ -23,7 +23,6 @@ from milp_recourse.forests.goal import affordable
 from milp_recourse.forests.greedy import climb
 from milp_recourse.forests.table import LeafTable
 from milp_recourse.instance import Instance
-from milp_recourse.result import gap_tolerance
 
 Cells = NDArray[np.int64]
 Leaf = TypeVar("Leaf")
@@ -68,7 +67,7 @@ class CellSearch:
         if axes is None:
             return Proposal(None, math.inf, "solver", 0)
         cells = factual_cells(self.instance, self.forest)
-        linf, threshold = self.instance.cost.linf, self.instance.accept.threshold
+        linf, threshold = self.instance.cost.linf, self.instance.accept.above
         start = climb(LeafTable(self.forest, cells, axes), axes, linf, threshold)
         if start is not None:
             self.best.take(action_of(axes, start))
@@ -94,7 +93,7 @@ class CellSearch:
                 if not feasible and not self._accepted(table, point):
                     model.forbid(point)
                     continue
-            if bound >= self.best.cost - gap_tolerance(self.best.cost):
+            if bound >= self.best.cost - self.instance.gap_tolerance(self.best.cost):
                 break
             name = model.solver
             message = f"{name} stopped early" if status == "stopped" else f"the costs are too fine for {name}"
@@ -103,7 +102,7 @@ class CellSearch:
         return Proposal(best.action, min(bound, best.cost), "solver", self.branches, message)
 
     def _accepted(self, table: LeafTable, point: Cells) -> bool:
-        return bool(table.bound(table.met(point[None], point[None]))[0] > self.instance.accept.threshold)
+        return bool(table.bound(table.met(point[None], point[None]))[0] > self.instance.accept.above)
 
 
 def borders(

@@ -90,14 +90,14 @@ def grid_values(instance: Instance, name: str, bins: int = BINS) -> NDArray[np.f
 
     Labels: every category. Otherwise ``bins`` values between x - 2 (x - min) and
     x + 2 (max - x), clipped to the feature's bounds, whole numbers rounded; what the
-    applicant's own range, domain or monotonicity forbids is left out.
+    applicant's own range, domain or monotonicity forbids is left out. x is the middle where it is missing.
     """
     feature = instance.feature(name)
     low, high = feature.action_bounds
     if feature.labelled:
         values = np.arange(low, high + 1)
     else:
-        x = instance.factual[name]
+        x = instance.factual[name] if name not in instance.missing else 0.5 * (low + high)
         values = np.clip(np.linspace(x - 2 * (x - low), x + 2 * (high - x), bins), low, high)
         if feature.integral:
             values = np.round(values)
@@ -160,6 +160,8 @@ def _axis(instance: Instance, name: str, bins: int) -> _Axis:
         delta = np.abs(quantiles.evaluate(values) - quantiles.evaluate(np.array(instance.factual[name])))
     if instance.feature(name).kind == "categorical":
         delta = (delta != 0).astype(np.float64)
+    if name in instance.missing:
+        delta = np.full(len(values), cost.scale.get(name, 1.0))
     step = delta / cost.scale[name] if cost.uses_scale else np.zeros_like(delta)
     added = weight * (cost.l0 + cost.l1 * step + cost.l2_squared * step**2)
     order = np.argsort(step, kind="stable")
@@ -244,7 +246,7 @@ def _looks_feasible(instance: Instance, actions: NDArray) -> NDArray[np.bool_]:
     good = np.ones(len(rows), dtype=bool)
     for k, f in enumerate(instance.features):
         if f.domain is not None:
-            good &= (rows[:, k] >= f.domain[0] - HAIR) & (rows[:, k] <= f.domain[1] + HAIR)
+            good &= ~((rows[:, k] < f.domain[0] - HAIR) | (rows[:, k] > f.domain[1] + HAIR))
     kept = np.flatnonzero(good)
     good[kept] = looks_accepted(instance, rows[kept])
     if instance.plausible:
@@ -258,7 +260,7 @@ def looks_accepted(instance: Instance, rows: NDArray) -> NDArray[np.bool_]:
     """Whether the classifier accepts rows, in float64 and lenient by a hair; shape (n,)."""
     accept, inputs = instance.accept, instance.model_rows(rows)
     if isinstance(instance.classifier, TreeEnsemble):
-        return instance.classifier.scores(inputs) > accept.threshold
+        return instance.classifier.scores(inputs) > accept.above
     needed = accept.threshold + accept.margin
     return instance.classifier.evaluate(inputs)[:, 0] >= needed - HAIR * (1 + abs(needed))
 

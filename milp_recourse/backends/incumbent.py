@@ -8,7 +8,6 @@ from numpy.typing import NDArray
 from milp_recourse.bounds.tape import Tape
 from milp_recourse.instance import Instance
 from milp_recourse.judge import judge
-from milp_recourse.result import gap_tolerance
 
 
 class Incumbent:
@@ -30,7 +29,12 @@ class Incumbent:
     @property
     def target(self) -> float:
         """Costs above this need no proof: the cost less half the allowed gap; ``inf`` without one."""
-        return self.cost - 0.5 * gap_tolerance(self.cost) if self.action is not None else np.inf
+        return self.cost - 0.5 * self.tolerance if self.action is not None else np.inf
+
+    @property
+    def tolerance(self) -> float:
+        """The gap up to which the cost counts as optimal."""
+        return self.instance.gap_tolerance(self.cost)
 
     @property
     def cutoff(self) -> float | None:

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milp_recourse.backends.boxes import BoxSearch, Node
+from milp_recourse.backends.cost_units import in_cost_units
 from milp_recourse.backends.protocol import Options, Proposal
 from milp_recourse.backends.pyomo_model import add_tangents, build_model
 from milp_recourse.bounds.program import program_bounds
@@ -104,7 +105,7 @@ class PyomoBackend:
 
     def solve(self, instance: Instance, options: Options) -> Proposal:
         """Every configuration in turn; see the module's docstring."""
-        return PyomoSearch(self.solver, instance, options).run()
+        return in_cost_units(lambda own: PyomoSearch(self.solver, own, options).run(), instance)
 
 
 class PyomoSearch(BoxSearch):

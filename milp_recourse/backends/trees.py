@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 import time
+from dataclasses import replace
 
+from milp_recourse.backends.cost_units import in_cost_units
 from milp_recourse.backends.protocol import Options, Proposal
 from milp_recourse.domain.forest import TreeEnsemble
 from milp_recourse.forests.axes import separable
@@ -34,15 +36,12 @@ def solve_trees(instance: Instance, options: Options) -> Proposal:
         ways = leaf_recourses(instance)
         action, bound = (ways[0].action, ways[0].lower_bound) if ways else (None, math.inf)
         return Proposal(action, bound, "rigorous", len(ways), seconds=time.perf_counter() - start)
-    found = _search(instance, options, deadline)
-    return Proposal(
-        found.action,
-        found.lower_bound,
-        "rigorous",
-        found.nodes,
-        found.message,
-        time.perf_counter() - start,
-    )
+
+    def run(own: Instance) -> Proposal:
+        found = _search(own, options, deadline)
+        return Proposal(found.action, found.lower_bound, "rigorous", found.nodes, found.message)
+
+    return replace(in_cost_units(run, instance), seconds=time.perf_counter() - start)
 
 
 def _search(instance: Instance, options: Options, deadline: float | None) -> Outcome:

@@ -190,4 +190,4 @@ def _largest(rows: Sequence[dict[str, Any]], column: str) -> float | None:
 def _too_cheap(row: dict[str, Any]) -> bool:
     """Whether the raw action costs less than any feasible one can, by more than the gap allowed."""
     best = float(row["optimum"])
-    return float(row["raw_cost"]) < best - max(1e-6 * best, 1e-9)
+    return float(row["raw_cost"]) < best - 1e-6 * best

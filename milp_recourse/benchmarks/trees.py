@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 import subprocess
 import tempfile
 import time
@@ -125,7 +126,8 @@ def _ours(made: Problem, time_limit: float, on_query: Callable[[], object], in_p
             spent = time.perf_counter() - wall, time.process_time() - processor
             flips = None
             if result.counterfactual is not None:
-                row = np.array([[float(v) for v in result.counterfactual.values()]])
+                values = result.counterfactual.values()
+                row = np.array([[math.nan if v is None else float(v) for v in values]])
                 flips = bool(made.estimator.predict(row)[0] == 1)
             rows.append(Row(made.name, k, name, result.status.value, result.cost, *spent, flips))
         on_query()

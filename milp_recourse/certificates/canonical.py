@@ -8,7 +8,7 @@ import struct
 from collections.abc import Mapping
 from typing import Any
 
-from milp_recourse.formats.classifier_json import classifier_to_dict
+from milp_recourse.formats.classifier_json import accept_to_dict, classifier_to_dict
 from milp_recourse.formats.scm_json import scm_to_dict
 from milp_recourse.instance import Classifier, Instance
 
@@ -30,7 +30,7 @@ def instance_digest(instance: Instance) -> str:
 def canonical_content(instance: Instance) -> dict[str, Any]:
     """What an instance says, every default filled in, as plain JSON values."""
     names = [f.name for f in instance.features if f.name in instance.preferences.actionable]
-    accept, cost = instance.accept, instance.cost
+    cost = instance.cost
     return {
         "features": [
             {
@@ -42,15 +42,14 @@ def canonical_content(instance: Instance) -> dict[str, Any]:
                 "domain": _pair(f.domain),
                 "monotone": f.monotone,
                 "encoding": f.encoding,
+                **({} if f.table is None else {"table": [list(row) for row in f.table]}),
             }
             for f in instance.features
         ],
         "scm": _scm(instance),
         "classifier": classifier_to_dict(instance.classifier),
-        "accept": {"above": accept.threshold}
-        if accept.strict
-        else {"at_least": accept.threshold, "margin": accept.margin},
-        "factual": {f.name: f.show(instance.factual[f.name]) for f in instance.features},
+        "accept": accept_to_dict(instance),
+        "factual": {f.name: f.shown(instance.factual[f.name]) for f in instance.features},
         "actionable": names,
         "weights": {name: instance.weight(name) for name in names},
         "ranges": {name: _pair(instance.preferences.ranges.get(name)) for name in names},

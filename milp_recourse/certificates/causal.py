@@ -29,7 +29,6 @@ from milp_recourse.forests.search import best_cuts
 from milp_recourse.forests.table import LeafTable
 from milp_recourse.instance import Instance
 from milp_recourse.program import lower
-from milp_recourse.result import gap_tolerance
 
 EVERY = 3
 """Levels between tests of whole parts: a test costs as much as splitting a few levels further."""
@@ -76,8 +75,8 @@ Part = _Split | int | None
 def why_not_causal(instance: Instance) -> str | None:
     """Why no certificate can be had for trees whose inputs cause each other, or None."""
     moving = instance.scm.descendants(set(instance.levers))
-    if any(f.one_hot and f.name in moving for f in instance.features):
-        return "certificates of trees in a causal model have no labels with a column each that move"
+    if any(f.by_label and f.name in moving for f in instance.features):
+        return "certificates of trees in a causal model have no labels with numbers of their own that move"
     return None
 
 
@@ -122,7 +121,7 @@ class _CellTree:
         moving = instance.scm.descendants(set(instance.levers))
         self.axes, self.labels, column = [], {}, 0
         for f in instance.features:
-            if f.one_hot:
+            if f.by_label:
                 self.labels[f.name] = int(instance.factual[f.name])
             elif f.name in moving and len(forest.cuts[column]):
                 cuts = forest.cuts[column]
@@ -150,7 +149,7 @@ class _CellTree:
                 return False
             masks = self.table.met(first, last)
             bound = self.table.bound(masks)
-            open_ = bound > self.instance.accept.threshold  # the others stay None: rejected
+            open_ = bound > self.instance.accept.above  # the others stay None: rejected
             number, first, last = number[open_], first[open_], last[open_]
             masks, bound = masks[open_], bound[open_]
             if not len(number):
@@ -165,7 +164,7 @@ class _CellTree:
                     self.parts[number[k]] = len(self.regions)
                     self.regions.append(problem)
             axis, cut, _, _ = best_cuts(
-                self.table, first[left], last[left], masks[left], bound[left], self.instance.accept.threshold
+                self.table, first[left], last[left], masks[left], bound[left], self.instance.accept.above
             )
             number, first, last = self._split(number[left], first[left], last[left], axis, cut)
             level += 1
@@ -194,7 +193,9 @@ class _CellTree:
         """Which of the problems hold nothing that costs less than the target, or nothing at all."""
         given = {k: problem for k, problem in problems.items() if problem is not None}
         # the engine proves to half the gap
-        beyond = self.target + gap_tolerance(self.target) if math.isfinite(self.target) else math.inf
+        beyond = (
+            self.target + self.instance.gap_tolerance(self.target) if math.isfinite(self.target) else math.inf
+        )
         costs, share = np.full(len(given), beyond), Options(self.share(len(given)))
         proven = BabBackend().none_below(list(given.values()), costs, share, NODE_LIMIT)
         return [k for k in problems if k not in given] + [k for k, p in zip(given, proven, strict=True) if p]

@@ -21,7 +21,7 @@ from milp_recourse.domain.forest import TreeEnsemble
 from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.forests.axes import separable
 from milp_recourse.instance import Instance
-from milp_recourse.result import Result, Status, gap_tolerance
+from milp_recourse.result import Result, Status, is_closed
 
 _SPARE = 0.05  # of the allowed gap: every leaf reaches so much more than is claimed
 
@@ -110,7 +110,7 @@ def _bound(result: Result) -> float | None:
     """What to certify: the result's bound, less where a solver's leaves no room; None: infeasible."""
     if result.cost is None or result.lower_bound is None:
         return None
-    room = 0.45 * gap_tolerance(result.cost)  # bab's bounds leave more
+    room = 0.45 * (result.tolerance or 0.0)  # bab's bounds leave more
     return max(0.0, min(result.lower_bound, result.cost - room))
 
 
@@ -118,7 +118,7 @@ def _target(bound: float | None, result: Result, spare: float = _SPARE) -> float
     """What every leaf must reach: inf where nothing is to be left."""
     if bound is None:
         return math.inf
-    return bound + spare * gap_tolerance(result.cost or 0.0) if bound > 0 else 0.0
+    return bound + spare * (result.tolerance or 0.0) if bound > 0 else 0.0
 
 
 def _certificate(
@@ -131,7 +131,7 @@ def _certificate(
     claim = "bounds"
     if bound is None or result.cost is None:
         claim = "infeasible"
-    elif result.cost - bound <= gap_tolerance(result.cost):
+    elif is_closed(result.cost, bound, result.gap_allowance):
         claim = "optimal"
     return {
         "format": CERTIFICATE_FORMAT,

@@ -10,7 +10,9 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from milp_recourse.domain.features import Feature
 from milp_recourse.domain.forest import Tree, TreeEnsemble, last_left
 from milp_recourse.engine.proof import MOST_NODES
 from milp_recourse.forests.branch_tree import BranchTree
@@ -106,7 +108,7 @@ def _walked(instance: Instance, acted: tuple[str, ...], bound: float | None) -> 
             continue
         met = _descend(instance, box)
         if isinstance(met, float):
-            accepted = forest.total(np.array([[met]]))[0] > instance.accept.threshold
+            accepted = forest.total(np.array([[met]]))[0] > instance.accept.above
             yield None if accepted else ["e"]
             continue
         name, cut = met
@@ -117,7 +119,10 @@ def _walked(instance: Instance, acted: tuple[str, ...], bound: float | None) -> 
 def _least_cost(instance: Instance, box: Box) -> Fraction:
     """The cost of acting on the box's features, each as near to its factual value as the box allows."""
     factual = instance.factual
-    nearest = {name: min(max(factual[name], low), high) for name, (low, high) in box.items()}
+    nearest = {
+        name: low if name in instance.missing else min(max(factual[name], low), high)
+        for name, (low, high) in box.items()
+    }
     return instance.cost.exact(deltas(instance, nearest), instance.weights)
 
 
@@ -130,14 +135,23 @@ def _descend(instance: Instance, box: Box) -> tuple[str, float] | float:
     while tree.left[node] != -1:
         column, threshold = int(tree.feature[node]), float(tree.threshold[node])
         if low[column] <= threshold < high[column]:
-            feature, label = owners[column]
-            first = box[feature.name][0]
-            if feature.one_hot:
-                return feature.name, float(label if label == first else label - 1)
+            feature, own = owners[column]
+            if feature.by_label:
+                return feature.name, _label_cut(instance, feature, own, box[feature.name], threshold)
             end = float(last_left(tree.threshold[node], _forest(instance).dtype))
             return feature.name, math.floor(end) if feature.integral else end
-        node = int((tree.left if high[column] <= threshold else tree.right)[node])
+        node = _children(tree, node, low[column], high[column])[0]
     return float(tree.value[node])
+
+
+def _label_cut(
+    instance: Instance, feature: Feature, column: int, labels: tuple[float, float], threshold: float
+) -> float:
+    """The first label after which the labels' numbers change sides of a threshold."""
+    first, last = map(int, labels)
+    assert feature.lookup is not None
+    left = _rounded(instance, feature.lookup[first : last + 1, column]) <= threshold
+    return float(first + np.flatnonzero(left[1:] != left[:-1])[0])
 
 
 def _nodes(instance: Instance, tree: BranchTree, acted: tuple[str, ...]) -> Iterator[list[Any]]:
@@ -195,7 +209,7 @@ def may_be_accepted(instance: Instance, box: Box) -> bool:
     """Whether the document's rule (section 7) leaves room for an accepted score in a box of actions."""
     forest = _forest(instance)
     best = [_largest(tree, *_columns(instance, box)) for tree in forest.trees]
-    return bool(forest.total(np.array([best]))[0] > instance.accept.threshold)
+    return bool(forest.total(np.array([best]))[0] > instance.accept.above)
 
 
 def _forest(instance: Instance) -> TreeEnsemble:
@@ -208,17 +222,24 @@ def _columns(instance: Instance, box: Box) -> tuple[list[float], list[float]]:
     low, high = [], []
     for feature in instance.features:
         least, most = box.get(feature.name, (instance.factual[feature.name],) * 2)
-        if not feature.one_hot:
+        lookup = feature.lookup if feature.by_label else None
+        if lookup is None:
             low.append(least)
             high.append(most)
+        elif math.isnan(least):
+            low += [math.nan] * lookup.shape[1]
+            high += [math.nan] * lookup.shape[1]
         else:
-            inside = [int(least) <= k <= int(most) for k in range(len(feature.columns))]
-            low += [float(least == most and here) for here in inside]
-            high += [float(here) for here in inside]
+            inside = lookup[int(least) : int(most) + 1]
+            low += inside.min(axis=0).tolist()
+            high += inside.max(axis=0).tolist()
+    return _rounded(instance, np.array(low)).tolist(), _rounded(instance, np.array(high)).tolist()
+
+
+def _rounded(instance: Instance, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Values as the classifier compares them."""
     with np.errstate(over="ignore"):
-        dtype = _forest(instance).dtype
-        least, most = (np.array(end).astype(dtype).astype(np.float64).tolist() for end in (low, high))
-    return least, most
+        return values.astype(_forest(instance).dtype).astype(np.float64)
 
 
 def _largest(tree: Tree, low: list[float], high: list[float]) -> float:
@@ -228,9 +249,17 @@ def _largest(tree: Tree, low: list[float], high: list[float]) -> float:
         if tree.left[node] == -1:
             best = max(best, float(tree.value[node]))
             continue
-        column, threshold = int(tree.feature[node]), float(tree.threshold[node])
-        if low[column] <= threshold:
-            open_nodes.append(int(tree.left[node]))
-        if high[column] > threshold:
-            open_nodes.append(int(tree.right[node]))
+        column = int(tree.feature[node])
+        open_nodes += _children(tree, node, low[column], high[column])
     return best
+
+
+def _children(tree: Tree, node: int, low: float, high: float) -> list[int]:
+    """Where values from low to high go at a split; nan is a missing value."""
+    threshold = float(tree.threshold[node])
+    left, right = low <= threshold, high > threshold
+    if math.isnan(low):
+        assert tree.missing_left is not None
+        left = bool(tree.missing_left[node])
+        right = not left
+    return [int(tree.left[node])] * left + [int(tree.right[node])] * right

@@ -20,12 +20,15 @@ indices (or of their Q). What merely flows downstream is free (Karimi et al. 202
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
 from milp_recourse.domain.quantiles import Quantiles
+
+LEVER_GAP = 1e-12
+"""Share of a lever's interval whose cost counts as no gap."""
 
 
 @dataclass(frozen=True)
@@ -76,6 +79,28 @@ class Cost:
     def uses_scale(self) -> bool:
         """Whether distances enter at all (not under pure l0)."""
         return max(self.l2_squared, self.l1, self.linf) > 0
+
+    def gap_allowance(self, widths: Mapping[str, Fraction], weights: Mapping[str, float]) -> float:
+        """The cost of moving every lever by 1e-12 of its interval, parts in l0 left out, rounded down.
+
+        What ``optimal`` allows besides its relative gap, so that the unit of the cost does not matter.
+
+        Parameters
+        ----------
+        widths
+            Length of every lever's interval, on the axis deltas are taken on; 0 for categorical
+            features, whose labels lie no distance apart that could be divided.
+        weights
+            w_i per feature.
+
+        Returns
+        -------
+        float
+            At most the exact cost, and 0 where that is below 1e-300.
+        """
+        moves = {name: Fraction(LEVER_GAP) * width for name, width in widths.items()}
+        cost = replace(self, l0=0.0).exact(moves, weights)
+        return float(cost) * (1 - 2.0**-50) if cost > Fraction(1e-300) else 0.0
 
     def exact(self, deltas: Mapping[str, Fraction], weights: Mapping[str, float]) -> Fraction:
         """The cost of an action in exact arithmetic.

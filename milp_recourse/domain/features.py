@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -77,14 +78,14 @@ class Feature:
         return self.bounds
 
     @property
-    def one_hot(self) -> bool:
-        """Whether it fills one column per label (be it a single one)."""
-        return self.categories is not None and self.encoding == "one-hot"
+    def by_label(self) -> bool:
+        """Whether every label has numbers of its own in the model's columns, instead of its index."""
+        return self.categories is not None and self.encoding != "code"
 
     @property
     def columns(self) -> tuple[str, ...]:
         """Names of the model's input columns this feature fills."""
-        if self.categories is not None and self.one_hot:
+        if self.categories is not None and self.encoding == "one-hot":
             return tuple(f"{self.name}={label}" for label in self.categories)
         if self.table is not None:
             return tuple(f"{self.name}[{k}]" for k in range(len(self.table[0])))
@@ -98,13 +99,17 @@ class Feature:
         if self.table is not None:
             return np.array(self.table, dtype=np.float64)
         codes = np.arange(len(self.categories), dtype=np.float64)[:, None]
-        return np.eye(len(self.categories)) if self.one_hot else codes
+        return np.eye(len(self.categories)) if self.encoding == "one-hot" else codes
 
     def show(self, value: float) -> float | int | str:
         """The value as files and people see it: a label, a whole number, or a float."""
         if self.categories is not None:
             return self.categories[int(value)]
         return int(value) if self.integral and float(value).is_integer() else float(value)
+
+    def shown(self, value: float) -> float | int | str | None:
+        """As :meth:`show`; None where the value is missing (nan)."""
+        return None if math.isnan(value) else self.show(value)
 
 
 def input_columns(features: Sequence[Feature]) -> tuple[str, ...]:

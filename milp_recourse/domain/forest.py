@@ -13,6 +13,9 @@ from numpy.typing import NDArray
 Precision = Literal["float32", "float64"]
 Aggregate = Literal["mean", "sum"]
 
+MISSING = -1
+"""The cell of a missing value."""
+
 _BLOCK = 2**20
 """Leaf values held at a time."""
 
@@ -80,11 +83,16 @@ class TreeEnsemble:
     def values_at(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
         """Value per tree, shape (n, trees), of the leaves that already rounded rows (n, inputs) fall into."""
         flat, start = self._flat
+        gone = np.isnan(x)
+        some = bool(gone.any())
         node = np.broadcast_to(start, (len(x), len(start))).copy()
         rows, trees = np.nonzero(flat.left[node] >= 0)
         while len(rows):
             at = node[rows, trees]
             left = x[rows, flat.feature[at]] <= flat.threshold[at]
+            if some:
+                assert flat.missing_left is not None
+                left = np.where(gone[rows, flat.feature[at]], flat.missing_left[at], left)
             at = np.where(left, flat.left[at], flat.right[at])
             node[rows, trees] = at
             inner = flat.left[at] >= 0
@@ -111,6 +119,11 @@ class TreeEnsemble:
         starts = np.cumsum([0, *sizes[:-1]])
         names = ("feature", "threshold", "left", "right", "value")
         columns = {n: np.concatenate([getattr(t, n) for t in self.trees]) for n in names}
+        rules = [
+            np.zeros(len(t.left), dtype=bool) if t.missing_left is None else t.missing_left
+            for t in self.trees
+        ]
+        columns["missing_left"] = np.concatenate(rules)
         shift = np.repeat(starts, sizes)
         for name in ("left", "right"):
             columns[name] = np.where(columns[name] == -1, -1, columns[name] + shift)
@@ -132,6 +145,12 @@ class TreeEnsemble:
         return tuple(np.unique(np.concatenate(ends)) if ends else np.empty(0) for ends in found)
 
     @cached_property
+    def without_rule(self) -> frozenset[int]:
+        """Columns that a tree splits on without a rule for missing values."""
+        silent = [t.feature[t.left != -1] for t in self.trees if t.missing_left is None]
+        return frozenset(np.concatenate(silent).tolist()) if silent else frozenset()
+
+    @cached_property
     def leaves(self) -> tuple[Leaves, ...]:
         """The leaves of every tree as boxes of cells."""
         return tuple(_leaves(tree, self) for tree in self.trees)
@@ -139,7 +158,10 @@ class TreeEnsemble:
 
 @dataclass(frozen=True, eq=False)
 class Leaves:
-    """Leaves of one tree; leaf k is reached when low[k, c] <= cell of column c <= high[k, c] for all c.
+    """Leaves of one tree.
+
+    Leaf k is reached when for all columns c low[k, c] <= cell of c <= high[k, c], or the value of c is
+    missing (its cell is :data:`MISSING`) and missing[k, c].
 
     Attributes
     ----------
@@ -148,13 +170,33 @@ class Leaves:
     value
         Shape (leaves,).
     low, high
-        Cells per column, shape (leaves, columns); leaves that nothing reaches are left out.
+        Cells per column, shape (leaves, columns); low > high where only a missing value gets there. Leaves
+        that nothing reaches are left out.
+    missing
+        Whether a missing value gets there, shape (leaves, columns).
     """
 
     node: NDArray[np.int64]
     value: NDArray[np.float64]
     low: NDArray[np.int64]
     high: NDArray[np.int64]
+    missing: NDArray[np.bool_]
+
+    def met(self, cells: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Whether cells (columns,) lead to a leaf, column by column, shape (leaves, columns)."""
+        return ((self.low <= cells) & (cells <= self.high)) | (self.missing & (cells == MISSING))
+
+    def reached(self, column: int, cells: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Per leaf, which of a column's cells go there, shape (leaves, cells)."""
+        low, high, missing = (end[:, column, None] for end in (self.low, self.high, self.missing))
+        return ((low <= cells) & (cells <= high)) | (missing & (cells == MISSING))
+
+    @staticmethod
+    def joined(parts: Sequence[Leaves]) -> Leaves:
+        """The leaves of several trees, one after the other."""
+        return Leaves(
+            *(np.concatenate([getattr(p, name) for p in parts]) for name in Leaves.__dataclass_fields__)
+        )
 
 
 def last_left(threshold: NDArray[np.float64], dtype: Precision = "float32") -> NDArray[np.float64]:
@@ -196,23 +238,26 @@ def last_left(threshold: NDArray[np.float64], dtype: Precision = "float32") -> N
 def _leaves(tree: Tree, ensemble: TreeEnsemble) -> Leaves:
     columns = ensemble.inputs
     ends = last_left(tree.threshold, ensemble.dtype)
-    found: list[tuple[int, float, NDArray[np.int64], NDArray[np.int64]]] = []
+    found = []
     top = np.array([len(cuts) for cuts in ensemble.cuts], dtype=np.int64)
-    stack = [(0, np.zeros(columns, dtype=np.int64), top)]
+    stack = [(0, np.zeros(columns, dtype=np.int64), top, np.ones(columns, dtype=bool))]
     while stack:
-        node, low, high = stack.pop()
+        node, low, high, missing = stack.pop()
         if tree.left[node] == -1:
-            found.append((node, float(tree.value[node]), low, high))
+            found.append((node, float(tree.value[node]), low, high, missing))
             continue
         column = int(tree.feature[node])
         cell = int(np.searchsorted(ensemble.cuts[column], ends[node]))  # the last cell on the left
-        if cell < high[column]:
-            right = low.copy()
-            right[column] = max(low[column], cell + 1)
-            stack.append((int(tree.right[node]), right, high))
-        if cell >= low[column]:
-            left = high.copy()
-            left[column] = min(high[column], cell)
-            stack.append((int(tree.left[node]), low, left))
-    nodes, values, lows, highs = zip(*found, strict=True)
-    return Leaves(np.array(nodes), np.array(values), np.array(lows), np.array(highs))
+        rule = None if tree.missing_left is None else bool(tree.missing_left[node])
+        above, below = low.copy(), high.copy()
+        above[column], below[column] = max(low[column], cell + 1), min(high[column], cell)
+        for child, least, most, goes in (
+            (int(tree.right[node]), above, high, rule is False),
+            (int(tree.left[node]), low, below, rule is True),
+        ):
+            stays = missing.copy()
+            stays[column] &= goes
+            if least[column] <= most[column] or stays[column]:
+                stack.append((child, least, most, stays))
+    nodes, values, lows, highs, gone = zip(*found, strict=True)
+    return Leaves(np.array(nodes), np.array(values), np.array(lows), np.array(highs), np.array(gone))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from milp_recourse.result import ABSOLUTE_GAP, RELATIVE_GAP
+from milp_recourse.result import RELATIVE_GAP
 
 Array = np.ndarray
 
@@ -31,11 +31,14 @@ class Incumbents:
     ----------
     cost
         Of the best action; without one inf, or what it is to cost less than, (count,).
+    allowance
+        The absolute part of every applicant's tolerance, (count,).
     dearest
         More than any action can cost, (count,).
     """
 
-    def __init__(self, count: int, cheaper_than: Array | None = None) -> None:
+    def __init__(self, count: int, cheaper_than: Array | None = None, allowance: Array | None = None) -> None:
+        self.allowance = np.zeros(count) if allowance is None else allowance
         self.cost = np.full(count, np.inf) if cheaper_than is None else cheaper_than.copy()
         self.dearest = np.zeros(count)
         self.best: list[Best | None] = [None] * count
@@ -45,9 +48,8 @@ class Incumbents:
         cost = self.cost[people]
         known = np.isfinite(cost)
         safe = np.where(known, cost, 0.0)
-        return np.where(
-            known, safe - 0.5 * np.maximum(RELATIVE_GAP * safe, ABSOLUTE_GAP), self.dearest[people]
-        )
+        tolerance = RELATIVE_GAP * safe + self.allowance[people]
+        return np.where(known, safe - 0.5 * tolerance, self.dearest[people])
 
     def found(self, people: Array) -> Array:
         """Who has an action, (n,)."""

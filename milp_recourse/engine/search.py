@@ -99,6 +99,8 @@ class Search:
         Only asked is whether an action costs less than this (count,): the first one ends the search.
     node_limit
         Per applicant; None for no limit.
+    allowance
+        The absolute part of every applicant's tolerance (count,); None: zeros.
     """
 
     def __init__(
@@ -112,10 +114,11 @@ class Search:
         spent: float = 0.0,
         cheaper_than: Array | None = None,
         node_limit: int | None = None,
+        allowance: Array | None = None,
     ) -> None:
         self.device = device or Device()
         self.judge, self.time_limit, self.batch = judge, time_limit, batch
-        self.incumbents = Incumbents(count, cheaper_than)
+        self.incumbents = Incumbents(count, cheaper_than, allowance)
         self._any_action_will_do, self.node_limit = cheaper_than is not None, node_limit
         self.work = np.zeros(count, dtype=np.int64)
         self.seconds = np.full(count, spent)

@@ -209,5 +209,5 @@ def _allowed(instance: Instance, name: str, value: float) -> bool:
 def _deployed(instance: Instance, row: np.ndarray) -> bool:
     inputs, accept = instance.model_rows(row), instance.accept
     if isinstance(instance.classifier, TreeEnsemble):
-        return instance.classifier.score(inputs) > accept.threshold
+        return instance.classifier.score(inputs) > accept.above
     return instance.classifier.deployed_logit(inputs) >= accept.threshold

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milp_recourse.domain.features import Feature
-from milp_recourse.domain.forest import TreeEnsemble
+from milp_recourse.domain.forest import MISSING, TreeEnsemble
 from milp_recourse.instance import Instance
 
 Array = NDArray[np.float64]
@@ -43,7 +43,7 @@ class Axis:
         The factual's cell.
     settable
         Whether an action may set a value in the cell (the factual of someone who may not act on it can lie
-        in one where none may).
+        in one where none may). A missing factual has the first cell to itself, which none may be set in.
     columns
         The classifier's columns that the lever fills, and the cell of the ensemble on each of them, shape
         (columns, cells).
@@ -97,12 +97,15 @@ def rounded_down(costs: Array, levers: int) -> Array:
 
 def _inside_domain(instance: Instance, feature: Feature) -> bool:
     x = instance.factual[feature.name]
-    return feature.domain is None or feature.domain[0] <= x <= feature.domain[1]
+    missing = feature.name in instance.missing  # a domain does not bind what stays missing
+    return missing or feature.domain is None or feature.domain[0] <= x <= feature.domain[1]
 
 
 def _axis(instance: Instance, forest: TreeEnsemble, feature: Feature, columns: tuple[int, ...]) -> Axis:
     name, x = feature.name, instance.factual[feature.name]
     stays = _inside_domain(instance, feature)
+    if name in instance.missing:
+        return _missing_axis(instance, forest, feature, columns)
     if not feature.labelled:
         low, high, cells = _intervals(instance, forest.cuts[columns[0]], feature)
         on_columns: tuple[tuple[int, Cells], ...] = ((columns[0], cells),)
@@ -112,10 +115,7 @@ def _axis(instance: Instance, forest: TreeEnsemble, feature: Feature, columns: t
         if stays and not first <= x <= last:
             labels = np.union1d(labels, [x])
         low = high = labels
-        on_columns = tuple(
-            (c, _cell(forest.cuts[c], (labels == k).astype(np.float64) if feature.one_hot else labels))
-            for k, c in enumerate(columns)
-        )
+        on_columns = _label_cells(forest, feature, labels, columns)
         cells = np.arange(len(labels))
     values = np.clip(x, low, high)
     cost, w = instance.cost, instance.weight(name)
@@ -140,6 +140,46 @@ def _axis(instance: Instance, forest: TreeEnsemble, feature: Feature, columns: t
     )
 
 
+def _label_cells(
+    forest: TreeEnsemble, feature: Feature, labels: Array, columns: tuple[int, ...]
+) -> tuple[tuple[int, Cells], ...]:
+    """The cells of labels on the columns that they fill."""
+    assert feature.lookup is not None
+    numbers = feature.lookup[labels.astype(np.int64)]
+    return tuple((c, _cell(forest.cuts[c], numbers[:, k])) for k, c in enumerate(columns))
+
+
+def _missing_axis(
+    instance: Instance, forest: TreeEnsemble, feature: Feature, columns: tuple[int, ...]
+) -> Axis:
+    """Staying missing is free, any value costs its weight: of a cell, the one nearest the middle is taken."""
+    name, cost = feature.name, instance.cost
+    first, last = instance.levers[name]
+    if feature.labelled:
+        low = high = np.arange(first, last + 1)
+        on_columns = _label_cells(forest, feature, low, columns)
+    else:
+        low, high, cells = _intervals(instance, forest.cuts[columns[0]], feature)
+        on_columns = ((columns[0], cells),)
+    middle = 0.5 * first + 0.5 * last
+    values = np.clip(round(middle) if feature.integral else middle, low, high)
+    w, step = instance.weight(name), float(cost.uses_scale)
+    paid = w * (cost.l2_squared * step + cost.l1 * step) + cost.l0 * w
+    some = np.ones(len(values))
+    return Axis(
+        name,
+        np.concatenate([[np.nan], values]),
+        np.concatenate([[np.nan], low]),
+        np.concatenate([[np.nan], high]),
+        np.concatenate([[0.0], paid * some]),
+        np.concatenate([[0.0], w * step * some]),
+        0,
+        0,
+        np.concatenate([[False], some > 0]),
+        tuple((c, np.concatenate([[MISSING], cells])) for c, cells in on_columns),
+    )
+
+
 def _intervals(instance: Instance, cuts: Array, feature: Feature) -> tuple[Array, Array, Cells]:
     """Least and largest allowed double of each cell that has one, and the cell's number.
 
@@ -154,7 +194,8 @@ def _intervals(instance: Instance, cuts: Array, feature: Feature) -> tuple[Array
     cells = np.flatnonzero(low <= high)
     low, high = low[cells], high[cells]
     x = instance.factual[feature.name]
-    if not first <= x <= last and _inside_domain(instance, feature):
+    outside = x < first or x > last  # not where it is missing
+    if outside and _inside_domain(instance, feature):
         cell = int(_cell(cuts, np.array([x]))[0])
         at = 0 if x < first else len(low)
         # A separate entry even if the cell is there already: it holds a value no action may set.
@@ -170,7 +211,8 @@ def _cell(cuts: Array, values: Array) -> Cells:
 def factual_cells(instance: Instance, forest: TreeEnsemble) -> Cells:
     """The factual's cell on every column, shape (columns,)."""
     row = instance.model_rows(instance.factual_row)
-    return np.array([_cell(cuts, row[k : k + 1])[0] for k, cuts in enumerate(forest.cuts)], dtype=np.int64)
+    cells = np.array([_cell(cuts, row[k : k + 1])[0] for k, cuts in enumerate(forest.cuts)], dtype=np.int64)
+    return np.where(np.isnan(row), MISSING, cells)
 
 
 def action_of(axes: Sequence[Axis], cells: Cells) -> dict[str, float]:

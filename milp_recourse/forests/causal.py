@@ -32,7 +32,6 @@ from milp_recourse.forests.search import Outcome, best_cuts
 from milp_recourse.forests.table import LeafTable, Masks
 from milp_recourse.instance import Instance
 from milp_recourse.judge import judge
-from milp_recourse.result import gap_tolerance
 from milp_recourse.search.convex import ConvexProblem, Quadratic, saddle_point
 
 Array = NDArray[np.float64]
@@ -125,7 +124,9 @@ class CausalSearch:
     @property
     def target(self) -> float:
         """Costs from here on need no proof."""
-        return self.cost - 0.5 * gap_tolerance(self.cost) if self.action is not None else math.inf
+        if self.action is None:
+            return math.inf
+        return self.cost - 0.5 * self.instance.gap_tolerance(self.cost)
 
     def run(self) -> Outcome:
         """Search to the end, or to the deadline."""
@@ -189,7 +190,7 @@ class _PieceSearch:
         assert isinstance(forest, TreeEnsemble)
         self.search, self.piece = search, piece
         self.costs = Costs.of(search.instance, piece)
-        self.threshold = search.instance.accept.threshold
+        self.threshold = search.instance.accept.above
         self.table = LeafTable(forest, piece.cells, piece.columns)
         self.heap: list[tuple[float, int, _Boxes]] = []
         self.order = 0

@@ -72,11 +72,14 @@ class Column:
         The last value of every cell but the last; labels: half way between.
     form
         Index into the piece's column forms.
+    labels
+        Whether it is an action on labels, each with numbers of its own.
     """
 
     columns: tuple[tuple[int, NDArray[np.int64]], ...]
     cuts: Array
     form: int
+    labels: bool = False
 
     def __len__(self) -> int:
         return len(self.cuts) + 1
@@ -211,13 +214,13 @@ def _columns(
     cells = np.zeros(forest.inputs, dtype=np.int64)
     columns: list[Column] = []
     column_forms: list[Affine] = []
-    groups: dict[int, list[tuple[int, int]]] = {}  # action -> (column, level)
+    groups: dict[int, list[tuple[int, Affine]]] = {}  # action -> (column, form over indicators)
     for c, form in enumerate(program.columns):
         cuts = forest.cuts[c]
         indicator = next((labels[k] for k in form.terms if k in labels), None)
         if indicator is not None:
             [action] = indicator[0].terms
-            groups.setdefault(action, []).append((c, indicator[1]))
+            groups.setdefault(action, []).append((c, form))
             continue
         value = form.substitute(forms)
         if value.is_constant:
@@ -228,14 +231,16 @@ def _columns(
     for action, members in groups.items():
         low, high = (int(getattr(program.actions[action], end)) for end in ("lower", "upper"))
         values = np.arange(low, high + 1)
-        on = [
-            (c, np.searchsorted(forest.cuts[c], (values == level).astype(np.float64))) for c, level in members
-        ]
+        on = []
+        for c, form in members:
+            numbers = {labels[k][1]: float(number) for k, number in form.terms.items()}
+            found = np.array([numbers.get(label, 0.0) for label in values.tolist()])
+            on.append((c, np.searchsorted(forest.cuts[c], found)))
         if len(values) == 1:
             for c, cell in on:
                 cells[c] = cell[0]
             continue
-        columns.append(Column(tuple(on), values[:-1].astype(np.float64), len(column_forms)))
+        columns.append(Column(tuple(on), values[:-1].astype(np.float64), len(column_forms), labels=True))
         column_forms.append(Affine.atom(action))
     return cells, columns, column_forms
 

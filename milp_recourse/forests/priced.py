@@ -29,7 +29,6 @@ from milp_recourse.forests.search import Outcome
 from milp_recourse.forests.starts import Cells, Points, good_point, points, settled
 from milp_recourse.forests.table import LeafTable
 from milp_recourse.instance import Instance
-from milp_recourse.result import gap_tolerance
 
 ROOT_STEPS, ROOT_ROUNDS = 100, 6
 STEPS, ROUNDS = 10, 4
@@ -91,19 +90,19 @@ class PricedSearch:
         self.room = lists(self.factors)
         cost = self.points.added * (1.0 - 2.0**-49) - 2.0**-1000
         self.cost = np.maximum(cost, 0.0)
-        self.goal, _ = score_goal(self.table, self.instance.accept.threshold)
+        self.goal, _ = score_goal(self.table, self.instance.accept.above)
         self.dearest = 1.0 + 2.0 * sum(float(axis.added.max()) for axis in self.axes)
         return self._search()
 
     @property
     def target(self) -> float:
         """What a node's bound must reach; a hair below the cost in hand."""
-        return self.dearest if self.best is None else self.best[0] - 0.5 * gap_tolerance(self.best[0])
+        return self.dearest if self.best is None else self.best[0] - 0.5 * self.instance.gap_tolerance(self.best[0])
 
     def _set(self, axes: Sequence[Axis]) -> None:
         self.axes = list(axes)
         self.table = LeafTable(self.forest, factual_cells(self.instance, self.forest), self.axes)
-        threshold = self.instance.accept.threshold
+        threshold = self.instance.accept.above
         self.points: Points = points(self.table, self.axes, 0.0, threshold)
 
     def _offer(self, point: Cells, cost: float) -> bool:
@@ -162,7 +161,7 @@ class PricedSearch:
         """Cost in hand per score that is missing."""
         p = self.points
         here = float(self.table.bound(self.table.met(*(2 * [(p.start - p.axis_from[:-1])[None]])))[0])
-        missing = (self.instance.accept.threshold - here) * (
+        missing = (self.instance.accept.above - here) * (
             len(self.forest.trees) if self.forest.aggregate == "mean" else 1
         )
         scale = self.dearest if self.best is None else self.best[0]
@@ -204,7 +203,7 @@ class PricedSearch:
         for round_ in range(rounds):
             if not shrink(f, self.cost, alive, leaves, live):
                 return None
-            if not self._largest(leaves) > self.instance.accept.threshold:
+            if not self._largest(leaves) > self.instance.accept.above:
                 return None
             if self._cheapest(alive):
                 return None
@@ -247,7 +246,7 @@ class PricedSearch:
             dtype=np.int32,
         )
         cells = (point - p.axis_from[:-1])[None]
-        if not self.table.bound(self.table.met(cells, cells))[0] > self.instance.accept.threshold:
+        if not self.table.bound(self.table.met(cells, cells))[0] > self.instance.accept.above:
             return False
         self._offer(point.astype(np.int32), float(p.added[point].sum()))
         return True

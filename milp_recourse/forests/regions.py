@@ -33,7 +33,7 @@ def region(
     first, last
         Cells per column of the ensemble, (columns,).
     labels
-        Of the features that fill a column per label: theirs are no intervals of cells.
+        Of the features that enter by their labels' numbers: their labels are no intervals of cells.
     outward
         A value that other actions move is a real number whose nearest double is in the cell: add a double
         at each end of the domain, so that no such number is lost.
@@ -43,7 +43,7 @@ def region(
     ranges: dict[str, tuple[float, float]] = {}
     features, column = [], 0
     for feature in instance.features:
-        if feature.one_hot:
+        if feature.by_label:
             low = high = float(labels[feature.name])
         else:
             low, high = _ends(forest.cuts[column], int(first[column]), int(last[column]))

@@ -106,7 +106,7 @@ class ForestSearch:
             nodes = queue.take(BATCH, limit)
             self.nodes += len(nodes.cost)
             points = np.clip(self.start, nodes.low, nodes.high)
-            accepted = self.table.bound(self.table.met(points, points)) > self.instance.accept.threshold
+            accepted = self.table.bound(self.table.met(points, points)) > self.instance.accept.above
             for k in np.flatnonzero(accepted):  # in order of cost
                 if best is None or nodes.cost[k] < best[0]:
                     best = (float(nodes.cost[k]), points[k])
@@ -131,7 +131,7 @@ class ForestSearch:
     def _split(self, queue: _Queue, nodes: _Nodes, points: Cells, limit: float) -> None:
         """Cut every node in two and file the halves."""
         axis, cut, low_masks, high_masks = best_cuts(
-            self.table, nodes.low, nodes.high, nodes.masks, nodes.bound, self.instance.accept.threshold
+            self.table, nodes.low, nodes.high, nodes.masks, nodes.bound, self.instance.accept.above
         )
         rows = np.arange(len(axis))
         lower, upper = nodes.high.copy(), nodes.low.copy()
@@ -154,7 +154,7 @@ class ForestSearch:
     ) -> None:
         """Close what can be closed; queue the rest."""
         bound, cost = self.table.bound(masks), self.costs(low, high)
-        refused = ~(bound > self.instance.accept.threshold)
+        refused = ~(bound > self.instance.accept.above)
         dear = ~refused & (cost >= limit)
         self._close(numbers[refused], SCORE)
         self._close(numbers[dear], COST)

@@ -52,16 +52,13 @@ def leaf_recourses(instance: Instance) -> list[LeafRecourse]:
     cells = factual_cells(instance, forest)
     fixed = np.ones(forest.inputs, dtype=bool)
     fixed[[c for axis in axes for c, _ in axis.columns]] = False
-    alive = (scores > instance.accept.threshold) & (
-        ((leaves.low <= cells) & (cells <= leaves.high))[:, fixed].all(axis=1)
-    )
+    alive = (scores > instance.accept.above) & leaves.met(cells)[:, fixed].all(axis=1)
     total, widest = np.zeros(len(alive)), np.zeros(len(alive))
     chosen = np.zeros((len(alive), len(axes)), dtype=np.int64)
     for i, axis in enumerate(axes):
-        low, high = leaves.low, leaves.high
         good = np.ones((len(alive), len(axis)), dtype=bool)
         for column, on_column in axis.columns:
-            good &= (low[:, column, None] <= on_column) & (on_column <= high[:, column, None])
+            good &= leaves.reached(column, on_column)
         alive &= good.any(axis=1)
         away = np.where(good, axis.added + axis.widest, np.inf)  # both grow with the distance
         chosen[:, i] = away.argmin(axis=1)

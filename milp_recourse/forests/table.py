@@ -15,7 +15,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from milp_recourse.domain.forest import TreeEnsemble
+from milp_recourse.domain.forest import MISSING, Leaves, TreeEnsemble
 
 Array = NDArray[np.float64]
 Masks = NDArray[np.uint32]
@@ -32,6 +32,26 @@ class CellAxis(Protocol):
         ...
 
     def __len__(self) -> int: ...
+
+
+def in_order(axis: CellAxis) -> bool:
+    """Whether the cells that a leaf can be reached from are consecutive.
+
+    That is so on one column whose cells ascend, none of them for a missing value.
+    """
+    return _ascending(axis) and not may_be_missing(axis)
+
+
+def may_be_missing(axis: CellAxis) -> bool:
+    """Whether the axis' first cell is for a value that is missing and stays so."""
+    return bool(axis.columns[0][1][0] == MISSING)
+
+
+def _ascending(axis: CellAxis) -> bool:
+    if len(axis.columns) > 1:
+        return False
+    [(_, cells)] = axis.columns
+    return bool((np.diff(cells) >= 0).all())
 
 
 class LeafTable:
@@ -51,14 +71,12 @@ class LeafTable:
         self.forest = forest
         all_leaves = forest.leaves
         tree = np.repeat(np.arange(len(all_leaves)), [len(leaves.value) for leaves in all_leaves])
-        node, value, low, high = (
-            np.concatenate([getattr(leaves, name) for leaves in all_leaves])
-            for name in ("node", "value", "low", "high")
-        )
+        every = Leaves.joined(all_leaves)
+        node, value = every.node, every.value
         fixed = np.ones(forest.inputs, dtype=bool)
         fixed[[c for axis in axes for c, _ in axis.columns]] = False
-        alive = ((low <= cells) & (cells <= high))[:, fixed].all(axis=1)
-        met = [_Met.of(low, high, axis) for axis in axes]
+        alive = every.met(cells)[:, fixed].all(axis=1)
+        met = [_Met.of(every, axis) for axis in axes]
         for leaves in met:
             alive &= leaves.some
         order = np.flatnonzero(alive)
@@ -80,13 +98,19 @@ class LeafTable:
         self._down: list[Masks] = []  # leaves that reach a cell or further down
         self._up: list[Masks] = []
         self._pairs: dict[int, Masks] = {}
+        self._missing: dict[int, Masks] = {}  # leaves that an axis' first cell reaches, its value missing
         for i, (axis, leaves) in enumerate(zip(axes, met, strict=True)):
             down, up = (np.zeros((len(axis), size), dtype=np.uint32) for _ in range(2))
             if leaves.allowed is not None:
                 self._pairs[i] = _pairs(leaves.allowed[order], word, flags, size)
             else:
-                np.bitwise_or.at(down, (leaves.low[order], word), flags)
-                np.bitwise_or.at(up, (leaves.high[order], word), flags)
+                has = leaves.low[order] <= leaves.high[order]
+                np.bitwise_or.at(down, (leaves.low[order][has], word[has]), flags[has])
+                np.bitwise_or.at(up, (leaves.high[order][has], word[has]), flags[has])
+            if leaves.allowed is None and leaves.missing is not None:
+                gone = leaves.missing[order]
+                self._missing[i] = np.zeros(size, dtype=np.uint32)
+                np.bitwise_or.at(self._missing[i], word[gone], flags[gone])
             self._down.append(np.bitwise_or.accumulate(down, axis=0))
             self._up.append(np.bitwise_or.accumulate(up[::-1], axis=0)[::-1])
         self._offset = np.arange(size) * (BITS + 1)
@@ -102,6 +126,10 @@ class LeafTable:
         """Leaves that meet low..high on one axis, whatever the others."""
         if axis in self._pairs:
             return self._pairs[axis][low, high]
+        if axis in self._missing:  # the first cell stands apart from the interval of the others
+            after = np.minimum(np.maximum(low, 1), len(self._up[axis]) - 1)
+            met = self._down[axis][high] & self._up[axis][after]
+            return met | np.where((low == 0)[:, None], self._missing[axis], np.uint32(0))
         return self._down[axis][high] & self._up[axis][low]
 
     def best(self, masks: Masks) -> Array:
@@ -151,29 +179,33 @@ class _Met:
     some
         Whether there are any, shape (leaves,).
     low, high
-        First and last of them, where they are consecutive.
+        First and last of them, where they are consecutive; but for the cell of a missing value.
+    missing
+        Whether the cell of a missing value, if the axis has one, is among them, shape (leaves,).
     allowed
-        All of them, shape (leaves, cells), for labels that fill several columns.
+        All of them, shape (leaves, cells), where they need not be.
     """
 
     some: NDArray[np.bool_]
     low: NDArray[np.int64]
     high: NDArray[np.int64]
+    missing: NDArray[np.bool_] | None = None
     allowed: NDArray[np.bool_] | None = None
 
     @staticmethod
-    def of(low: NDArray[np.int64], high: NDArray[np.int64], axis: CellAxis) -> _Met:
-        if len(axis.columns) == 1:
+    def of(leaves: Leaves, axis: CellAxis) -> _Met:
+        if _ascending(axis):
             [(column, cells)] = axis.columns
-            first = np.searchsorted(cells, low[:, column], side="left")
-            last = np.searchsorted(cells, high[:, column], side="right") - 1
-            return _Met(first <= last, first, last)
-        good = np.ones((len(low), len(axis)), dtype=bool)
+            first = np.searchsorted(cells, leaves.low[:, column], side="left")
+            last = np.searchsorted(cells, leaves.high[:, column], side="right") - 1
+            missing = leaves.missing[:, column] if may_be_missing(axis) else None
+            some = first <= last
+            return _Met(some if missing is None else some | missing, first, last, missing)
+        good = np.ones((len(leaves.node), len(axis)), dtype=bool)
         for column, cells in axis.columns:
-            good &= (low[:, column, None] <= cells) & (cells <= high[:, column, None])
-        none = np.zeros(len(low), dtype=np.int64)
-        some: NDArray[np.bool_] = np.logical_or.reduce(good, axis=1)
-        return _Met(some, none, none, good)
+            good &= leaves.reached(column, cells)
+        none = np.zeros(len(good), dtype=np.int64)
+        return _Met(np.logical_or.reduce(good, axis=1), none, none, None, good)
 
 
 def _pairs(allowed: NDArray[np.bool_], word: NDArray[np.int64], flags: Masks, size: int) -> Masks:

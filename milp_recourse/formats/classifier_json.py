@@ -23,7 +23,7 @@ from milp_recourse.formats.schema import (
 from milp_recourse.formats.schema_scm import Layer
 from milp_recourse.formats.strict_json import parse_json, read_bytes
 from milp_recourse.formats.validate import validate
-from milp_recourse.instance import Acceptance, Classifier
+from milp_recourse.instance import Acceptance, Classifier, Instance
 from milp_recourse.readers.json_form import forest_to_json
 
 LARGEST_SCORE = 1e30
@@ -97,17 +97,29 @@ def classifier_to_dict(classifier: Classifier) -> dict[str, Any]:
 def build_accept(model: AcceptModel, classifier: Classifier) -> Acceptance:
     """The acceptance rule; its keys must be those of the classifier's kind."""
     network = isinstance(classifier, ReluNetwork)
-    for key in ("above",) if network else ("at_least", "margin"):
-        if getattr(model, key) is not None:
-            allowed = "at_least and margin, for a network" if network else "above, for trees"
-            raise BadInput(f"accept.{key}", getattr(model, key), allowed)
+    foreign = "above" if network else "margin"
+    if getattr(model, foreign) is not None:
+        allowed = "at_least and margin, for a network" if network else "above or at_least, for trees"
+        raise BadInput(f"accept.{foreign}", getattr(model, foreign), allowed)
     if isinstance(classifier, TreeEnsemble):
+        if model.at_least is not None:
+            if model.above is not None:
+                raise BadInput("accept.at_least", model.at_least, "nothing beside above: one of the two")
+            return Acceptance(model.at_least)
         default = 0.5 if classifier.aggregate == "mean" else 0.0
         return Acceptance(default if model.above is None else model.above, 0.0, strict=True)
     threshold = model.at_least or 0.0
     if isinstance(classifier, ReluNetwork) and classifier.dtype == "float32":
         _check_float32(np.array([threshold]), "accept.at_least")
     return Acceptance(threshold, model.margin or 0.0)
+
+
+def accept_to_dict(instance: Instance) -> dict[str, float]:
+    """The acceptance rule as JSON, defaults filled in: the inverse of :func:`build_accept`."""
+    accept = instance.accept
+    if isinstance(instance.classifier, ReluNetwork):
+        return {"at_least": accept.threshold, "margin": accept.margin}
+    return {"above" if accept.strict else "at_least": accept.threshold}
 
 
 def _from_file(model: FileModel, columns: int, folder: Path, path: str) -> Classifier:
@@ -167,9 +179,10 @@ def _check_size(trees: Sequence[Tree], base: float, path: str) -> None:
 
 def _tree(model: TreeModel, columns: int, path: str, sums: bool = False) -> Tree:
     count = len(model.feature)
-    for key in ("threshold", "left", "right", "value"):
-        if len(getattr(model, key)) != count:
-            raise BadInput(f"{path}.{key}", f"{len(getattr(model, key))} nodes", f"{count}, as in feature")
+    for key in ("threshold", "left", "right", "value", "missing_left"):
+        nodes = getattr(model, key)
+        if nodes is not None and len(nodes) != count:
+            raise BadInput(f"{path}.{key}", f"{len(nodes)} nodes", f"{count}, as in feature")
     _check_nodes(model, columns, path, sums)
     _check_shape(model, path)
     return Tree(
@@ -178,6 +191,7 @@ def _tree(model: TreeModel, columns: int, path: str, sums: bool = False) -> Tree
         np.array(model.left, dtype=np.int64),
         np.array(model.right, dtype=np.int64),
         np.array(model.value, dtype=np.float64),
+        None if model.missing_left is None else np.array(model.missing_left, dtype=bool),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -36,6 +37,8 @@ def features_to_list(features: Sequence[Feature]) -> list[dict[str, Any]]:
             item["bounds"] = list(f.bounds)
         if f.categories is not None:
             item |= {"categories": list(f.categories), "encoding": f.encoding}
+        if f.table is not None:
+            item["table"] = [list(row) for row in f.table]
         if f.domain is not None:
             item["domain"] = list(f.domain)
         if f.monotone is not None:
@@ -72,8 +75,10 @@ def build_factual(values: Mapping[str, Any], features: Sequence[Feature], path: 
     return {f.name: as_number(values[f.name], f, dotted(path, f.name)) for f in features}
 
 
-def as_number(value: float | str, feature: Feature, path: str) -> float:
-    """A file's value of a feature as the number used inside: labels by their index."""
+def as_number(value: float | str | None, feature: Feature, path: str) -> float:
+    """A file's value of a feature as the number used inside: labels by their index, null as nan."""
+    if value is None:
+        return math.nan
     if feature.categories is not None:
         if not isinstance(value, str) or value not in feature.categories:
             raise BadInput(path, shown(value), "one of " + ", ".join(feature.categories))
@@ -105,6 +110,7 @@ def _feature(model: FeatureModel, path: str) -> Feature:
         domain=domain,
         monotone=model.monotone,
         encoding=model.encoding or default,  # type: ignore[arg-type]
+        table=None if model.table is None else tuple(map(tuple, model.table)),
     )
 
 
@@ -120,13 +126,34 @@ def _check_labels(model: FeatureModel, path: str) -> None:
         for key in ("domain", "monotone"):
             if getattr(model, key) is not None:
                 raise BadInput(f"{path}.{key}", shown(getattr(model, key)), "nothing: labels have no order")
+    _check_table(model, len(model.categories), path)
+
+
+def _check_table(model: FeatureModel, labels: int, path: str) -> None:
+    """One row of numbers per label, all of one length; there exactly with encoding table."""
+    if (model.encoding == "table") != (model.table is not None):
+        allowed = (
+            f"one row of numbers per label, {labels}"
+            if model.table is None
+            else "nothing, unless encoding is table"
+        )
+        raise BadInput(f"{path}.table", "nothing" if model.table is None else shown(model.table), allowed)
+    if model.table is None:
+        return
+    if len(model.table) != labels:
+        raise BadInput(f"{path}.table", f"{len(model.table)} rows", f"{labels}, one per label")
+    for k, row in enumerate(model.table):
+        if len(row) != len(model.table[0]):
+            raise BadInput(f"{path}.table.{k}", f"{len(row)} numbers", f"{len(model.table[0])}, as in row 0")
 
 
 def _check_numeric(model: FeatureModel, path: str) -> None:
     if model.categories is not None:
         raise BadInput(f"{path}.categories", shown(model.categories), f"nothing: {model.kind} is numeric")
-    if model.encoding == "one-hot":
-        raise BadInput(f"{path}.encoding", "one-hot", f"code: {model.kind} is one column")
+    if model.encoding not in (None, "code"):
+        raise BadInput(f"{path}.encoding", model.encoding, f"code: {model.kind} is one column")
+    if model.table is not None:
+        raise BadInput(f"{path}.table", shown(model.table), f"nothing: {model.kind} has no labels")
     if model.actionable and model.bounds is None:
         raise BadInput(f"{path}.bounds", "nothing", "[lo, hi], needed because the feature is actionable")
     if model.kind == "binary":

@@ -32,8 +32,12 @@ class FeatureModel(Strict):
         default=None, description="limits of the counterfactual's value; for ordinal features by index"
     )
     monotone: Literal["increase", "decrease"] | None = None
-    encoding: Literal["code", "one-hot"] | None = Field(
+    encoding: Literal["code", "one-hot", "table"] | None = Field(
         default=None, description="how labels enter the model; ordinal: code, categorical: one-hot"
+    )
+    table: Annotated[list[Annotated[list[Number], Field(min_length=1)]], Field(min_length=1)] | None = Field(
+        default=None,
+        description="with encoding table: per label, the numbers it puts into the model's columns",
     )
 
 
@@ -53,6 +57,10 @@ class TreeModel(Strict):
     left: list[int]
     right: list[int]
     value: list[Number] = Field(description="probability of class 1 at the node; for sums any number")
+    missing_left: list[bool] | None = Field(
+        default=None,
+        description="whether a missing value goes left at the node; without it, none may be missing",
+    )
 
 
 class EnsembleModel(Strict):
@@ -94,9 +102,9 @@ ClassifierModel = Annotated[
 
 
 class AcceptModel(Strict):
-    """Networks: logit >= at_least + margin. Trees: score > above."""
+    """Networks: logit >= at_least + margin. Trees: score > above, or score >= at_least."""
 
-    at_least: Number | None = Field(default=None, description="networks; default 0")
+    at_least: Number | None = Field(default=None, description="networks: default 0; trees: instead of above")
     margin: NonNegative | None = Field(default=None, description="networks; default 0")
     above: Number | None = Field(default=None, description="trees; default 0.5, for sums 0")
 
@@ -199,7 +207,7 @@ class InstanceModel(Problem):
     """One applicant's recourse problem."""
 
     format: Literal["milp-recourse/instance-1"]
-    factual: dict[str, Value]
+    factual: dict[str, Value | None] = Field(description="null: missing, where the trees have missing_left")
     preferences: PreferencesModel
     reference: ReferenceModel | None = None
 
@@ -219,7 +227,7 @@ class PopulationModel(Problem):
 
     format: Literal["milp-recourse/population-1"]
     factuals: Annotated[
-        Annotated[list[dict[str, Value]], Field(min_length=1), Tag("list")]
+        Annotated[list[dict[str, Value | None]], Field(min_length=1), Tag("list")]
         | Annotated[CsvModel, Tag("object")],
         Discriminator(_list_or_object),
     ]

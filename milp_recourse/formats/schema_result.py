@@ -25,7 +25,7 @@ class ResultModel(Strict):
     gap: NonNegative | None = Field(description="cost - lower_bound")
     proof: Literal["rigorous", "solver"] | None
     action: Shown | None = Field(description="exactly the features acted on")
-    counterfactual: Shown | None
+    counterfactual: dict[str, int | float | str | None] | None = Field(description="null: still missing")
     logit: Number | None = Field(default=None, description="networks")
     score: Number | None = Field(default=None, description="trees")
     accepted_exact: bool

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from milp_recourse.formats.applicant_json import cost_to_dict, preferences_to_dict
-from milp_recourse.formats.classifier_json import classifier_to_dict
+from milp_recourse.formats.classifier_json import accept_to_dict, classifier_to_dict
 from milp_recourse.formats.feature_json import features_to_list
 from milp_recourse.formats.schema import INSTANCE_FORMAT, POPULATION_FORMAT
 from milp_recourse.formats.schema_result import RESULT_FORMAT
@@ -90,26 +90,17 @@ def write_result(result: Result, path: str | Path) -> None:
 
 
 def _shared(instance: Instance) -> dict[str, Any]:
-    accept = instance.accept
-    rule = (
-        {"above": accept.threshold}
-        if accept.strict
-        else {
-            "at_least": accept.threshold,
-            "margin": accept.margin,
-        }
-    )
     named = {"name": instance.name, "description": instance.description}
     return {
         **{key: text for key, text in named.items() if text is not None},
         "features": features_to_list(instance.features),
         "scm": scm_to_dict(instance.scm),
         "classifier": classifier_to_dict(instance.classifier),
-        "accept": rule,
+        "accept": accept_to_dict(instance),
         "cost": cost_to_dict(instance.cost),
         "plausibility": {"kind": "scm-density", "at_least": "factual"} if instance.plausible else None,
     }
 
 
-def _factual(instance: Instance, values: Mapping[str, float]) -> dict[str, float | int | str]:
-    return {f.name: f.show(values[f.name]) for f in instance.features}
+def _factual(instance: Instance, values: Mapping[str, float]) -> dict[str, float | int | str | None]:
+    return {f.name: f.shown(values[f.name]) for f in instance.features}

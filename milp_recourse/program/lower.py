@@ -85,11 +85,14 @@ def _lower(
             energies += _energy(build, instance, f, values, natural[f], factual)
     columns = []
     for feature in instance.features:
-        value = values[feature.name]
-        if not feature.one_hot:
+        value, lookup = values[feature.name], feature.lookup if feature.by_label else None
+        if lookup is None:
             columns.append(value)
-        else:
-            columns += [build.unit("indicator", value, k) for k in range(len(feature.columns))]
+            continue
+        labels = [build.unit("indicator", value, k) for k in range(len(lookup))]
+        for numbers_ in lookup.T.tolist():
+            terms_ = (label.scaled(Fraction(c)) for label, c in zip(labels, numbers_, strict=True) if c)
+            columns.append(sum(terms_, Affine()))
     rows = tuple(
         Row(f"domain_{f.name}", values[f.name], *f.domain) for f in instance.features if f.domain is not None
     )
@@ -166,10 +169,11 @@ def _farthest_logit(instance: Instance, name: str, ranges: dict[str, Enclosure])
 def reachable(*instances: Instance) -> dict[str, Enclosure]:
     """An interval per feature that holds its value under every action of any of the applicants.
 
-    They have one model and the same levers; of one applicant it is tighter than of many.
+    They have one model and the same levers; of one applicant it is tighter than of many. A missing value
+    counts as 0.
     """
     scm, alone = instances[0].scm, len(instances) == 1
-    factual = {f: _hull(i.factual[f] for i in instances) for f in scm.features}
+    factual = {f: _hull(0.0 if f in i.missing else i.factual[f] for i in instances) for f in scm.features}
     ranges: dict[str, Enclosure] = {}
     moved: set[str] = set()
     for f in scm.order:

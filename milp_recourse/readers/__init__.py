@@ -1,23 +1,33 @@
-"""Read a trained binary classifier: networks from torch, scikit-learn or ONNX, trees from three libraries.
+"""Read a trained classifier: pipelines and networks from scikit-learn, torch or ONNX, trees from three
+libraries.
 
-Each reader imports its library only when called, and refuses with one line whatever it cannot
-represent: a classifier is read as it is or not at all.
+:func:`read_model` takes a fitted model and the DataFrame it was fitted on. Each reader imports its library
+only when called, and refuses with one line whatever it cannot represent: a classifier is read as it is or
+not at all.
 """
 
+from milp_recourse.readers.column import Column, Reading
 from milp_recourse.readers.fold import standardised
 from milp_recourse.readers.from_onnx import read_onnx
 from milp_recourse.readers.from_sklearn import read_sklearn
 from milp_recourse.readers.from_torch import read_torch
+from milp_recourse.readers.front import model_columns
 from milp_recourse.readers.json_form import to_json
+from milp_recourse.readers.model import read_model, rounding_margin
 from milp_recourse.readers.trees import read_lightgbm, read_sklearn_trees, read_xgboost, safe_threshold
 
 __all__ = [
+    "Column",
+    "Reading",
+    "model_columns",
     "read_lightgbm",
+    "read_model",
     "read_onnx",
     "read_sklearn",
     "read_sklearn_trees",
     "read_torch",
     "read_xgboost",
+    "rounding_margin",
     "safe_threshold",
     "standardised",
     "to_json",

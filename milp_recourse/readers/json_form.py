@@ -47,4 +47,8 @@ def forest_to_json(forest: TreeEnsemble) -> dict[str, Any]:
     said: dict[str, Any] = {"kind": "tree-ensemble", "dtype": forest.dtype}
     if forest.aggregate != "mean":
         said |= {"aggregate": forest.aggregate, "base": forest.base, "sum_dtype": forest.sum_dtype}
-    return said | {"trees": [{key: getattr(tree, key).tolist() for key in keys} for tree in forest.trees]}
+    trees = []
+    for tree in forest.trees:
+        used = keys if tree.missing_left is None else (*keys, "missing_left")
+        trees.append({key: getattr(tree, key).tolist() for key in used})
+    return said | {"trees": trees}

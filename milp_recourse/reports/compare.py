@@ -23,7 +23,7 @@ def compare(reference: Reference, result: Result) -> Verdict:
     if here == (0.0, math.inf):
         return "claims nothing"
     low, high = max(known[0], here[0]), min(known[1], here[1])
-    slack = gap_tolerance(high) * 2 if math.isfinite(high) else 0.0
+    slack = gap_tolerance(high, result.gap_allowance) * 2 if math.isfinite(high) else 0.0
     return "agrees" if low <= high + slack else "contradicts"
 
 

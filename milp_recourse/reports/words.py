@@ -17,8 +17,10 @@ def describe_action(instance: Instance, action: Mapping[str, float | int | str])
     """The changes an action makes, as in a result; ``none needed`` for the empty one."""
     parts = []
     for name, value in action.items():
-        before = instance.feature(name).show(instance.factual[name])
-        if value == before:
+        before = instance.feature(name).shown(instance.factual[name])
+        if before is None:
+            parts.append(f"{name} from missing to {short(value)}")
+        elif value == before:
             parts.append(f"hold {name} at {short(before)}")
         else:
             digits = 6 if short(before) != short(value) else 17

@@ -147,7 +147,7 @@ def _certain(summary: Mapping[str, Any]) -> str:
     seconds = summary["processor seconds"]
     return (
         "<h2>How certain</h2><p>Every certified answer is an optimum or an infeasibility proven with outward rounding "
-        f"to a gap of max(1e-6 cost, 1e-9); {summary['limit']} of {summary['problems']} reached the time limit. "
+        f"to a gap of 1e-6 cost (and the cost of 1e-12 of every interval); {summary['limit']} of {summary['problems']} reached the time limit. "
         f"Cases in which a grid point refutes a certified answer: {refuted}. {spot} Group means are over a sample: "
         "their bootstrap intervals say how much another sample could differ, which no certificate removes. "
         "Plausibility is demanded and measured with the true model's density"

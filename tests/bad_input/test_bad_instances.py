@@ -26,6 +26,11 @@ def percentile(**knots):
     return {"kind": "percentile", "quantiles": {n: k for n, k in (usual | knots).items() if k is not None}}
 
 
+def job(table):
+    """The categorical feature of the sample with trees, with a table."""
+    return tree_instance()["features"][4] | {"encoding": "table", "table": table}
+
+
 # mistake: (path of the change, new value, field that the message names)
 LOAN_MISTAKES = {
     "FormatUnknown": ("format", "milp-recourse/instance-9", "format"),
@@ -217,6 +222,19 @@ TREE_MISTAKES = {
     "CategoricalCause": ("scm", explicit({"income": {"equation": "job"}}), "scm.mechanisms.income.equation"),
     "CategoricalEffect": ("scm", explicit({"job": {"equation": "income"}}), "scm.mechanisms.job.equation"),
     "OrdinalEffect": ("scm", explicit({"degree": {"equation": "income"}}), "scm.mechanisms.degree.equation"),
+    "IntegerMovedByAnAction": ("scm", explicit({"cards": {"equation": "income"}}), "features.1.kind"),
+    "BinaryMovedByAnAction": (
+        "scm",
+        explicit({"cards": {"equation": "owner"}, "owner": {"equation": {"relu": "income"}}}),
+        "features.1.kind",
+    ),
+    "MissingWithoutARule": ("factual.income", None, "factual.income"),
+    "MissingLeftOfAnotherLength": (
+        "classifier.trees.1.missing_left",
+        [True, False],
+        "classifier.trees.1.missing_left",
+    ),
+    "MissingLeftNotABoolean": ("classifier.trees.1.missing_left", [0], "classifier.trees.1.missing_left.0"),
     "TreesEmpty": ("classifier.trees", [], "classifier.trees"),
     "TreesInFloat16": ("classifier.dtype", "float16", "classifier.dtype"),
     "TreesAggregateUnknown": ("classifier.aggregate", "vote", "classifier.aggregate"),
@@ -245,7 +263,15 @@ TREE_MISTAKES = {
         "classifier.trees.1.left",
     ),
     "TreeLeafNotAProbability": ("classifier.trees.0.value.4", 1.5, "classifier.trees.0.value.4"),
-    "AcceptRuleOfNetworks": ("accept", {"at_least": 0.5}, "accept.at_least"),
+    "TableMissing": ("features.4.encoding", "table", "features.4.table"),
+    "TableOfTooFewRows": ("features.4", job([[1.0], [2.0]]), "features.4.table"),
+    "TableRowTooShort": ("features.4", job([[1.0, 2.0], [2.0], [3.0, 1.0]]), "features.4.table.1"),
+    "TableOfEmptyRows": ("features.4", job([[], [], []]), "features.4.table.0"),
+    "TableOfText": ("features.4", job([["a"], [2.0], [3.0]]), "features.4.table.0.0"),
+    "TableBesideOneHot": ("features.4.table", [[1.0], [2.0], [3.0]], "features.4.table"),
+    "TableOfNumbers": ("features.0.table", [[1.0]], "features.0.table"),
+    "TableEncodingOfNumbers": ("features.0.encoding", "table", "features.0.encoding"),
+    "AcceptBothRules": ("accept", {"at_least": 0.5, "above": 0.5}, "accept.at_least"),
     "MarginForTrees": ("accept.margin", 0.1, "accept.margin"),
     "AboveNotANumber": ("accept.above", "half", "accept.above"),
 }

@@ -53,6 +53,14 @@ def test_the_wheel_holds_the_trained_networks(wheel):
     assert {f"milp_recourse/icarma/checkpoints/{name}" for name in shipped} <= names
 
 
+def test_the_wheel_holds_the_pages_style_and_script(wheel):
+    """Every file beside the pages' modules."""
+    names = set(zipfile.ZipFile(wheel).namelist())
+    shipped = {path.name for path in (ROOT / "milp_recourse" / "reports" / "pages").glob("*.[cj]s*")}
+    assert shipped == {"page.css", "population.js"}
+    assert {f"milp_recourse/reports/pages/{name}" for name in shipped} <= names
+
+
 def test_the_installed_package_finds_its_instances(wheel, tmp_path):
     """Unpacked elsewhere, the command without arguments reads its own copies."""
     zipfile.ZipFile(wheel).extractall(tmp_path / "site")

@@ -29,7 +29,9 @@ def between_scores(instance: Instance) -> Instance:
 
     Leaf values have at most 3 digits and there are at most 5 trees, so scores are 2e-4 apart.
     """
-    return replace(instance, accept=replace(instance.accept, threshold=instance.accept.threshold + 5e-5))
+    accept = instance.accept
+    shift = 5e-5 if accept.strict else -5e-5
+    return replace(instance, accept=replace(accept, threshold=accept.threshold + shift))
 
 
 def solve_cells(instance: Instance) -> float | None:
@@ -48,7 +50,7 @@ def _solve(instance: Instance, shift: float) -> float | None:  # noqa: PLR0912
     choices: dict[str, list[float | None]] = {}
     for f in instance.features:
         x = instance.factual[f.name]
-        stays = f.domain is None or f.domain[0] <= x <= f.domain[1]
+        stays = f.name in instance.missing or f.domain is None or f.domain[0] <= x <= f.domain[1]
         values = list(candidates(instance, f.name)) if f.name in instance.levers else []
         choices[f.name] = ([None] if stays else []) + values
         if not choices[f.name]:
@@ -90,7 +92,7 @@ def _solve(instance: Instance, shift: float) -> float | None:  # noqa: PLR0912
                 if len(reach) < len(values):
                     add({column + j: 1.0} | reach, -np.inf, 0.0)
         column += len(leaves)
-    add(score, len(forest.trees) * instance.accept.threshold + shift, np.inf)
+    add(score, len(forest.trees) * instance.accept.above + shift, np.inf)
     for name, values in choices.items():
         add(
             {column: -1.0} | {offsets[name] + k: widest[offsets[name] + k] for k in range(len(values))},
@@ -135,7 +137,7 @@ def _takes(instance: Instance, name: str, value: float | None, path: list[tuple[
     position = [f.name for f in instance.features].index(name)
     row[position] = instance.factual[name] if value is None else value
     inputs = instance.model_rows(row)
-    mine = [c for c, label in enumerate(instance.columns) if label == name or label.startswith(f"{name}=")]
+    mine = [c for c, label in enumerate(instance.columns) if label in instance.feature(name).columns]
     return all(
         bool(float(np.float32(inputs[column])) <= threshold) == left
         for column, threshold, left in path

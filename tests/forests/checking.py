@@ -10,7 +10,7 @@ from milp_recourse.certificates.produce import certificates_for
 from milp_recourse.formats.write import write_instance
 from milp_recourse.instance import Instance
 from milp_recourse.recipe.files import write_json
-from milp_recourse.result import Result, gap_tolerance
+from milp_recourse.result import Result
 from verify.__main__ import Outcome, examine
 
 
@@ -18,7 +18,7 @@ def same(result: Result, other: Result) -> bool:
     """Whether two results say the same, to the gap."""
     if result.status is not other.status or result.cost is None or other.cost is None:
         return result.status is other.status and result.cost is other.cost
-    return abs(result.cost - other.cost) <= 2 * gap_tolerance(other.cost)
+    return abs(result.cost - other.cost) <= 2 * other.tolerance
 
 
 def checked(instance: Instance, result: Result) -> str:

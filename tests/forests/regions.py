@@ -36,7 +36,7 @@ def regions(instance: Instance) -> list[Instance]:
         row = instance.factual_row
         for k, (low, high) in zip(names, choice, strict=True):
             row[k] = high if np.isfinite(high) else max(low, row[k]) if np.isfinite(low) else row[k]
-        if not forest.score(row) > instance.accept.threshold:
+        if not forest.score(row) > instance.accept.above:
             continue
         features = list(instance.features)
         for k, (low, high) in zip(names, choice, strict=True):

@@ -42,7 +42,7 @@ def leaf_problem(instance: Instance, box: Box, entry: Entry, bound: float) -> st
             stack += [(int(tree.right[node]), right)] if right is not None else []
         best.append(max(reached))
     top = float(forest.total(np.array([best]))[0])
-    return None if not top > instance.accept.threshold else f"scores up to {top}"
+    return None if not top > instance.accept.above else f"scores up to {top}"
 
 
 def sides(instance: Instance, box: Part, column: int, threshold: float) -> tuple[Part | None, Part | None]:
@@ -53,9 +53,10 @@ def sides(instance: Instance, box: Part, column: int, threshold: float) -> tuple
             break
         at += len(f.columns)
     here = box.get(f.name, (instance.factual[f.name],) * 2)
-    if len(f.columns) > 1:
+    if f.by_label:
         labels = here if isinstance(here, frozenset) else range(int(here[0]), int(here[1]) + 1)
-        went = frozenset(k for k in labels if float(k == column - at) <= threshold)
+        number = {k: float(np.float32(f.lookup[k, column - at])) for k in labels}
+        went = frozenset(k for k in labels if number[k] <= threshold)
         parts = went, frozenset(labels) - went
         return tuple({**box, f.name: part} if part else None for part in parts)
     low, high = here

@@ -40,10 +40,10 @@ def test_labels_that_move_in_a_causal_model_are_refused() -> None:
     instance = next(
         i
         for i in (random_causal_instance(seed, one_hot=True) for seed in range(600))
-        if i is not None and not separable(i) and any(i.feature(name).one_hot for name in i.levers)
+        if i is not None and not separable(i) and any(i.feature(name).by_label for name in i.levers)
     )
     reason = why_not(instance)
-    assert reason is not None and "a column each" in reason
+    assert reason is not None and "numbers of their own" in reason
     assert certificates_for([instance], [solve(instance, "bab")]) == [None]
 
 

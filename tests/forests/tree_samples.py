@@ -51,6 +51,7 @@ def random_tree(
 def random_features(rng: np.random.Generator, count: int) -> tuple[tuple[Feature, ...], dict[str, float]]:
     """Features of every kind, with bounds, domains and monotonicity, and a factual."""
     features, factual = [], {}
+    [tables] = rng.spawn(1)
     for k in range(count):
         kind, name = str(rng.choice(KINDS)), f"f{k}"
         labels = tuple("abcdef"[: int(rng.integers(2, 6))]) if kind in ("ordinal", "categorical") else None
@@ -69,6 +70,8 @@ def random_features(rng: np.random.Generator, count: int) -> tuple[tuple[Feature
             domain = (ends[0], ends[1]) if rng.random() < 0.1 else (min(ends[0], x), max(ends[1], x))
         monotone = None if kind == "categorical" else rng.choice([None, None, None, "increase", "decrease"])
         one_hot = kind == "categorical" or (kind == "ordinal" and rng.random() < 0.5)
+        encoding = "one-hot" if one_hot and rng.random() < 0.8 else "code"
+        numbers = random_table(tables, len(labels)) if labels and tables.random() < 0.5 else None
         features.append(
             Feature(
                 name,
@@ -78,11 +81,24 @@ def random_features(rng: np.random.Generator, count: int) -> tuple[tuple[Feature
                 labels,
                 domain,
                 monotone,
-                "one-hot" if one_hot and rng.random() < 0.8 else "code",
+                encoding if numbers is None else "table",  # type: ignore[arg-type]
+                numbers,
             )
         )
         factual[name] = x
     return tuple(features), factual
+
+
+def random_table(rng: np.random.Generator, labels: int) -> tuple[tuple[float, ...], ...]:
+    """Numbers of labels in one to three columns: equal ones, tenths, whole numbers in any order, doubles."""
+    shape = labels, int(rng.integers(1, 4))
+    drawn = (
+        rng.integers(-1, 3, shape).astype(np.float64),
+        np.round(rng.uniform(-2, 3, shape), 1),
+        rng.uniform(-2, 3, shape),
+        np.tile(rng.permutation(labels)[:, None].astype(np.float64), (1, shape[1])),
+    )[int(rng.integers(4))]
+    return tuple(map(tuple, drawn.tolist()))
 
 
 def random_thresholds(
@@ -91,9 +107,15 @@ def random_thresholds(
     """A few thresholds per column, some exactly on values that matter."""
     thresholds: list[list[float]] = []
     for f in features:
-        for _ in f.columns:
-            if len(f.columns) > 1:
+        for column in range(len(f.columns)):
+            if f.encoding == "one-hot":
                 thresholds.append([0.5])
+                continue
+            if f.by_label:
+                numbers = np.unique(f.lookup[:, column])
+                between = (numbers[1:] + numbers[:-1]) / 2
+                rounded = numbers.astype(np.float32).astype(np.float64)
+                thresholds.append(np.concatenate([numbers, between, rounded]).tolist())
                 continue
             special = [factual[f.name], float(np.float32(factual[f.name])), *f.action_bounds]
             drawn = np.round(rng.uniform(-3, 4, per_column), 2)
@@ -164,7 +186,29 @@ def random_tree_instance(seed: int, trees: int | None = None, features: int = 4,
     scores = np.unique(forest.scores(instance.model_rows(sample)))
     above = scores[scores >= _score(instance)]
     threshold = float(rng.choice(above[:-1])) if len(above) > 1 else float(_score(instance))
+    if len(above) > 1 and rng.random() < 0.3:  # the same said of the next score, by "at least"
+        return replace(instance, accept=Acceptance(float(above[above > threshold][0])))
     return replace(instance, accept=Acceptance(threshold, 0.0, strict=True))
+
+
+def with_missing(seed: int, instance: Instance, share: float = 0.4) -> Instance:
+    """The same applicant with values missing, and trees that say at every node where these go."""
+    rng = np.random.default_rng(1000 + seed)
+    forest = instance.classifier
+    assert isinstance(forest, TreeEnsemble)
+    trees = tuple(replace(t, missing_left=rng.random(len(t.left)) < 0.5) for t in forest.trees)
+    gone = [name for name in instance.factual if rng.random() < share]
+    factual = dict(instance.factual) | dict.fromkeys(gone, float("nan"))
+    made = replace(instance, classifier=replace(forest, trees=trees), factual=factual)
+    # nobody is refused by chance alone: the threshold is a score that some action reaches
+    reached = {_score(made)}
+    for _ in range(60):
+        action = {n: float(rng.choice(candidates(made, n))) for n in made.levers if rng.random() < 0.6}
+        reached.add(judge(made, action).score)
+    above = sorted(score for score in reached if score >= _score(made))
+    strict = bool(rng.random() < 0.5)
+    threshold = rng.choice(above[:-1] if strict else above[1:]) if len(above) > 1 else above[0]
+    return replace(made, accept=Acceptance(float(threshold), 0.0, strict), reference=None)
 
 
 def _score(instance: Instance) -> float:
@@ -184,7 +228,9 @@ def candidates(instance: Instance, name: str) -> list[float]:
     forest = instance.classifier
     assert isinstance(forest, TreeEnsemble)
     column = instance.columns.index(name)
-    values = {low, high, min(max(instance.factual[name], low), high)}
+    values = {low, high}
+    if name not in instance.missing:
+        values.add(min(max(instance.factual[name], low), high))
     for tree in forest.trees:
         for node in np.flatnonzero((tree.left != -1) & (tree.feature == column)):
             a, b = low, high
@@ -222,7 +268,7 @@ def brute_force(instance: Instance) -> Fraction | None:
         rows[:, position[name]] = [instance.factual[name] if v is None else v for v in column]
     forest = instance.classifier
     assert isinstance(forest, TreeEnsemble)
-    accepted = forest.scores(instance.model_rows(rows)) > instance.accept.threshold
+    accepted = forest.scores(instance.model_rows(rows)) > instance.accept.above
     best: Fraction | None = None
     estimates = sorted(
         (
@@ -255,12 +301,18 @@ def random_causal_instance(seed: int, one_hot: bool = False) -> Instance | None:
     style = Style(levers=2, curves=False, gamma=False, plausible=0.5, discrete=one_hot or seed % 2 == 0)
     rng = np.random.default_rng(seed)
     instance = random_instance(seed, style)
-    if not instance.levers or any(len(f.columns) > 1 for f in instance.features) != one_hot:
+    if not instance.levers or any(f.by_label for f in instance.features) != one_hot:
         return None
+    if seed % 3 == 0:  # the same labels with numbers of their own
+        features = (
+            replace(f, encoding="table", table=random_table(rng, len(f.categories))) if f.by_label else f
+            for f in instance.features
+        )
+        instance = replace(instance, features=tuple(features))
     values = instance.factual_row + rng.normal(0, 1.5, (20, len(instance.features)))
     for k, f in enumerate(instance.features):
-        if f.one_hot:
-            values[:, k] = rng.integers(0, len(f.columns), 20)
+        if f.by_label:
+            values[:, k] = rng.integers(0, len(f.categories), 20)
     rows = instance.model_rows(values)
     columns = rows.shape[1]
     thresholds = [np.round(rng.choice(rows[:, c], 2), 2).tolist() for c in range(columns)]

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.instance import Instance
 from milp_recourse.judge import judge
-from milp_recourse.result import Result, Status, gap_tolerance
+from milp_recourse.result import Result, Status
 
 POINTS = {1: 4001, 2: 121, 3: 25, 4: 11}
 HAIR = 1e-7  # how lenient the float check is; the exact one decides
@@ -177,7 +177,7 @@ def number(instance: Instance, name: str, shown: float | int | str) -> float:
 def complaints(instance: Instance, result: Result) -> list[str]:
     """Everything wrong with a result on its own: demands, numbers, status; nothing about optimality."""
     said = []
-    if result.status is Status.OPTIMAL and not result.cost - result.lower_bound <= gap_tolerance(result.cost):
+    if result.status is Status.OPTIMAL and not result.cost - result.lower_bound <= result.tolerance:
         said.append("optimal with an open gap")
     if result.status is Status.INFEASIBLE and result.action is not None:
         said.append("infeasible with an action in hand")

@@ -28,7 +28,7 @@ from generators import Style, bernoulli_instance, random_instance
 from milp_recourse import solve
 from milp_recourse.errors import Unsupported
 from milp_recourse.instance import Instance
-from milp_recourse.result import Result, Status, gap_tolerance
+from milp_recourse.result import Result, Status
 
 STYLES = (
     Style(),
@@ -172,7 +172,7 @@ def _against_other(
     for one, two in pairs:
         if one.cost is None or two.lower_bound is None:
             continue
-        if one.cost < two.lower_bound - gap_tolerance(one.cost):
+        if one.cost < two.lower_bound - one.tolerance:
             tally.blame(
                 seed, "disagreement", f"{one.backend} {one.cost!r} below the bound {two.lower_bound!r}"
             )

@@ -60,7 +60,7 @@ def _unit(dear: list[NDArray[np.float64]], axes: int, incumbent: float) -> float
     positive = [d[d > 0] for d in dear]
     least = min((float(d.min()) for d in positive if len(d)), default=1.0)
     most = min(incumbent, sum(float(d.max()) for d in dear if len(d)) or 1.0)
-    wanted = 4.0 * (axes + 1) / gap_tolerance(least)
+    wanted = 4.0 * (axes + 1) / max(gap_tolerance(least), 1e-300)
     return float(2.0 ** math.floor(math.log2(min(wanted, LARGEST / max(2.0 * axes * most, 1e-300)))))
 
 

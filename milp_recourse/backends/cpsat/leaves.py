@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from milp_recourse.backends.cells import Cells, borders
 from milp_recourse.forests.goal import score_goal
-from milp_recourse.forests.table import BITS, CellAxis, LeafTable
+from milp_recourse.forests.table import BITS, CellAxis, LeafTable, in_order
 
 LARGEST = 2.0**56
 """Costs and scores stay below this as integers; CP-SAT adds them up in 64 bits."""
@@ -115,7 +115,7 @@ class LeafModel:
             self.model.add_exactly_one(literals.values())
             for i, axis in enumerate(self.axes):
                 allowed = {leaf: sets[i] for leaf, sets in leaves.items()}
-                if len(axis.columns) > 1:
+                if not in_order(axis):
                     self._tie_labels(i, len(axis), literals, allowed)
                 else:
                     self._tie_interval(i, literals, allowed)

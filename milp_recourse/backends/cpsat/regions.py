@@ -131,7 +131,7 @@ class _Piece:
         search, piece = self.search, self.piece
         table = LeafTable(search.forest, piece.cells, piece.columns)
         self.made_for = search.best.cost
-        threshold = search.instance.accept.threshold
+        threshold = search.instance.accept.above
         if not table.bound(table.full[None])[0] > threshold:
             return None
         model = PieceModel(piece, self.costs, table, threshold, search.best.cost)
@@ -141,10 +141,10 @@ class _Piece:
 
     @property
     def _label_axes(self) -> list[int]:
-        return [i for i, column in enumerate(self.piece.columns) if len(column.columns) > 1]
+        return [i for i, column in enumerate(self.piece.columns) if column.labels]
 
     def _key(self, point: Cells) -> tuple[Leaves, Labels]:
-        """The leaves a point is in, and the labels of features with a column each."""
+        """The leaves a point is in, and the labels of features that enter by them."""
         assert self.model is not None
         table, forest = self.model.table, self.search.forest
         chosen = []
@@ -156,5 +156,5 @@ class _Piece:
         for i in self._label_axes:
             form = self.piece.forms.matrix[self.piece.columns[i].form]
             values[self.piece.names[int(np.argmax(form))]] += float(point[i])
-        labels = ((f.name, int(values[f.name])) for f in self.search.instance.features if f.one_hot)
+        labels = ((f.name, int(values[f.name])) for f in self.search.instance.features if f.by_label)
         return tuple(chosen), tuple(labels)

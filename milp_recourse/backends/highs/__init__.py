@@ -12,6 +12,7 @@ The bound rests on HiGHS' floating-point verdicts: ``proof: solver``.
 from __future__ import annotations
 
 from milp_recourse.backends.cells import CellSearch
+from milp_recourse.backends.cost_units import in_cost_units
 from milp_recourse.backends.highs.cells import HighsCells
 from milp_recourse.backends.highs.tree import HighsSearch
 from milp_recourse.backends.protocol import Options, Proposal
@@ -44,4 +45,4 @@ class HighsBackend:
         """Search every configuration; see the module's docstring. Trees: one MILP of cells and leaves."""
         if isinstance(instance.classifier, TreeEnsemble):
             return CellSearch(instance, options, HighsCells).run()
-        return HighsSearch(instance, options).run()
+        return in_cost_units(lambda own: HighsSearch(own, options).run(), instance)

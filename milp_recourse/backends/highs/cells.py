@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from milp_recourse.backends.cells import Cells, borders
 from milp_recourse.forests.axes import Axis, rounded_down
 from milp_recourse.forests.goal import score_goal
-from milp_recourse.forests.table import BITS, LeafTable
+from milp_recourse.forests.table import BITS, LeafTable, in_order
 
 FEASIBILITY = 1e-7
 _ROOM = 1e-5  # by which the score's row is looser than the goal, in units of the largest leaf's value
@@ -115,7 +115,7 @@ class HighsCells:
         self._row(dict.fromkeys(columns.values(), 1.0), 1.0, 1.0)
         for i, axis in enumerate(self.axes):
             allowed = {columns[leaf]: cells[i] for leaf, cells in leaves.items()}
-            if len(axis.columns) > 1:
+            if not in_order(axis):
                 self._tie_labels(i, allowed)
             else:
                 self._tie_interval(i, allowed)

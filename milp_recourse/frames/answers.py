@@ -1,0 +1,225 @@
+"""Answers as tables: what was proven for each person, beside what the model itself says."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from milp_recourse.formats.write import population_to_dict
+from milp_recourse.frames.columns import TableColumn
+from milp_recourse.frames.rows import Rows, counterfactual_rows
+from milp_recourse.frames.verdict import Predict, verdicts
+from milp_recourse.instance import Population
+from milp_recourse.result import Result, Status
+
+BAD_INPUT = "bad-input"
+_COLUMNS = ("status", "cost", "lower_bound", "gap", "proof", "confirmed", "message", "seconds")
+
+
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C; the people who were finished are in ``answers``."""
+
+    def __init__(self, answers: Answers) -> None:
+        done = sum(result is not None for result in answers.results)
+        super().__init__(f"interrupted; {done} of {len(answers)} people are in this exception's .answers")
+        self.answers = answers
+
+
+@dataclass(frozen=True, repr=False)
+class Answers:
+    """One answer per person, in the order asked.
+
+    Attributes
+    ----------
+    rows
+        The people.
+    columns
+        The features, and how values of the table become numbers.
+    problem
+        Everybody who could be read, as the population that was solved, and why the others could not.
+    results
+        What was proven; None for a person who could not be read or whose turn never came.
+    confirmed
+        Whether the model's own ``predict`` agrees; None where there is no action or it was not asked.
+    facts
+        What the summary says about model, cost and margin.
+    """
+
+    rows: Rows
+    columns: Sequence[TableColumn]
+    problem: Population
+    results: Sequence[Result | None]
+    confirmed: Sequence[bool | None]
+    facts: Mapping[str, str]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @cached_property
+    def table(self) -> pd.DataFrame:
+        """status, cost, lower_bound, gap, proof, confirmed, message and seconds, indexed as people."""
+        rows = [self._row(i, result) for i, result in enumerate(self.results)]
+        frame = pd.DataFrame(rows, index=self.rows.frame.index, columns=list(_COLUMNS))
+        for name in ("cost", "lower_bound", "gap", "seconds"):
+            frame[name] = frame[name].astype(np.float64)
+        frame["confirmed"] = frame["confirmed"].astype("boolean")
+        return frame
+
+    @cached_property
+    def counterfactuals(self) -> pd.DataFrame:
+        """The people's rows after their actions; a person's own row where there is no action."""
+        return after(self.rows, self.columns, self.results)
+
+    @cached_property
+    def changes(self) -> pd.DataFrame:
+        """feature, before, after, cause (``action`` or ``effect``): a row per change, indexed as people."""
+        rows, people = [], []
+        by_name = {c.name: c for c in self.columns}
+        for i, result in enumerate(self.results):
+            for name in moved(self.rows, self.columns, i, result) or {}:
+                key = by_name[name].key
+                cause = "action" if result is not None and name in (result.action or {}) else "effect"
+                values = (frame[key].iloc[i] for frame in (self.rows.frame, self.counterfactuals))
+                rows.append((key, *values, cause))
+                people.append(i)
+        made = pd.DataFrame(rows, columns=["feature", "before", "after", "cause"], dtype=object)
+        return made.set_axis(self.rows.frame.index[people], axis=0)
+
+    def population(self) -> dict[str, Any]:
+        """The problem as a ``population-1`` document, which ``milp-recourse certify`` and ``verify`` read."""
+        return population_to_dict(self.problem)
+
+    def summary(self) -> str:
+        """Counts, what the model itself says, and what the proofs are about, in a few lines."""
+        table = self.table
+        counts = Counter(table["status"])
+        lines = [f"{len(self)} people: " + ", ".join(f"{n} {status}" for status, n in counts.items())]
+        acted = table["cost"].notna()
+        if acted.any():
+            asked = table["confirmed"][acted].dropna()
+            said = f"{int(asked.sum())} of {len(asked)} actions are confirmed by the model's own predict"
+            lines.append(said if len(asked) else "the model itself was not asked: give predict")
+            lines.append(
+                f"cost: median {table['cost'][acted].median():.6g}, mean {table['cost'][acted].mean():.6g}"
+            )
+        already = int((table["status"].eq(Status.OPTIMAL.value) & table["cost"].eq(0)).sum())
+        if already:
+            lines.append(f"{already} of them are accepted as they are")
+        lines += [f"{name}: {text}" for name, text in self.facts.items()]
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        return f"Answers({self.summary().splitlines()[0]})"
+
+    def _row(self, i: int, result: Result | None) -> tuple[Any, ...]:
+        """A row of :attr:`table`."""
+        if result is None:
+            fault = self.rows.faults.get(i)
+            if fault is not None:
+                return (BAD_INPUT, None, None, None, None, None, str(fault), 0.0)
+            return (
+                Status.LIMIT.value,
+                None,
+                0.0,
+                None,
+                None,
+                None,
+                "interrupted before this person's turn",
+                0.0,
+            )
+        return (
+            result.status.value,
+            result.cost,
+            result.lower_bound,
+            result.gap,
+            result.proof,
+            self.confirmed[i],
+            result.message,
+            result.seconds,
+        )
+
+
+def moved(
+    rows: Rows, columns: Sequence[TableColumn], i: int, result: Result | None
+) -> dict[str, float] | None:
+    """The features of person i whose value after the action differs from the row, with their new numbers.
+
+    A missing value that an action sets to what the imputer puts there differs too.
+    """
+    if result is None or result.counterfactual is None or result.action is None:
+        return None
+    found = {}
+    for k, column in enumerate(columns):
+        shown = result.counterfactual[column.name]
+        if shown is None:  # missing before and after
+            continue
+        new = float(column.feature.categories.index(shown) if column.feature.categories else shown)  # type: ignore[arg-type]
+        acted = column.name in result.action
+        if new != rows.values[i, k] or (acted and rows.missing[i, k]):
+            found[column.name] = new
+    return found
+
+
+def after(rows: Rows, columns: Sequence[TableColumn], results: Sequence[Result | None]) -> pd.DataFrame:
+    """Everybody's row after the action."""
+    return counterfactual_rows(rows, columns, [moved(rows, columns, i, r) for i, r in enumerate(results)])
+
+
+def asked(
+    rows: Rows,
+    columns: Sequence[TableColumn],
+    results: Sequence[Result | None],
+    predict: Predict | None,
+    wants: Callable[[object], bool],
+) -> tuple[list[Result | None], list[bool | None]]:
+    """The results with the model's own word: what it contradicts is neither optimal nor infeasible.
+
+    Returns
+    -------
+    list, list
+        The results, those contradicted as ``limit`` without evidence; and whether each action is confirmed.
+    """
+    if predict is None:
+        return list(results), [None] * len(results)
+    known = [i for i, result in enumerate(results) if result is not None]
+    before = verdicts(predict, rows.frame.iloc[known], wants)
+    later = verdicts(predict, after(rows, columns, results).iloc[known], wants)
+    judged: list[Result | None] = list(results)
+    confirmed: list[bool | None] = [None] * len(results)
+    for i, was, now in zip(known, before.tolist(), later.tolist(), strict=True):
+        result = results[i]
+        assert result is not None
+        if result.action is not None:
+            confirmed[i] = now and (not was if result.action else was)
+        wrong = contradiction(result, was, now)
+        if wrong is not None and result.status in (Status.OPTIMAL, Status.INFEASIBLE):
+            bound = 0.0 if result.lower_bound is None else result.lower_bound
+            judged[i] = replace(result, status=Status.LIMIT, lower_bound=bound, message=wrong, evidence=None)
+    return judged, confirmed
+
+
+def contradiction(result: Result, before: bool, after: bool) -> str | None:
+    """How the model's own predictions contradict what was read of it; None where they do not.
+
+    Parameters
+    ----------
+    before, after
+        Whether ``predict`` gives a desired class for the person's row, and for the counterfactual one.
+    """
+    if result.action is None:
+        if result.status is Status.INFEASIBLE and before:
+            return (
+                "the model's own predict accepts this person as they are, so the model was not read rightly"
+            )
+        return None
+    if not after:
+        return "the model's own predict refuses the counterfactual: give a larger margin"
+    if result.action and before:
+        return "the model's own predict accepts this person as they are, by less than the margin"
+    return None

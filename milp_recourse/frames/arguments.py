@@ -1,0 +1,230 @@
+"""What callers say about columns and people, checked by name before anything is solved."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from milp_recourse.domain.cost import Cost
+from milp_recourse.errors import BadInput
+from milp_recourse.formats.applicant_json import PERCENTILES, build_cost, build_preferences
+from milp_recourse.formats.schema import CostModel, PreferencesModel
+from milp_recourse.formats.validate import validate
+from milp_recourse.frames.columns import (
+    SCALES,
+    TableColumn,
+    is_missing,
+    knots_of,
+    known_name,
+    scale_of,
+    shown,
+)
+from milp_recourse.instance import Instance, Preferences
+
+Interval = tuple[float, float]
+
+COSTS = ("l1", "l2-squared", "linf", "l0", *PERCENTILES)
+PARTS = ("l0", "l1", "l2-squared", "linf")
+_PERSON = ("actionable", "weights", "ranges")
+
+
+def some_columns(argument: str, given: Iterable[Hashable], columns: pd.Index) -> frozenset[Hashable]:
+    """A set of X's columns.
+
+    Raises
+    ------
+    BadInput
+        No list of names, or a name that X does not have.
+    """
+    if isinstance(given, str | bytes) or not isinstance(given, Iterable):
+        raise BadInput(argument, repr(given), "a list of columns of X")
+    names = list(given)
+    for name in names:
+        known_name(argument, name, columns)
+    return frozenset(names)
+
+
+def by_column(argument: str, given: Mapping[Hashable, Any] | None, columns: pd.Index) -> dict[Hashable, Any]:
+    """A mapping from X's columns.
+
+    Raises
+    ------
+    BadInput
+        No mapping, or a name that X does not have.
+    """
+    if given is None:
+        return {}
+    if not isinstance(given, Mapping):
+        raise BadInput(argument, type(given).__name__, "a mapping from columns of X")
+    for name in given:
+        known_name(argument, name, columns)
+    return dict(given)
+
+
+def intervals(
+    argument: str, given: Mapping[Hashable, Sequence[float]] | None, columns: pd.Index
+) -> dict[Hashable, Interval]:
+    """Column -> (lowest, highest), lowest <= highest, both finite.
+
+    Raises
+    ------
+    BadInput
+        Something else.
+    """
+    found = {}
+    for name, ends in by_column(argument, given, columns).items():
+        where = f"{argument}.{name}"
+        pair = list(ends) if isinstance(ends, Iterable) and not isinstance(ends, str) else []
+        if len(pair) != 2 or not all(_number(end) for end in pair):
+            raise BadInput(where, shown(ends), "(lowest, highest), two finite numbers")
+        if pair[0] > pair[1]:
+            raise BadInput(where, f"({pair[0]}, {pair[1]})", "(lowest, highest) with lowest <= highest")
+        found[name] = (float(pair[0]), float(pair[1]))
+    return found
+
+
+def positive(
+    argument: str, given: Mapping[Hashable, float] | None, columns: pd.Index
+) -> dict[Hashable, float]:
+    """Column -> a finite number above 0.
+
+    Raises
+    ------
+    BadInput
+        Something else.
+    """
+    found = {}
+    for name, value in by_column(argument, given, columns).items():
+        if not _number(value) or value <= 0:
+            raise BadInput(f"{argument}.{name}", shown(value), "a finite number above 0")
+        found[name] = float(value)
+    return found
+
+
+def cost_of(
+    cost: str | Mapping[str, float],
+    scale: str | Mapping[Hashable, float],
+    columns: Sequence[TableColumn],
+    X: pd.DataFrame,
+) -> Cost:
+    """The cost that a name, or a mixture of names, and a rule for scales stand for.
+
+    Raises
+    ------
+    BadInput
+        An unknown name, or a scale that is not above 0.
+    """
+    features = [c.feature for c in columns]
+    if isinstance(cost, str) and cost in PERCENTILES:
+        knots = {c.name: knots_of(X[c.key], c.feature) for c in columns if c.feature.kind != "categorical"}
+        return build_cost(validate(CostModel, {"kind": cost, "quantiles": knots}, "cost"), features)
+    if not isinstance(scale, str):
+        given = positive("scale", scale, X.columns)
+    elif scale in SCALES:
+        given = {}
+    else:
+        raise BadInput("scale", scale, ", ".join(SCALES) + ", or a mapping from columns to numbers above 0")
+    rule = scale if isinstance(scale, str) else "range"
+    scales = {c.name: given.get(c.key, scale_of(X[c.key], c.feature, rule)) for c in columns}
+    allowed = ", ".join(COSTS) + ', or a mixture such as {"l0": 0.1, "l1": 1}'
+    if isinstance(cost, Mapping):
+        for part, value in cost.items():
+            if part not in PARTS:
+                raise BadInput("cost", str(part), "parts called " + ", ".join(PARTS))
+            if not _number(value) or value < 0:
+                raise BadInput(f"cost.{part}", shown(value), "a finite number, 0 or more")
+        said: dict[str, Any] = {"kind": "mixture", **cost, "scale": scales}
+    elif isinstance(cost, str) and cost in COSTS:
+        said = {"kind": cost} if cost == "l0" else {"kind": cost, "scale": scales}
+    else:
+        raise BadInput("cost", str(cost), allowed)
+    return build_cost(validate(CostModel, said, "cost"), features)
+
+
+def people_preferences(
+    given: pd.DataFrame | Sequence[Any] | None,
+    template: Instance,
+    columns: Sequence[TableColumn],
+    people: pd.DataFrame,
+) -> list[Preferences]:
+    """One per person; what a person does not say is as everybody has it.
+
+    Raises
+    ------
+    BadInput
+        Not one per person, an unknown key or column, or a value out of place.
+    """
+    common = template.preferences
+    if given is None:
+        return [common] * len(people)
+    if isinstance(given, pd.DataFrame):
+        given = _from_frame(given, people)
+    if isinstance(given, Mapping | str | bytes) or not isinstance(given, Sequence):
+        raise BadInput("preferences", type(given).__name__, "a DataFrame or a list, one per person")
+    if len(given) != len(people):
+        raise BadInput("preferences", f"{len(given)} of them", f"{len(people)}, one per person")
+    return [_own(one, f"preferences.{k}", common, template, columns) for k, one in enumerate(given)]
+
+
+def _own(
+    one: Any, where: str, common: Preferences, template: Instance, columns: Sequence[TableColumn]
+) -> Preferences:
+    if one is None:
+        return common
+    if isinstance(one, Preferences):
+        return one
+    if not isinstance(one, Mapping):
+        raise BadInput(where, shown(one), "a mapping with actionable, weights, ranges, or None")
+    for key in one:
+        if key not in _PERSON:
+            raise BadInput(f"{where}.{key}", "an unknown key", ", ".join(_PERSON))
+    names = {c.key: c.name for c in columns}
+    actionable = one.get("actionable")
+    if isinstance(actionable, str):
+        raise BadInput(f"{where}.actionable", actionable, "a list of columns")
+    said = {
+        "actionable": list(common.actionable)
+        if actionable is None
+        else [names.get(k, str(k)) for k in actionable],
+        "weights": {**common.weights, **_renamed(one.get("weights"), names, f"{where}.weights")},
+        "ranges": {
+            **{k: list(v) for k, v in common.ranges.items()},
+            **{k: list(v) for k, v in _renamed(one.get("ranges"), names, f"{where}.ranges").items()},
+        },
+    }
+    return build_preferences(validate(PreferencesModel, said, where), template.features, where)
+
+
+def _renamed(given: Any, names: Mapping[Hashable, str], where: str) -> dict[str, Any]:
+    if given is None:
+        return {}
+    if not isinstance(given, Mapping):
+        raise BadInput(where, shown(given), "a mapping from columns")
+    return {names.get(k, str(k)): v for k, v in given.items()}
+
+
+def _from_frame(frame: pd.DataFrame, people: pd.DataFrame) -> list[Any]:
+    """A person's preferences from a row: the three keys as columns, or a weight per feature."""
+    if len(frame) != len(people):
+        raise BadInput("preferences", f"{len(frame)} rows", f"{len(people)}, one per person")
+    if not frame.index.equals(people.index):
+        if not (frame.index.is_unique and set(frame.index) == set(people.index)):
+            raise BadInput("preferences", "another index", "rows indexed as people are")
+        frame = frame.loc[people.index]
+    records = frame.to_dict("records")
+    if set(frame.columns) <= set(_PERSON):
+        return [{k: v for k, v in row.items() if not is_missing(v)} for row in records]
+    weights = [{k: v for k, v in row.items() if not is_missing(v)} for row in records]
+    return [{"actionable": list(row), "weights": row} for row in weights]
+
+
+def _number(value: object) -> bool:
+    return (
+        isinstance(value, int | float | np.number)
+        and not isinstance(value, bool)
+        and math.isfinite(float(value))
+    )

@@ -1,0 +1,220 @@
+"""A table's columns as features: kinds, labels, bounds and scales, inferred unless they are given."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from milp_recourse.domain.features import Feature, Kind
+from milp_recourse.errors import BadInput
+
+NUMBER_KINDS = ("continuous", "integer", "binary")
+LABEL_KINDS = ("categorical", "ordinal")
+SCALES = ("range", "sd", "mad", "unit")
+
+
+@dataclass(frozen=True)
+class TableColumn:
+    """One column of the table and the feature made of it.
+
+    Attributes
+    ----------
+    key
+        The column's name in the DataFrame, as it is there.
+    feature
+        What the problem sees.
+    labels
+        The table's own values, in the order of ``feature.categories``; None for a number.
+    dtype
+        Of the column in X.
+    imputed
+        What the model takes for a missing value, as the number used inside (a label by its index); None
+        without an imputer.
+    missing
+        Whether the classifier has a rule of its own for a missing value.
+    """
+
+    key: Hashable
+    feature: Feature
+    labels: tuple[object, ...] | None
+    dtype: Any
+    imputed: float | None = None
+    missing: bool = False
+
+    @property
+    def name(self) -> str:
+        """The feature's name."""
+        return self.feature.name
+
+    def code(self, value: object) -> float:
+        """The number used inside for one value of the table; nan for a missing one that is no label.
+
+        Raises
+        ------
+        BadInput
+            A label that is not known, or no number of the feature's kind.
+        """
+        if self.labels is not None:
+            found = position(self.labels, value)
+            if found is not None:
+                return float(found)
+            if is_missing(value):
+                return math.nan
+            raise BadInput(self.name, shown(value), "one of " + ", ".join(map(str, self.labels)))
+        if is_missing(value):
+            return math.nan
+        if isinstance(value, str | bytes) or not isinstance(value, int | float | np.number | np.bool_):
+            raise BadInput(self.name, shown(value), "a number")
+        number = float(value)
+        if not math.isfinite(number):
+            raise BadInput(self.name, number, "a finite number")
+        if self.feature.kind == "binary" and number not in (0.0, 1.0):
+            raise BadInput(self.name, number, "0 or 1")
+        if self.feature.integral and not number.is_integer():
+            raise BadInput(self.name, number, "a whole number, as X has (kinds can say continuous)")
+        return number
+
+    def value(self, code: float) -> object:
+        """The table's own value of a number used inside."""
+        if self.labels is not None:
+            return self.labels[int(code)]
+        if self.dtype == bool:
+            return bool(code)
+        return int(code) if self.feature.integral and float(code).is_integer() else float(code)
+
+
+def infer(series: pd.Series, labels: Sequence[object] | None) -> Kind:
+    """The kind of a column nobody said anything about.
+
+    Labels are ``categorical``; numbers that are all 0 or 1 ``binary``, all whole ``integer``, else
+    ``continuous``.
+    """
+    if labels is not None:
+        return "categorical"
+    values = numbers(series)
+    if len(values) and np.isin(values, (0.0, 1.0)).all():
+        return "binary"
+    return "integer" if len(values) and (values == np.round(values)).all() else "continuous"
+
+
+def numbers(series: pd.Series) -> NDArray[np.float64]:
+    """The finite numbers of a column; missing and infinite ones are left out.
+
+    Raises
+    ------
+    BadInput
+        The column holds something that is no number.
+    """
+    try:
+        values = series.to_numpy(dtype=np.float64, na_value=np.nan)
+    except (TypeError, ValueError):
+        bad = next((v for v in series if isinstance(v, str) or not np.isscalar(v)), series.iloc[0])
+        raise BadInput(f"X.{series.name}", shown(bad), "numbers, as the model reads this column") from None
+    return values[np.isfinite(values)]
+
+
+def bounds_of(series: pd.Series, kind: Kind) -> tuple[float, float]:
+    """Least and largest finite number of a column: what an action may set where nobody says otherwise."""
+    values = numbers(series)
+    if not len(values):
+        raise BadInput(f"X.{series.name}", "no number at all", "values to take bounds from, or bounds for it")
+    low, high = float(values.min()), float(values.max())
+    return (math.ceil(low), math.floor(high)) if kind != "continuous" else (low, high)
+
+
+def scale_of(series: pd.Series, feature: Feature, rule: str) -> float:
+    """What a change is divided by: ``range``, ``sd``, ``mad`` or ``unit``; 1 where the column does not vary.
+
+    ``range`` is largest less least value, ``sd`` the standard deviation, ``mad`` the median absolute
+    deviation from the median (Wachter et al. 2018, https://arxiv.org/abs/1711.00399; the range where it
+    is 0). An ordinal feature's values are its labels' positions; a changed category counts 1.
+    """
+    if feature.kind == "categorical" or rule == "unit":
+        return 1.0
+    if feature.categories is not None:
+        values = np.arange(len(feature.categories), dtype=np.float64)
+    else:
+        values = numbers(series)
+    if not len(values):
+        return 1.0
+    spread = {
+        "range": np.ptp(values),
+        "sd": values.std(),
+        "mad": np.median(np.abs(values - np.median(values))) or np.ptp(values),
+    }[rule]
+    return float(spread) if spread > 0 else 1.0
+
+
+def knots_of(series: pd.Series, feature: Feature, count: int = 101) -> list[list[float]]:
+    """A distribution function through at most ``count`` quantiles of a column, for costs in percentiles."""
+    if feature.categories is not None:
+        raise BadInput(
+            "cost", f"percentiles of {feature.name}", "a cost other than percentile: it has labels"
+        )
+    values = np.sort(numbers(series))
+    known = np.unique(np.quantile(values, np.linspace(0, 1, count), method="inverted_cdf"))
+    shares = np.searchsorted(values, known, side="right") / len(values)
+    if len(known) == 1:
+        return [[float(known[0]) - 1.0, 0.0], [float(known[0]), 1.0]]
+    return [[float(v), float(p)] for v, p in zip(known, shares, strict=True)]
+
+
+def texts(labels: Sequence[object]) -> tuple[str, ...]:
+    """Labels as the strings that files hold; told apart where two would read the same.
+
+    >>> texts(("yes", 1, "1"))
+    ('yes', '1', "'1'")
+    """
+    plain = ["missing" if is_missing(label) else str(label) for label in labels]
+    seen: list[str] = []
+    for label, text in zip(labels, plain, strict=True):
+        seen.append(repr(label) if text in seen or not text.strip() else text)
+    return tuple(seen)
+
+
+def is_missing(value: object) -> bool:
+    """Whether a cell is empty: None, nan, NaT or pandas' NA."""
+    empty: Any = pd.isna(value)  # type: ignore[call-overload]
+    return isinstance(empty, bool | np.bool_) and bool(empty)
+
+
+def shown(value: object) -> str:
+    """A value as error messages show it."""
+    return repr(value.item()) if isinstance(value, np.generic) else repr(value)
+
+
+def known_name(argument: str, name: object, columns: Sequence[Hashable] | pd.Index) -> None:
+    """A name that an argument mentions is a column of X.
+
+    Raises
+    ------
+    BadInput
+        It is not; the message has the nearest name.
+    """
+    from difflib import get_close_matches
+
+    if name not in columns:
+        close = get_close_matches(str(name), [str(c) for c in columns], 1)
+        hint = f"a column of X (did you mean {close[0]!r}?)" if close else "a column of X"
+        raise BadInput(argument, shown(name), hint)
+
+
+def position(labels: Sequence[object], value: object) -> int | None:
+    """Where a value stands among labels; True is not 1, and a missing value may be one of them."""
+    for k, label in enumerate(labels):
+        if is_missing(label) or is_missing(value):
+            if is_missing(label) and is_missing(value):
+                return k
+        elif _boolean(label) == _boolean(value) and bool(label == value):
+            return k
+    return None
+
+
+def _boolean(value: object) -> bool:
+    return isinstance(value, bool | np.bool_)

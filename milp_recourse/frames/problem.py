@@ -1,0 +1,285 @@
+"""From a reading of the model and what the caller says to features, classifier and causal model."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from milp_recourse.domain.features import Feature, Kind, input_columns
+from milp_recourse.domain.forest import TreeEnsemble
+from milp_recourse.domain.network import ReluNetwork
+from milp_recourse.domain.scm import StructuralCausalModel, independent
+from milp_recourse.errors import BadInput
+from milp_recourse.formats.schema_scm import ScmModel
+from milp_recourse.formats.scm_json import build_scm
+from milp_recourse.formats.validate import validate
+from milp_recourse.frames.columns import (
+    LABEL_KINDS,
+    NUMBER_KINDS,
+    TableColumn,
+    bounds_of,
+    infer,
+    known_name,
+    position,
+    shown,
+    texts,
+)
+from milp_recourse.instance import Classifier
+from milp_recourse.readers import Column, Reading
+
+
+@dataclass(frozen=True)
+class Said:
+    """What the caller says about columns; each is checked by name."""
+
+    immutable: frozenset[Hashable]
+    increase: frozenset[Hashable]
+    decrease: frozenset[Hashable]
+    kinds: Mapping[Hashable, Any]
+    categories: Mapping[Hashable, Sequence[object]]
+    bounds: Mapping[Hashable, tuple[float, float]]
+    domain: Mapping[Hashable, tuple[float, float]]
+
+
+def table_columns(
+    reading: Reading, X: pd.DataFrame, said: Said, causes: Sequence[Hashable]
+) -> tuple[TableColumn, ...]:
+    """The columns that the model reads or that cause others, in X's order, as features.
+
+    Raises
+    ------
+    BadInput
+        A kind, an order of labels, bounds or a direction that the column cannot have.
+    """
+    read = {c.name: c for c in reading.columns}
+    made = []
+    for key in X.columns:
+        if key in read or key in causes:
+            made.append(_column(key, X[key], read.get(key), said))
+    names = [c.name for c in made]
+    twice = next((n for n in names if names.count(n) > 1), None)
+    if twice is not None:
+        raise BadInput("X", f"two columns that read {twice!r}", "columns whose names differ as text")
+    return tuple(made)
+
+
+def classifier_over(reading: Reading, columns: Sequence[TableColumn]) -> Classifier:
+    """The model's classifier over the features' input columns.
+
+    Labels may come in another order than the model has them, and columns that only cause others are added.
+    """
+    at = 0
+    source: dict[Hashable, list[int]] = {}
+    for column in reading.columns:
+        width = _width(column)
+        source[column.name] = list(range(at, at + width))
+        at += width
+    order: list[int] = []
+    for made in columns:
+        if made.key not in source:
+            order += [-1] * len(made.feature.columns)
+            continue
+        places = source[made.key]
+        if made.feature.encoding == "one-hot":
+            known = next(c for c in reading.columns if c.name == made.key).labels or ()
+            places = [places[_index(known, label)] for label in made.labels or ()]
+        order += places
+    assert len(order) == len(input_columns([c.feature for c in columns]))
+    if order == list(range(at)):
+        return reading.classifier
+    return _rearranged(reading.classifier, np.array(order))
+
+
+def column_range(
+    values: tuple[float, float], read: Column
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Least and largest number that a column puts into each of the classifier's inputs it fills."""
+    if read.labels is None:
+        return np.array(values[:1]), np.array(values[1:])
+    if read.encoding == "one-hot":
+        return np.zeros(len(read.labels)), np.ones(len(read.labels))
+    codes = np.arange(len(read.labels), dtype=np.float64)[:, None]
+    table = codes if read.encoding == "code" else np.array(read.table, dtype=np.float64)
+    return table.min(axis=0), table.max(axis=0)
+
+
+def causal_model(scm: Any, columns: Sequence[TableColumn]) -> StructuralCausalModel:
+    """The causal model over the features; None: independent.
+
+    Raises
+    ------
+    BadInput
+        Not a causal model over columns of X.
+    """
+    features = [c.feature for c in columns]
+    names = [f.name for f in features]
+    if scm is None:
+        return independent(names)
+    if isinstance(scm, StructuralCausalModel):
+        if scm.features == tuple(names):
+            return scm
+        return StructuralCausalModel(names, {f: scm.mechanisms[f] for f in scm.features}, "explicit")
+    return build_scm(validate(ScmModel, scm, "scm"), features)
+
+
+def cause_columns(scm: Any, X: pd.DataFrame) -> list[Hashable]:
+    """The columns of X that a causal model speaks of.
+
+    Raises
+    ------
+    BadInput
+        It is no causal model, or speaks of a feature that is no column of X.
+    """
+    names = {str(c): c for c in X.columns}
+    if scm is None:
+        return []
+    if isinstance(scm, StructuralCausalModel):
+        for feature in scm.features:
+            known_name("scm", feature, X.columns)
+        return [names[f] for f in scm.features]
+    if not isinstance(scm, Mapping):
+        raise BadInput("scm", type(scm).__name__, "None, a StructuralCausalModel or its JSON form")
+    return [names[n] for n in names if n in set(_strings(scm.get("mechanisms")))]
+
+
+def _strings(value: Any) -> list[str]:
+    """Every string in a JSON value, keys included."""
+    if isinstance(value, str):
+        return [value]
+    if isinstance(value, Mapping):
+        return [s for k, v in value.items() for s in (str(k), *_strings(v))]
+    return [s for v in value for s in _strings(v)] if isinstance(value, list | tuple) else []
+
+
+def _column(key: Hashable, series: pd.Series, read: Column | None, said: Said) -> TableColumn:
+    labels = None if read is None else read.labels
+    kind = _kind(key, series, labels, said)
+    if labels is not None:
+        labels = _ordered(key, labels, said)
+    elif key in said.categories:
+        raise BadInput(f"categories.{key}", "labels", "none: the model reads this column as a number")
+    name, encoding, table = str(key), "code", None
+    if read is not None and read.labels is not None and labels is not None:
+        encoding, table = _encoding(read, labels)
+    actionable = key not in said.immutable
+    feature = Feature(
+        name=name,
+        kind=kind,
+        actionable=actionable,
+        bounds=_bounds(key, series, kind, said) if labels is None and actionable else None,
+        categories=None if labels is None else texts(labels),
+        domain=said.domain.get(key),
+        monotone=_direction(key, kind, said),
+        encoding=encoding,  # type: ignore[arg-type]
+        table=table,
+    )
+    if labels is not None and key in said.bounds:
+        raise BadInput(
+            f"bounds.{key}", shown(said.bounds[key]), "nothing: an action may set any of its labels"
+        )
+    if feature.domain is not None and kind == "categorical":
+        raise BadInput(f"domain.{key}", shown(feature.domain), "nothing: its labels have no order")
+    made = TableColumn(key, feature, labels, series.dtype, missing=read is not None and read.missing)
+    if read is None or read.imputed is None:
+        return made
+    imputed = made.code(read.imputed) if labels is not None else float(read.imputed)  # type: ignore[arg-type]
+    return replace(made, imputed=imputed)
+
+
+def _kind(key: Hashable, series: pd.Series, labels: Sequence[object] | None, said: Said) -> Kind:
+    allowed = LABEL_KINDS if labels is not None else NUMBER_KINDS
+    if key in said.kinds:
+        kind = said.kinds[key]
+        if kind not in allowed:
+            what = "labels" if labels is not None else "a number"
+            raise BadInput(f"kinds.{key}", str(kind), ", ".join(allowed) + f": the model reads it as {what}")
+        if kind == "binary" and infer(series, None) != "binary":
+            raise BadInput(f"kinds.{key}", "binary", "integer or continuous: X has values other than 0 and 1")
+        if kind == "integer" and infer(series, None) == "continuous":
+            raise BadInput(f"kinds.{key}", "integer", "continuous: X has values that are not whole")
+        return kind  # type: ignore[no-any-return]
+    if labels is not None and key in said.categories:
+        return "ordinal"
+    return infer(series, labels)
+
+
+def _ordered(key: Hashable, labels: tuple[object, ...], said: Said) -> tuple[object, ...]:
+    """The labels in the caller's order."""
+    if key not in said.categories:
+        return labels
+    given = said.categories[key]
+    if isinstance(given, str) or not isinstance(given, Sequence | np.ndarray | pd.Index):
+        raise BadInput(f"categories.{key}", shown(given), "a list of labels in order")
+    order = [_index(labels, label) for label in given]
+    for label, place in zip(given, order, strict=True):
+        if place < 0:
+            raise BadInput(f"categories.{key}", shown(label), "labels of X: " + ", ".join(map(str, labels)))
+    if len(set(order)) != len(order):
+        raise BadInput(f"categories.{key}", "a label twice", "each label once")
+    lost = [labels[k] for k in range(len(labels)) if k not in order]
+    if lost:
+        raise BadInput(f"categories.{key}", f"a list without {lost[0]!r}", "every label of X, in order")
+    return tuple(labels[k] for k in order)
+
+
+def _encoding(read: Column, labels: Sequence[object]) -> tuple[str, tuple[tuple[float, ...], ...] | None]:
+    """How labels in this order enter the model's columns."""
+    assert read.labels is not None
+    if read.encoding == "one-hot":
+        return "one-hot", None
+    order = [_index(read.labels, label) for label in labels]
+    if read.encoding == "code":
+        rows: tuple[tuple[float, ...], ...] = tuple((float(k),) for k in order)
+        return ("code", None) if order == list(range(len(order))) else ("table", rows)
+    assert read.table is not None
+    return "table", tuple(tuple(read.table[k]) for k in order)
+
+
+def _bounds(key: Hashable, series: pd.Series, kind: Kind, said: Said) -> tuple[float, float]:
+    low, high = said.bounds.get(key) or bounds_of(series, kind)
+    if kind == "binary" and not (low >= 0 and high <= 1):
+        raise BadInput(f"bounds.{key}", f"({low:g}, {high:g})", "an interval within 0 and 1: it is binary")
+    return low, high
+
+
+def _direction(key: Hashable, kind: Kind, said: Said) -> Any:
+    chosen = [word for word in ("increase", "decrease") if key in getattr(said, word)]
+    if len(chosen) == 2:
+        raise BadInput("decrease", shown(key), "columns that increase does not name; immutable keeps a value")
+    if chosen and kind == "categorical":
+        raise BadInput(chosen[0], shown(key), "numbers and ordinal columns: its labels have no order")
+    return chosen[0] if chosen else None
+
+
+def _width(column: Column) -> int:
+    if column.labels is None or column.encoding == "code":
+        return 1
+    return len(column.labels) if column.encoding == "one-hot" else len(column.table[0])  # type: ignore[index]
+
+
+def _index(labels: Sequence[object], label: object) -> int:
+    found = position(labels, label)
+    return -1 if found is None else found
+
+
+def _rearranged(classifier: Classifier, order: NDArray[np.int64]) -> Classifier:
+    """The classifier on other input columns: new column k is the old ``order[k]``, or one it ignores (-1)."""
+    if isinstance(classifier, ReluNetwork):
+        first = classifier.weights[0]
+        weight = np.where(order >= 0, first[:, np.maximum(order, 0)], 0.0)
+        layers = [(weight, classifier.biases[0])]
+        layers += list(zip(classifier.weights[1:], classifier.biases[1:], strict=True))
+        return ReluNetwork.from_layers(layers, classifier.dtype)
+    assert isinstance(classifier, TreeEnsemble)
+    place = np.full(classifier.inputs + 2, -2, dtype=np.int64)
+    place[order[order >= 0]] = np.flatnonzero(order >= 0)
+    trees = tuple(
+        replace(t, feature=np.where(t.left == -1, -2, place[np.maximum(t.feature, 0)]))
+        for t in classifier.trees
+    )
+    return replace(classifier, trees=trees, inputs=len(order))

@@ -1,0 +1,126 @@
+"""Rows of a table as factuals, and counterfactuals as rows of the same table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from milp_recourse.errors import BadInput
+from milp_recourse.frames.columns import TableColumn, is_missing
+
+
+@dataclass(frozen=True)
+class Rows:
+    """People, read.
+
+    Attributes
+    ----------
+    frame
+        Their rows, the columns being X's.
+    values
+        Shape (people, features): what the model sees, labels by index and an imputer's value put in; nan
+        where a value is missing and the classifier has a rule for that.
+    missing
+        Whether the cell is empty, same shape.
+    faults
+        Why a person could not be read, by position.
+    """
+
+    frame: pd.DataFrame
+    values: NDArray[np.float64]
+    missing: NDArray[np.bool_]
+    faults: Mapping[int, BadInput]
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+
+def read_rows(people: pd.DataFrame, columns: Sequence[TableColumn], order: pd.Index) -> Rows:
+    """People as numbers; who cannot be read gets the reason and holds up nobody.
+
+    Parameters
+    ----------
+    people
+        Has X's columns, in any order; others are ignored.
+    order
+        X's columns.
+
+    Raises
+    ------
+    BadInput
+        A column is missing, or there is twice one of a name.
+    """
+    lost = [c for c in order if c not in people.columns]
+    if lost:
+        raise BadInput("people", f"a table without {lost[0]!r}", "rows with the columns of X")
+    if people.columns[people.columns.isin(order)].has_duplicates:
+        raise BadInput("people", "two columns of one name", "each column of X once")
+    frame = people[list(order)]
+    values = np.full((len(frame), len(columns)), np.nan)
+    faults: dict[int, BadInput] = {}
+    for k, column in enumerate(columns):
+        values[:, k] = _codes(frame[column.key], column, faults)
+    missing = np.isnan(values)
+    for k, column in enumerate(columns):
+        empty = missing[:, k]
+        if column.imputed is not None:
+            values[empty, k] = column.imputed
+        elif not column.missing:
+            for i in np.flatnonzero(empty).tolist():
+                allowed = "a value: the model has no rule for a missing one"
+                faults.setdefault(i, BadInput(column.name, "nothing", allowed))
+    return Rows(frame, values, missing, faults)
+
+
+def counterfactual_rows(
+    rows: Rows, columns: Sequence[TableColumn], changed: Sequence[Mapping[str, float] | None]
+) -> pd.DataFrame:
+    """The people's rows with the changed values put in, in X's columns and dtypes.
+
+    Parameters
+    ----------
+    changed
+        Per person the features that differ from the row and their new numbers; None leaves the row as it is.
+    """
+    frame = rows.frame.copy()
+    for column in columns:
+        at = [i for i, values in enumerate(changed) if values is not None and column.name in values]
+        if not at:
+            continue
+        new = [column.value(changed[i][column.name]) for i in at]  # type: ignore[index]
+        cells = frame[column.key].astype(object).to_numpy(copy=True)
+        cells[at] = new
+        frame[column.key] = _as_before(cells, frame[column.key], column, new)
+    return frame
+
+
+def _codes(series: pd.Series, column: TableColumn, faults: dict[int, BadInput]) -> NDArray[np.float64]:
+    """Every cell's number, nan where it is empty or cannot be read (then ``faults`` says why)."""
+    known: dict[object, float] = {}
+    codes = np.full(len(series), np.nan)
+    for i, cell in enumerate(series.tolist()):
+        try:
+            if cell not in known:
+                known[cell] = column.code(cell)
+            codes[i] = known[cell]
+        except BadInput as error:
+            faults.setdefault(i, error)
+        except TypeError:  # not hashable, so no label and no number
+            faults.setdefault(i, BadInput(column.name, repr(cell), "a number or a label"))
+    return codes
+
+
+def _as_before(cells: NDArray, before: pd.Series, column: TableColumn, new: Sequence[object]) -> pd.Series:
+    """The cells in the column's dtype; float64 where the new numbers are not of it."""
+    dtype = before.dtype
+    if isinstance(dtype, pd.CategoricalDtype):
+        added = dict.fromkeys(v for v in new if not is_missing(v) and v not in dtype.categories)
+        dtype = pd.CategoricalDtype([*dtype.categories, *added], dtype.ordered)
+        return pd.Series(pd.Categorical(cells, dtype=dtype), index=before.index, name=before.name)
+    if column.feature.kind == "continuous" and dtype != np.float64:
+        return pd.Series(cells, index=before.index, name=before.name).astype(np.float64)
+    return pd.Series(cells, index=before.index, name=before.name).astype(dtype)

@@ -1,0 +1,118 @@
+"""The model's own word: what its ``predict`` says about rows before and after."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from milp_recourse.errors import BadInput
+from milp_recourse.frames.columns import position, shown
+
+Predict = Callable[[pd.DataFrame], Any]
+Desired = Any
+"""A label, ``{"not": label}``, or None for ``classes_[1]``."""
+
+
+def desires(desired: Desired, classes: Sequence[object]) -> Callable[[object], bool]:
+    """Whether a predicted label is what people want.
+
+    Raises
+    ------
+    BadInput
+        The label is none of the model's, or there are more than two and none is chosen.
+    """
+    label, wanted = desired, True
+    if isinstance(desired, Mapping):
+        if set(desired) != {"not"}:
+            raise BadInput("desired", shown(dict(desired)), 'a label, or {"not": label}')
+        label, wanted = desired["not"], False
+    elif desired is None:
+        if len(classes) != 2:
+            raise BadInput("desired", "nothing", "one of " + ", ".join(map(repr, classes)))
+        label = classes[1]
+    if position(classes, label) is None:
+        raise BadInput("desired", shown(label), "one of " + ", ".join(map(repr, classes)))
+    return lambda predicted: (position([label], predicted) is not None) is wanted
+
+
+def own_predict(model: Any, classes: Sequence[object]) -> Predict | None:
+    """The model's ``predict`` as a function of a DataFrame; None where it has none that we can call.
+
+    A torch module takes the columns as one float tensor and answers with a logit, a probability after a
+    closing sigmoid, or two logits; boosters answer with the probability of the second class.
+    """
+    kind = type(model).__module__.split(".")[0]
+    if kind in ("xgboost", "lightgbm") and not hasattr(model, "classes_"):
+        return _booster(model, kind, classes)
+    if hasattr(model, "predict"):
+        return lambda frame: model.predict(_as_fitted(model, frame))
+    if hasattr(model, "forward") and hasattr(model, "parameters"):
+        return _torch(model, classes)
+    return None
+
+
+def verdicts(predict: Predict, frame: pd.DataFrame, wants: Callable[[object], bool]) -> NDArray[np.bool_]:
+    """Whether the model gives each row a class that people want, shape (rows,).
+
+    Raises
+    ------
+    BadInput
+        ``predict`` fails, or does not answer with one label per row.
+    """
+    if not len(frame):
+        return np.zeros(0, dtype=bool)
+    try:
+        labels = np.asarray(predict(frame), dtype=object)
+    except Exception as error:
+        raise BadInput(
+            "predict", f"{type(error).__name__}: {error}", "a function that takes rows like X's"
+        ) from error
+    labels = labels.reshape(len(labels), -1) if labels.ndim else labels.reshape(1, 1)
+    if labels.shape != (len(frame), 1):
+        raise BadInput("predict", f"an answer of shape {labels.shape}", f"{len(frame)} labels, one per row")
+    return np.array([wants(label) for label in labels[:, 0].tolist()], dtype=bool)
+
+
+def _as_fitted(model: Any, frame: pd.DataFrame) -> pd.DataFrame:
+    """The columns in the order the model was fitted on, on which scikit-learn insists."""
+    names = getattr(model, "feature_names_in_", None)
+    if names is None or not set(names) <= set(frame.columns):
+        return frame
+    return frame[list(names)]
+
+
+def _torch(module: Any, classes: Sequence[object]) -> Predict:
+    def predict(frame: pd.DataFrame) -> list[object]:
+        import torch
+
+        dtype = next(module.parameters()).dtype
+        training = module.training
+        module.eval()
+        with torch.no_grad():
+            rows = torch.tensor(frame.to_numpy(dtype=np.float64), dtype=dtype)
+            out = module(rows).detach().numpy()
+        module.train(training)
+        out = out.reshape(len(frame), -1)
+        if out.shape[1] > 1:
+            return [classes[k] for k in out.argmax(axis=1).tolist()]
+        last = [m for m in module.modules()][-1]
+        threshold = 0.5 if type(last).__name__ == "Sigmoid" else 0.0
+        return [classes[int(z >= threshold)] for z in out[:, 0]]
+
+    return predict
+
+
+def _booster(model: Any, kind: str, classes: Sequence[object]) -> Predict:
+    def predict(frame: pd.DataFrame) -> list[object]:
+        rows: Any = frame
+        if kind == "xgboost":
+            import xgboost
+
+            rows = xgboost.DMatrix(frame[model.feature_names or list(frame)], enable_categorical=True)
+        return [classes[int(p > 0.5)] for p in np.asarray(model.predict(rows)).ravel()]
+
+    return predict

@@ -1,0 +1,190 @@
+"""Read scikit-learn's trees, bit for bit.
+
+==============================  ===========  =========  ========  ================================
+classifier                      compares     sum        base      second class is predicted when
+==============================  ===========  =========  ========  ================================
+decision tree, forests          float32 <=   mean, f64  0         p_1 > p_0
+GradientBoostingClassifier      float32 <=   sum, f64   prior     sum >= 0
+HistGradientBoostingClassifier  float64 <=   sum, f64   baseline  sum > 0
+==============================  ===========  =========  ========  ================================
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from milp_recourse.domain.forest import Tree, TreeEnsemble
+from milp_recourse.readers.refusal import refuse, require
+from milp_recourse.readers.tree_parts import LARGEST, Judged, checked, judged_sum
+
+_SKLEARN = (
+    "DecisionTreeClassifier, ExtraTreeClassifier, RandomForestClassifier, ExtraTreesClassifier, "
+    "GradientBoostingClassifier or HistGradientBoostingClassifier"
+)
+_FINE = 2.0**20
+
+
+def read_sklearn_trees(estimator: Any) -> TreeEnsemble:
+    """Read a fitted scikit-learn classifier made of trees.
+
+    Parameters
+    ----------
+    estimator
+        A decision tree, random forest, extra trees, gradient boosting or histogram gradient boosting, two
+        classes, one output. Gradient boosting with an ``init`` of its own is refused.
+
+    Returns
+    -------
+    TreeEnsemble
+        Its score is ``predict_proba(x)[:, 1]``, or for boosting ``decision_function(x)``, bit for bit. Where
+        the estimator takes missing values, the trees hold its rule for them.
+
+    Raises
+    ------
+    Unsupported
+        Anything else, not two classes, not fitted, or scikit-learn is not installed.
+    """
+    require("sklearn", "read_sklearn_trees", "sklearn")
+    _supported(estimator)
+    return _read(estimator)[0]
+
+
+def is_sklearn_trees(estimator: Any) -> bool:
+    """Whether the estimator is one that is read here."""
+    from sklearn import ensemble, tree
+
+    boosting = (ensemble.GradientBoostingClassifier, ensemble.HistGradientBoostingClassifier)
+    forests = (ensemble.RandomForestClassifier, ensemble.ExtraTreesClassifier)
+    return isinstance(estimator, (tree.DecisionTreeClassifier, *forests, *boosting))
+
+
+def judge_sklearn_trees(estimator: Any, index: int, sparse: bool = False) -> Judged:
+    r"""The estimator's decision for class ``index``.
+
+    A forest compares two means of shares, each rounded. Where all shares are multiples of :math:`2^{-20}`
+    (grown to the end, they are 0 and 1) both are exact enough to decide as real numbers do. Else rounding
+    breaks ties between the classes in ways no single sum repeats, and a class counts as predicted from
+    :math:`1/2 + 2 n 2^{-52}` on, n trees: only exact ties are given away.
+
+    Parameters
+    ----------
+    estimator
+        Fitted.
+    index
+        0 or 1.
+    sparse
+        Whether it receives a sparse matrix, in which it takes no missing values.
+    """
+    from sklearn import ensemble
+
+    _supported(estimator)
+    if isinstance(estimator, ensemble.GradientBoostingClassifier):
+        return judged_sum(_read(estimator)[0], float(np.nextafter(0.0, -1.0)), index == 1)
+    if isinstance(estimator, ensemble.HistGradientBoostingClassifier):
+        made, sets = _read(estimator)
+        judged = judged_sum(made, 0.0, index == 1)
+        return Judged(judged.ensemble, judged.above, sets)
+    members = getattr(estimator, "estimators_", [estimator])
+    if len(members) == 1:
+        second = [m.tree_.value[:, 0, 1] > m.tree_.value[:, 0, 0] for m in members]
+        won = [(s if index == 1 else ~s).astype(np.float64) for s in second]
+        return Judged(_mean(estimator, members, won, sparse), 0.5)
+    shares = [m.tree_.value[:, 0, :] for m in members]
+    made = _mean(estimator, members, [s[:, index] for s in shares], sparse)
+    if all((s * _FINE == np.round(s * _FINE)).all() for s in shares):
+        return Judged(made, 0.5 if index == 1 else float(np.nextafter(0.5, 0.0)))
+    return Judged(made, 0.5 + 2 * len(members) * 2.0**-52)
+
+
+def _supported(estimator: Any) -> None:
+    from sklearn.exceptions import NotFittedError
+    from sklearn.utils.validation import check_is_fitted
+
+    if not is_sklearn_trees(estimator):
+        raise refuse("estimator", type(estimator).__name__, _SKLEARN)
+    try:
+        check_is_fitted(estimator)
+    except NotFittedError as error:
+        raise refuse("estimator", "one that is not fitted", "a fitted one: call fit first") from error
+    if getattr(estimator, "n_outputs_", 1) != 1 or len(estimator.classes_) != 2:
+        raise refuse("estimator", f"classes {estimator.classes_}", "two classes, one output")
+
+
+def _read(estimator: Any) -> tuple[TreeEnsemble, dict[tuple[int, int], tuple[frozenset[int], bool]]]:
+    from sklearn import ensemble
+
+    if isinstance(estimator, ensemble.GradientBoostingClassifier):
+        return _boosting(estimator), {}
+    if isinstance(estimator, ensemble.HistGradientBoostingClassifier):
+        return _histogram_boosting(estimator), {}
+    members = getattr(estimator, "estimators_", [estimator])
+    return _mean(estimator, members, [m.tree_.value[:, 0, 1] for m in members]), {}
+
+
+def _mean(
+    estimator: Any, members: Sequence[Any], values: Sequence[NDArray[np.float64]], sparse: bool = False
+) -> TreeEnsemble:
+    missing = not sparse and _takes_missing(estimator)
+    trees = [_tree(m.tree_, value, missing) for m, value in zip(members, values, strict=True)]
+    return checked(TreeEnsemble(tuple(trees), int(estimator.n_features_in_)))
+
+
+def _takes_missing(estimator: Any) -> bool:
+    """Whether the estimator itself predicts for a row of missing values."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            estimator.predict(np.full((1, estimator.n_features_in_), np.nan))
+    except ValueError:
+        return False
+    return True
+
+
+def _boosting(estimator: Any) -> TreeEnsemble:
+    if estimator.init_ != "zero" and estimator.init is not None:
+        raise refuse("init", type(estimator.init_).__name__, 'None or "zero"')
+    row = np.zeros((1, estimator.n_features_in_))
+    base = float(np.ravel(estimator._raw_predict_init(row))[0])
+    trees = []
+    for [stage] in estimator.estimators_:
+        values = estimator.learning_rate * stage.tree_.value[:, 0, 0]
+        trees.append(_tree(stage.tree_, values, False))
+    return checked(TreeEnsemble(tuple(trees), int(estimator.n_features_in_), "sum", base))
+
+
+def _tree(tree: Any, values: NDArray[np.float64], missing: bool) -> Tree:
+    return Tree(
+        np.maximum(np.asarray(tree.feature, dtype=np.int64), -2),
+        np.clip(np.asarray(tree.threshold, dtype=np.float64), -LARGEST, LARGEST),
+        np.asarray(tree.children_left, dtype=np.int64),
+        np.asarray(tree.children_right, dtype=np.int64),
+        np.asarray(values, dtype=np.float64),
+        np.asarray(tree.missing_go_to_left).astype(bool) if missing else None,
+    )
+
+
+def _histogram_boosting(estimator: Any) -> TreeEnsemble:
+    if getattr(estimator, "is_categorical_", None) is not None and np.any(estimator.is_categorical_):
+        raise refuse("estimator", "splits on categories", "numeric columns; one-hot encode the labels")
+    trees = []
+    for [predictor] in estimator._predictors:
+        nodes = predictor.nodes
+        leaf = nodes["is_leaf"].astype(bool)
+        trees.append(
+            Tree(
+                np.where(leaf, -2, nodes["feature_idx"].astype(np.int64)),
+                np.where(leaf, -2.0, np.clip(nodes["num_threshold"], -LARGEST, LARGEST)),
+                np.where(leaf, -1, nodes["left"].astype(np.int64)),
+                np.where(leaf, -1, nodes["right"].astype(np.int64)),
+                nodes["value"].astype(np.float64),
+                nodes["missing_go_to_left"].astype(bool),
+            )
+        )
+    base = float(np.ravel(estimator._baseline_prediction)[0])
+    columns = int(estimator.n_features_in_)
+    return checked(TreeEnsemble(tuple(trees), columns, "sum", base, "float64", "float64"))

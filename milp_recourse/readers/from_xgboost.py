@@ -1,0 +1,146 @@
+"""Read XGBoost's trees, bit for bit: float32 comparisons with <, sums in float32.
+
+``x < t`` in float32 is ``x <= t'`` with t' the float32 before t. An ``XGBClassifier`` predicts with the
+trees up to its best iteration, a ``Booster`` with all.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from milp_recourse.domain.forest import Tree, TreeEnsemble
+from milp_recourse.readers.refusal import refuse, require
+from milp_recourse.readers.tree_parts import LARGEST, Judged, checked, judged_sum, last_refused
+
+
+def read_xgboost(model: Any) -> TreeEnsemble:
+    """Read an XGBoost model: a ``Booster``, an ``XGBClassifier``, or the parsed JSON of ``save_model``.
+
+    Parameters
+    ----------
+    model
+        Booster ``gbtree``, objective ``binary:logistic`` or ``binary:logitraw``, splits on numbers.
+
+    Returns
+    -------
+    TreeEnsemble
+        Its score is ``predict(..., output_margin=True)``, bit for bit, early stopping included; the trees
+        hold the rule for missing values.
+
+    Raises
+    ------
+    Unsupported
+        Another booster, objective or kind of split, or a number that stands for missing values.
+    """
+    content, last = _content(model)
+    return _ensemble(content, last)
+
+
+def is_xgboost(model: Any) -> bool:
+    """Whether the model comes from XGBoost."""
+    return type(model).__module__.split(".")[0] == "xgboost"
+
+
+def judge_xgboost(model: Any, index: int) -> Judged:
+    """The model's decision for class ``index``: its probability, in float32, above or not above 1/2.
+
+    A ``Booster`` has no decision of its own: its probability is compared with 1/2.
+    """
+    content, last = _content(model)
+    ensemble = _ensemble(content, last)
+    if content["learner"]["objective"]["name"] == "binary:logitraw":
+        above = (
+            0.5 if hasattr(model, "get_booster") else 0.0
+        )  # XGBClassifier compares the margin itself with 1/2
+        return judged_sum(ensemble, above, index == 1)
+    return judged_sum(ensemble, _last_half(), index == 1)
+
+
+@cache
+def _last_half() -> float:
+    """The largest float32 margin that XGBoost itself does not turn into more than 1/2."""
+    xgboost = require("xgboost", "read_model", "xgboost")
+    row = np.zeros((1, 1))
+    settings = {"objective": "binary:logistic", "nthread": 1}
+    empty = xgboost.train(settings, xgboost.DMatrix(row, label=[0], nthread=1), num_boost_round=0)
+
+    def accepts(margin: float) -> bool:
+        data = xgboost.DMatrix(row, base_margin=np.array([margin], dtype=np.float32), nthread=1)
+        return bool(empty.predict(data)[0] > 0.5)
+
+    return last_refused(accepts, 0.0, 1e-6, single=True)
+
+
+def _content(model: Any) -> tuple[dict[str, Any], int | None]:
+    """What save_model writes, and the number of iterations that predict uses; None: all."""
+    if isinstance(model, dict):
+        return model, None
+    booster, last = model, None
+    if hasattr(model, "get_booster"):
+        try:
+            booster = model.get_booster()
+        except Exception as error:
+            raise refuse("model", "one that is not fitted", "a fitted one: call fit first") from error
+        try:
+            last = int(model.best_iteration) + 1
+        except AttributeError:
+            last = None
+        missing = getattr(model, "missing", np.nan)
+        if missing is not None and not np.isnan(missing):
+            raise refuse(
+                "missing", repr(missing), "nan: a number that stands for missing values cannot be read"
+            )
+    if not hasattr(booster, "save_raw"):
+        raise refuse("model", type(model).__name__, "a Booster, an XGBClassifier or its JSON")
+    return json.loads(bytes(booster.save_raw("json"))), last
+
+
+def _ensemble(model: dict[str, Any], last: int | None) -> TreeEnsemble:
+    try:
+        learner = model["learner"]
+        objective = learner["objective"]["name"]
+        kind = learner["gradient_booster"]["name"]
+        columns = int(learner["learner_model_param"]["num_feature"])
+        prior = str(learner["learner_model_param"]["base_score"]).strip("[]")
+        held = learner["gradient_booster"]["model"] if kind == "gbtree" else {"trees": []}
+        trees = held["trees"]
+        if last is not None:
+            trees = trees[: held["iteration_indptr"][last]]
+    except (KeyError, TypeError, ValueError, IndexError) as error:
+        raise refuse("model", f"JSON without {error}", "what XGBoost's save_model writes") from error
+    if objective not in ("binary:logistic", "binary:logitraw"):
+        raise refuse("objective", objective, "binary:logistic or binary:logitraw, which has two classes")
+    if kind != "gbtree":
+        raise refuse("booster", kind, "gbtree")
+    base = np.float32(prior)
+    if objective == "binary:logistic":
+        if not 0 < base < 1:
+            raise refuse("base_score", prior, "a probability, above 0 and below 1")
+        odds = float(np.float32(1) / base - np.float32(1))
+        base = np.float32(-math.log(odds))  # as C's logf rounds; numpy's float32 logarithm may be one off
+    made = tuple(_tree(tree, f"tree {k}") for k, tree in enumerate(trees))
+    return checked(TreeEnsemble(made, columns, "sum", float(base), "float32", "float32"))
+
+
+def _tree(tree: dict[str, Any], where: str) -> Tree:
+    if any(tree.get("split_type", ())) or tree.get("categories"):
+        raise refuse(where, "a split on categories", "splits on numbers")
+    left = np.array(tree["left_children"], dtype=np.int64)
+    condition = np.array(tree["split_conditions"], dtype=np.float32)
+    with np.errstate(over="ignore"):
+        before = np.nextafter(condition, np.float32(-np.inf)).astype(np.float64)
+    leaf = left == -1
+    missing = tree.get("default_left")
+    return Tree(
+        np.where(leaf, -2, np.array(tree["split_indices"], dtype=np.int64)),
+        np.where(leaf, -2.0, np.clip(before, -LARGEST, LARGEST)),
+        left,
+        np.array(tree["right_children"], dtype=np.int64),
+        np.where(leaf, condition.astype(np.float64), 0.0),
+        None if missing is None else np.array(missing, dtype=bool),
+    )

@@ -1,0 +1,265 @@
+"""What stands before the classifier: raw columns in, the classifier's columns out, as computed."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from milp_recourse.errors import BadInput, RecourseError
+from milp_recourse.readers.classes import plain
+from milp_recourse.readers.refusal import refuse
+from milp_recourse.readers.transformers import Track, Walk, add_labels, apply
+
+_ROWS = 256  # rows of X that the operations are checked on
+_SHOWN = 5
+_WRITINGS = (lambda name: "_".join(str(name).split(" ")), str)  # LightGBM's names, XGBoost's
+
+
+@dataclass(frozen=True, eq=False)
+class Front:
+    """The fitted steps before the classifier, followed from X's columns.
+
+    Attributes
+    ----------
+    names
+        Raw columns in the order the model takes them; all are columns of X.
+    tracks
+        One per column that reaches the classifier.
+    labels
+        Per raw column that holds labels: the labels.
+    tables
+        Per raw column that holds labels: its numbers in the classifier's columns, shape (labels, its tracks).
+    sparse
+        Whether the classifier receives a sparse matrix.
+    narrow
+        Whether a number column of X is float32, so that its operations are too.
+    """
+
+    names: tuple[object, ...]
+    tracks: tuple[Track, ...]
+    labels: dict[int, tuple[object, ...]]
+    tables: dict[int, NDArray[np.float64]]
+    sparse: bool = False
+    narrow: bool = False
+
+    def used(self, order: Sequence[object]) -> list[int]:
+        """Raw columns that reach the classifier, in the given order of names."""
+        reached = {track.raw for track in self.tracks}
+        place = {name: k for k, name in enumerate(order)}
+        return sorted(reached, key=lambda raw: place[self.names[raw]])
+
+    def filled(self, raw: int) -> object | None:
+        """What stands for a missing value of a raw column; None: nothing, or not the same everywhere."""
+        values = [track.filled for track in self.tracks if track.raw == raw]
+        if any(value is None or value != values[0] for value in values):
+            return None
+        return values[0]
+
+    def imputed_unevenly(self, raw: int) -> bool:
+        """Whether only some of a raw column's tracks, or not all by the same value, are imputed."""
+        return self.filled(raw) is None and any(t.filled is not None for t in self.tracks if t.raw == raw)
+
+    def plain(self) -> bool:
+        """Whether the classifier takes raw numbers as they are."""
+        return not self.labels and all(o.kind == "impute" for t in self.tracks for o in t.operations)
+
+
+def model_columns(model: Any, X: Any) -> list[object]:
+    """Names of X's columns in the order the model takes them: ``model.predict(X[model_columns(model, X)])``.
+
+    Parameters
+    ----------
+    model
+        Fitted. Where it knows names, they are looked up in X, in any order; else it takes X's columns in
+        order.
+    X
+        A DataFrame.
+
+    Raises
+    ------
+    BadInput
+        X is no DataFrame, names a column twice, or lacks one that the model names.
+    Unsupported
+        The model knows no names and takes another number of columns than X has.
+    """
+    import pandas as pd
+
+    if not isinstance(X, pd.DataFrame):
+        raise BadInput("X", type(X).__name__, "the pandas DataFrame the model was fitted on")
+    twice = X.columns[X.columns.duplicated()]
+    if len(twice):
+        raise BadInput("X", f"column {twice[0]!r} twice", "each column once")
+    if not len(X):
+        raise BadInput("X", "no rows", "the rows the model was fitted on")
+    names = _known_names(model)
+    if names is None:
+        count = _count(model)
+        if count is not None and count != X.shape[1]:
+            raise refuse(
+                "X",
+                f"{X.shape[1]} columns",
+                f"{count}, as many as the model was fitted on (it knows no names)",
+            )
+        return list(X.columns)
+    known: dict[object, object] = {write(column): column for write in _WRITINGS for column in X.columns}
+    known |= {column: column for column in X.columns}
+    missing = [name for name in names if name not in known]
+    if missing:
+        raise BadInput(
+            "X", f"no column {missing[0]!r}", f"the model's columns {_listed(names)}, in any order"
+        )
+    return [known[name] for name in names]
+
+
+def read_front(steps: Sequence[tuple[str, Any]], names: Sequence[object], X: Any) -> Front:
+    """Follow X's columns through the fitted steps.
+
+    Parameters
+    ----------
+    steps
+        (where it stands, transformer) in order.
+    names
+        X's columns in the model's order.
+    X
+        The DataFrame the model was fitted on.
+
+    Raises
+    ------
+    Unsupported
+        A step cannot be followed, or computes otherwise than its attributes say.
+    """
+    frame = X[list(names)]
+    walk = Walk(names)
+    tracks = [Track(raw) for raw in range(len(names))]
+    for where, step in steps:
+        tracks = walk.through(step, tracks, where)
+    kept = {track.raw for track in tracks}
+    labels: dict[int, list[object]] = {}
+    for raw in sorted(kept & set(walk.labels)):
+        known, column = walk.labels[raw], frame.iloc[:, raw]
+        add_labels(known, iter(column.dropna().unique()))
+        fills = [t.filled for t in tracks if t.raw == raw]
+        if fills[0] is not None:
+            add_labels(known, iter([fills[0]]))
+        elif len(known) and column.isna().any():
+            add_labels(known, iter([np.nan]))
+        labels[raw] = known
+    numbers = {raw: _numbers(frame.iloc[:, raw], names[raw]) for raw in sorted(kept - set(labels))}
+    narrow = any(str(frame.iloc[:, raw].dtype).lower() in ("float32", "float16") for raw in numbers)
+    made = tuple(tracks)
+    if not steps:
+        return Front(tuple(names), made, {}, {}, narrow=narrow)
+    tables, sparse = _tables(steps, frame, made, labels)
+    front = Front(tuple(names), made, {k: tuple(v) for k, v in labels.items()}, tables, sparse, narrow)
+    if not narrow:
+        _check(steps, frame, front, numbers)
+    return front
+
+
+def run(steps: Sequence[tuple[str, Any]], frame: Any) -> tuple[NDArray[np.float64], bool]:
+    """What the steps make of rows, dense, and whether it was sparse."""
+    z = frame if not steps or hasattr(steps[0][1], "feature_names_in_") else frame.to_numpy()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            for _, step in steps:
+                if step is not None and not isinstance(step, str):
+                    z = step.transform(z)
+            sparse = hasattr(z, "toarray")
+            return np.asarray(z.toarray() if sparse else z, dtype=np.float64), sparse
+    except RecourseError:
+        raise
+    except Exception as error:
+        raise refuse(
+            "model", f"{type(error).__name__} on X: {error}", "the X that the model was fitted on"
+        ) from error
+
+
+def _tables(
+    steps: Sequence[tuple[str, Any]], frame: Any, tracks: Sequence[Track], labels: dict[int, list[object]]
+) -> tuple[dict[int, NDArray[np.float64]], bool]:
+    """Every label's numbers, all columns of labels probed at once."""
+    import pandas as pd
+
+    count = max((len(known) for known in labels.values()), default=1)
+    probe = frame.iloc[np.zeros(count, dtype=int)].reset_index(drop=True)
+    for raw, known in labels.items():
+        cycled = [known[k % len(known)] for k in range(count)]
+        dtype = frame.dtypes.iloc[raw]
+        try:
+            column = pd.Series(cycled, dtype=object if str(dtype) == "category" else dtype)
+        except (TypeError, ValueError):
+            column = pd.Series(cycled, dtype=object)
+        probe[frame.columns[raw]] = column
+    values, sparse = run(steps, probe)
+    if values.shape[1] != len(tracks):
+        raise refuse("model", f"{values.shape[1]} columns before the classifier", f"{len(tracks)}")
+    return {
+        raw: values[: len(known), [k for k, t in enumerate(tracks) if t.raw == raw]]
+        for raw, known in labels.items()
+    }, sparse
+
+
+def _check(
+    steps: Sequence[tuple[str, Any]], frame: Any, front: Front, numbers: dict[int, NDArray[np.float64]]
+) -> None:
+    """Compare the operations with the steps themselves, bit for bit, on rows of X."""
+    at = np.unique(np.linspace(0, len(frame) - 1, min(_ROWS, len(frame))).astype(int))
+    values, _ = run(steps, frame.iloc[at])
+    for k, track in enumerate(front.tracks):
+        if track.raw in front.labels:
+            continue
+        mine = apply(track.operations, numbers[track.raw][at])
+        if not np.array_equal(mine, values[:, k], equal_nan=True):
+            got = f"column {front.names[track.raw]!r} computed otherwise than the steps' attributes say"
+            raise refuse("model", got, "the fitted transformers of a supported scikit-learn on dense columns")
+
+
+def _numbers(column: Any, name: object) -> NDArray[np.float64]:
+    try:
+        return np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan))
+    except (TypeError, ValueError) as error:
+        shown = next((v for v in column.dropna().unique() if not isinstance(v, int | float)), column.iloc[0])
+        raise refuse(
+            f"column {name!r}", f"{shown!r} where the model takes a number", "an encoder before it"
+        ) from error
+
+
+def _known_names(model: Any) -> list[object] | None:
+    """The column names a model was fitted with."""
+    try:
+        names = getattr(model, "feature_names_in_", None)
+    except Exception:
+        names = None
+    if names is not None:
+        return [plain(name) for name in names]
+    booster = getattr(model, "feature_names", None)
+    if booster is not None and hasattr(model, "save_raw"):
+        return list(booster)
+    own = getattr(model, "feature_name", None)  # LightGBM's Booster
+    if callable(own) and hasattr(model, "dump_model"):
+        said = list(own())
+        return None if said == [f"Column_{k}" for k in range(len(said))] else said
+    return None
+
+
+def _count(model: Any) -> int | None:
+    try:
+        count = getattr(model, "n_features_in_", None)
+        if count is None and hasattr(model, "num_features"):
+            count = model.num_features()
+        elif count is None and callable(getattr(model, "num_feature", None)):
+            count = model.num_feature()
+    except Exception:
+        return None
+    return None if count is None else int(count)
+
+
+def _listed(names: Sequence[object]) -> str:
+    shown = ", ".join(repr(name) for name in names[:_SHOWN])
+    return shown + (f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else "")

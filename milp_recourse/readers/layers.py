@@ -1,0 +1,242 @@
+r"""A piecewise linear model as its library computes it, and the same as a ReLU network.
+
+Everything is a list of :class:`Segment`: affine maps, one after another, with a ReLU after each segment but
+the last. The network's layer k is the product of segment k's maps. What is no ReLU is rewritten, exactly in
+real arithmetic:
+
+====================  =================================================================
+LeakyReLU, slope s    relu(z) - s relu(-z)
+Hardtanh, l <= u      l + relu(z - l) - relu(z - u)
+the smaller of a, b   a - relu(a - b)
+the larger of a, b    a + relu(b - a)
+a through a ReLU      relu(a) - relu(-a)
+====================  =================================================================
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from milp_recourse.domain.network import DType, ReluNetwork
+from milp_recourse.errors import Unsupported
+from milp_recourse.readers.refusal import refuse
+
+FloatArray = NDArray[np.float64]
+
+UNIT: dict[str, float] = {"float16": 2.0**-11, "float32": 2.0**-24, "float64": 2.0**-53}
+"""Unit roundoff."""
+
+
+@dataclass(frozen=True, eq=False)
+class Map:
+    r"""z -> W z + b, one affine map of the model.
+
+    Attributes
+    ----------
+    weight, bias
+        Shapes (outputs, inputs) and (outputs,), as doubles.
+    unit
+        Unit roundoff that the model computes the map with; 0 for a map that only rewrites, which no model
+        computes.
+    size
+        Magnitude, at least :math:`|b|`, that rounding of the bias is proportional to; shape (outputs,).
+    choice
+        Whether the model compares this map's inputs instead of computing it: its outputs, and what follows,
+        only say which class it predicts.
+    """
+
+    weight: FloatArray
+    bias: FloatArray
+    unit: float = 0.0
+    size: FloatArray = field(default_factory=lambda: np.zeros(1))  # the bias' own where it is not 0
+    choice: bool = False
+
+
+class Layers:
+    """Affine maps and activations in the order data meets them.
+
+    Parameters
+    ----------
+    inputs
+        Columns, or None where the first affine map says it.
+    """
+
+    def __init__(self, inputs: int | None = None) -> None:
+        self.inputs = inputs
+        self.segments: list[list[Map]] = [[]]
+        self.slack = 0.0  # logit units that the closing sigmoid or softmax may hide
+        self._closed = ""
+
+    @property
+    def outputs(self) -> int | None:
+        """Numbers that come out so far; None before the first affine map."""
+        for segment in reversed(self.segments):
+            if segment:
+                return len(segment[-1].bias)
+        return self.inputs
+
+    def affine(
+        self,
+        weight: ArrayLike,
+        bias: ArrayLike,
+        where: str,
+        unit: float = 0.0,
+        size: FloatArray | None = None,
+        choice: bool = False,
+    ) -> None:
+        """Append z -> W z + b, with shapes (outputs, inputs) and (outputs,)."""
+        w, b = np.array(weight, dtype=np.float64), np.array(bias, dtype=np.float64)
+        if self._closed:
+            raise refuse(where, f"an affine map right after {self._closed}", f"nothing after {self._closed}")
+        if w.ndim != 2 or b.shape != (len(w),):
+            raise refuse(where, f"weight {w.shape}, bias {b.shape}", "shapes (outputs, inputs), (outputs,)")
+        if self.outputs is not None and w.shape[1] != self.outputs:
+            raise refuse(where, f"{w.shape[1]} inputs", f"{self.outputs}, as many as come out before it")
+        if not (np.isfinite(w).all() and np.isfinite(b).all()):
+            raise refuse(where, "a number that is not finite", "finite weights and biases")
+        if self.inputs is None:
+            self.inputs = w.shape[1]
+        magnitude = np.abs(b) if size is None else np.maximum(np.abs(b), size)
+        self.segments[-1].append(Map(w, b, unit, magnitude, choice))
+
+    def rescale(self, factor: ArrayLike, shift: ArrayLike, where: str, unit: float, size: FloatArray) -> None:
+        """Append z -> factor z + shift, elementwise."""
+        self.affine(np.diag(np.asarray(factor, dtype=np.float64)), shift, where, unit, size)
+
+    def normalise(
+        self,
+        mean: FloatArray,
+        variance: FloatArray,
+        epsilon: float,
+        weight: FloatArray,
+        bias: FloatArray,
+        where: str,
+        unit: float,
+    ) -> None:
+        r"""Append batch normalisation, :math:`(z - \mu) / \sqrt{v + \epsilon} \cdot w + b`, elementwise."""
+        with np.errstate(invalid="ignore", divide="ignore"):
+            factor = weight / np.sqrt(variance + epsilon)
+            shift = mean * factor
+        self.rescale(factor, bias - shift, where, unit, np.abs(shift) + np.abs(bias))
+
+    def shift(self, constant: ArrayLike, where: str, dtype: DType) -> None:
+        """Add a constant of shape (outputs,) to the affine map just appended, rounded to ``dtype``."""
+        if self._closed or not self.segments[-1]:
+            raise refuse(
+                where, f"a shift right after {self._closed or 'a ReLU'}", "a shift right after an affine map"
+            )
+        last, added = self.segments[-1].pop(), np.asarray(constant, dtype=np.float64)
+        with np.errstate(over="ignore", invalid="ignore"):
+            bias = (last.bias + added).astype(dtype).astype(np.float64)
+        self.affine(last.weight, bias, where, last.unit, last.size + np.abs(added))
+
+    def relu(self, where: str) -> None:
+        """Append max(0, z); a second one in a row does nothing."""
+        if self._closed or self.outputs is None:
+            raise refuse(
+                where, f"a ReLU right after {self._closed or 'the input'}", "a ReLU after an affine map"
+            )
+        if not self.segments[-1]:
+            if len(self.segments) > 1:
+                return
+            self.segments[-1].append(self._identity())
+        self.segments.append([])
+
+    def leaky(self, slope: float, where: str, unit: float) -> None:
+        """Append max(0, z) + slope min(0, z)."""
+        count = self._count(where, "a LeakyReLU")
+        eye, zero = np.eye(count), np.zeros(count)
+        self.affine(np.vstack([eye, -eye]), np.zeros(2 * count), where)
+        self.relu(where)
+        self.affine(np.hstack([eye, -slope * eye]), zero, where, unit)
+
+    def clamp(self, low: float, high: float, where: str) -> None:
+        """Append min(max(z, low), high)."""
+        if not (np.isfinite([low, high]).all() and low <= high):
+            raise refuse(where, f"limits {low} and {high}", "finite limits, the lower first")
+        count = self._count(where, "a Hardtanh")
+        eye = np.eye(count)
+        self.affine(np.vstack([eye, eye]), np.repeat([-low, -high], count), where)
+        self.relu(where)
+        self.affine(np.hstack([eye, -eye]), np.full(count, low), where)
+
+    def close(self, what: str, slack: float) -> None:
+        """End with a sigmoid or softmax, which only keeps order: nothing may follow but a choice of class."""
+        if self._closed or not self.segments[-1]:
+            raise refuse("last layer", f"{what} right after {self._closed or 'a ReLU'}", f"{what} at the end")
+        self._closed = what
+        self.slack += slack
+
+    def choose(self, weight: ArrayLike, combine: Literal["one", "smallest", "largest"]) -> None:
+        """Turn the outputs into one logit: the smallest or largest of the differences ``weight @ z``.
+
+        Parameters
+        ----------
+        weight
+            One row per difference between two classes' logits, or one row for a logit that stands.
+        combine
+            ``smallest``: this class and no other; ``largest``: any other; ``one``: there is one row.
+        """
+        self._closed = ""
+        rows = np.asarray(weight, dtype=np.float64)
+        self.affine(rows, np.zeros(len(rows)), "class", choice=True)
+        count = len(rows)
+        sign = -1.0 if combine == "smallest" else 1.0
+        while count > 1:
+            pairs, odd = divmod(count, 2)
+            up, down = np.zeros((3 * pairs + 2 * odd, count)), np.zeros((pairs + odd, 3 * pairs + 2 * odd))
+            for k in range(pairs + odd):
+                up[3 * k, 2 * k], up[3 * k + 1, 2 * k] = 1.0, -1.0
+                down[k, 3 * k], down[k, 3 * k + 1] = 1.0, -1.0
+                if k < pairs:
+                    up[3 * k + 2, 2 * k + 1], up[3 * k + 2, 2 * k] = sign, -sign
+                    down[k, 3 * k + 2] = sign
+            self.affine(up, np.zeros(len(up)), "class")
+            self.relu("class")
+            self.affine(down, np.zeros(len(down)), "class")
+            count = pairs + odd
+
+    def network(self, dtype: DType) -> ReluNetwork:
+        """The network: each segment's maps multiplied into one layer.
+
+        Products are rounded to doubles; a segment of one map is taken bit for bit. The network is
+        float32 where ``dtype`` is and every number stayed a float32 value.
+
+        Raises
+        ------
+        Unsupported
+            A ReLU comes last, there is not one output, or numbers do not fit.
+        """
+        if not self.segments[-1]:
+            last = "a ReLU" if len(self.segments) > 1 else "the input"
+            raise refuse("last layer", last, "an affine map with one output, the logit")
+        layers = []
+        for segment in self.segments:
+            weight, bias = segment[0].weight, segment[0].bias
+            with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+                for after in segment[1:]:
+                    weight, bias = after.weight @ weight, after.weight @ bias + after.bias
+            layers.append((weight, bias))
+        if len(layers[-1][1]) != 1:
+            raise refuse("last layer", f"{len(layers[-1][1])} outputs", "1, the logit, or one per class")
+        with np.errstate(over="ignore"):
+            same = all((a.astype(np.float32) == a).all() for layer in layers for a in layer)
+        try:
+            return ReluNetwork.from_layers(layers, "float32" if dtype == "float32" and same else "float64")
+        except ValueError as error:
+            raise Unsupported(str(error)) from error
+
+    def _count(self, where: str, what: str) -> int:
+        if self._closed or self.outputs is None:
+            raise refuse(
+                where, f"{what} right after {self._closed or 'the input'}", f"{what} after an affine map"
+            )
+        return self.outputs
+
+    def _identity(self) -> Map:
+        assert self.inputs is not None
+        return Map(np.eye(self.inputs), np.zeros(self.inputs))

@@ -1,0 +1,87 @@
+"""Read scikit-learn's linear models and perceptrons."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from milp_recourse.readers.layers import UNIT, Layers
+from milp_recourse.readers.refusal import refuse
+
+_SIGMOID = 2.0**-46  # a logistic function of more than this is above 1/2 in doubles, whatever its last bits
+
+
+def is_linear(estimator: Any) -> bool:
+    """Whether the estimator is a linear classifier or perceptron of scikit-learn that is read here."""
+    from sklearn.linear_model._base import LinearClassifierMixin
+    from sklearn.neural_network import MLPClassifier
+
+    return isinstance(estimator, LinearClassifierMixin | MLPClassifier)
+
+
+def read_linear(estimator: Any, layers: Layers, where: str) -> float:
+    r"""Append a fitted classifier's maps to ``layers``; the outputs are its logits.
+
+    ==========================================  ==================================================
+    LogisticRegression, SGDClassifier, ...      predicts the second class where :math:`w x + b > 0`; of
+    several
+                                                the first one with the largest
+    MLPClassifier, two classes                  where the logistic function of the logit is above 1/2
+    MLPClassifier, several                      the first with the largest softmax
+    ==========================================  ==================================================
+
+    Returns
+    -------
+    float
+        Unit roundoff of a closing softmax, 0 without one.
+
+    Raises
+    ------
+    Unsupported
+        Not fitted, a decision of its own, several outputs, or an activation that is not piecewise linear.
+    """
+    from sklearn.neural_network import MLPClassifier
+    from sklearn.utils.validation import check_is_fitted
+
+    check_is_fitted(estimator)
+    if isinstance(estimator, MLPClassifier):
+        return _read_perceptron(estimator, layers, where)
+    _linear(estimator, layers, where)
+    return 0.0
+
+
+def _linear(estimator: Any, layers: Layers, where: str) -> None:
+    from sklearn.linear_model._base import LinearClassifierMixin
+
+    if type(estimator).decision_function is not LinearClassifierMixin.decision_function:
+        raise refuse(
+            where, f"{type(estimator).__name__} with a decision of its own", "a linear decision_function"
+        )
+    weight = np.atleast_2d(_dense(estimator.coef_))
+    if weight.shape[0] not in (1, len(estimator.classes_)) or np.ndim(estimator.classes_[0]):
+        raise refuse(where, f"{type(estimator).__name__} with several outputs", "one output")
+    bias = np.broadcast_to(_dense(estimator.intercept_).ravel(), (len(weight),))
+    layers.affine(weight, bias, where, UNIT["float64"])
+
+
+def _read_perceptron(estimator: Any, layers: Layers, where: str) -> float:
+    if estimator.out_activation_ == "logistic" and estimator.n_outputs_ > 1:
+        raise refuse(
+            where, f"MLPClassifier with {estimator.n_outputs_} outputs of two classes each", "one output"
+        )
+    if estimator.activation not in ("relu", "identity"):
+        raise refuse(where, f"MLPClassifier with activation {estimator.activation}", "relu or identity")
+    unit = UNIT["float32" if any(w.dtype == np.float32 for w in estimator.coefs_) else "float64"]
+    last = len(estimator.coefs_) - 1
+    for k, (weight, bias) in enumerate(zip(estimator.coefs_, estimator.intercepts_, strict=True)):
+        layers.affine(_dense(weight).T, _dense(bias), where, unit)
+        if k < last and estimator.activation == "relu":
+            layers.relu(where)
+    layers.close(f"a {estimator.out_activation_} function", _SIGMOID * unit / UNIT["float64"])
+    return unit if estimator.out_activation_ == "softmax" else 0.0
+
+
+def _dense(values: Any) -> NDArray[np.float64]:
+    return np.asarray(values.toarray() if hasattr(values, "toarray") else values, dtype=np.float64)

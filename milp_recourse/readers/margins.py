@@ -1,0 +1,153 @@
+"""How far a model's own arithmetic may be from the network that was read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from milp_recourse.errors import BadInput
+from milp_recourse.readers.layers import UNIT, FloatArray, Map
+
+_SPARE = 8  # roundings per map beyond one per term: a reciprocal, a factor, a shift and their kin
+_OUTWARD = 1 + 2.0**-30  # covers the roundings of the bound itself, up to 2**20 in a row
+_TINY = {UNIT["float32"]: 2.0**-126, UNIT["float64"]: 2.0**-1022}
+
+
+@dataclass(frozen=True, eq=False)
+class Entry:
+    """One number that enters the model's first step.
+
+    Attributes
+    ----------
+    start
+        The classifier's input column, for a label its first one.
+    values
+        For a label: what each label enters as; None for a number.
+    apart
+        What may lie between the number that stands for a missing value and the one the model itself takes,
+        after this column's operations.
+    """
+
+    start: int
+    values: tuple[float, ...] | None = None
+    apart: float = 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class Arithmetic:
+    """A network's model as it computes: what enters, its affine maps between ReLUs, and its last step.
+
+    Attributes
+    ----------
+    entries
+        In the order of the first map's outputs.
+    segments
+        As :class:`milp_recourse.readers.layers.Layers` has them; the first map picks the entries.
+    slack
+        Logit units that the closing sigmoid or softmax may hide.
+    softmax_unit
+        Unit roundoff of a softmax, which subtracts the largest logit; 0 without one.
+    input_unit
+        Unit roundoff that raw numbers are rounded with before anything else; 0 where they are taken as they
+        are.
+    """
+
+    entries: tuple[Entry, ...]
+    segments: tuple[tuple[Map, ...], ...]
+    slack: float = 0.0
+    softmax_unit: float = 0.0
+    input_unit: float = 0.0
+
+
+def margin_of(arithmetic: Arithmetic, lower: ArrayLike, upper: ArrayLike) -> float:
+    r"""See :func:`milp_recourse.readers.rounding_margin`."""
+    low, high = _start(arithmetic.entries, lower, upper)
+    apart = np.array([entry.apart for entry in arithmetic.entries])
+    numbers = np.array([entry.values is None for entry in arithmetic.entries])
+    computed = np.where(numbers, arithmetic.input_unit, 0.0) * _size(low, high)  # model against exact maps
+    folded = np.zeros(len(low))  # exact maps against the network
+    settled, extra = 0.0, 0.0
+    last = len(arithmetic.segments) - 1
+    with np.errstate(over="ignore", invalid="ignore"):
+        computed = computed + apart
+        for k, segment in enumerate(arithmetic.segments):
+            size, terms = _size(low, high), len(low)
+            for step in segment[1:] if k == 0 else segment:
+                weight = np.abs(step.weight)
+                inputs = weight.shape[1]
+                if step.choice:
+                    settled = float((weight @ computed).max())
+                    reached = float((_size(low, high) + computed + folded).max())
+                    extra = 8 * arithmetic.softmax_unit * (reached + 1 + np.log(inputs))
+                    computed = np.zeros(inputs)
+                reach = weight @ (_size(low, high) + computed + folded) + step.size
+                computed = (
+                    weight @ computed + _gamma(inputs + _SPARE, step.unit) * reach + _tiny(step.unit, inputs)
+                )
+                folded = weight @ folded
+                size = weight @ size + step.size
+                low, high = _image(step, low, high)
+                terms += inputs + 2
+            rounding = _gamma(terms, UNIT["float64"]) * size
+            folded, low, high = folded + rounding, low - rounding, high + rounding
+            if k < last:
+                off = high + computed + folded < 0
+                computed, folded = np.where(off, 0.0, computed), np.where(off, 0.0, folded)
+                low, high = np.maximum(low, 0.0), np.maximum(high, 0.0)
+        total = (float(computed.max() + folded.max()) + settled + extra + arithmetic.slack) * _OUTWARD
+    return float(np.nextafter(total, np.inf)) if np.isfinite(total) else float("inf")
+
+
+def _start(entries: tuple[Entry, ...], lower: ArrayLike, upper: ArrayLike) -> tuple[FloatArray, FloatArray]:
+    """Lowest and highest value of every entry."""
+    below, above = np.asarray(lower, dtype=np.float64), np.asarray(upper, dtype=np.float64)
+    count = max((e.start + (1 if e.values is None else len(e.values)) for e in entries), default=0)
+    for name, ends in (("lower", below), ("upper", above)):
+        if ends.ndim != 1 or len(ends) < count:
+            raise BadInput(name, f"shape {ends.shape}", "one number per input column of the classifier")
+        if not np.isfinite(ends).all():
+            raise BadInput(name, float(ends[~np.isfinite(ends)][0]), "finite numbers")
+    if (below > above).any():
+        at = int(np.argmax(below > above))
+        raise BadInput(
+            "lower", f"{below[at]} above {above[at]} in column {at}", "lower ends below upper ends"
+        )
+    low, high = np.zeros(len(entries)), np.zeros(len(entries))
+    for k, entry in enumerate(entries):
+        if entry.values is None:
+            low[k], high[k] = below[entry.start], above[entry.start]
+            continue
+        values = np.array(entry.values)
+        possible = above[entry.start : entry.start + len(values)] > 0
+        values = values[possible] if possible.any() else values
+        low[k], high[k] = values.min(), values.max()
+    return low, high
+
+
+def _image(step: Map, low: FloatArray, high: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Enclose W z + b over low <= z <= high."""
+    positive, negative = np.maximum(step.weight, 0.0), np.minimum(step.weight, 0.0)
+    spare = _gamma(len(low) + 2, UNIT["float64"]) * (
+        np.abs(step.weight) @ _size(low, high) + np.abs(step.bias)
+    )
+    return (
+        positive @ low + negative @ high + step.bias - 2 * spare,
+        positive @ high + negative @ low + step.bias + 2 * spare,
+    )
+
+
+def _size(low: FloatArray, high: FloatArray) -> FloatArray:
+    return np.maximum(np.abs(low), np.abs(high))
+
+
+def _gamma(roundings: int, unit: float | NDArray[np.float64]) -> NDArray[np.float64]:
+    """Higham's n u / (1 - n u); infinite where that says nothing."""
+    product = roundings * np.asarray(unit, dtype=np.float64)
+    return np.where(product < 0.5, product / np.maximum(1 - product, 0.5), np.inf)
+
+
+def _tiny(unit: float, inputs: int) -> float:
+    """What underflow may take away, numbers below the normal ones flushed to 0."""
+    return (inputs + _SPARE) * _TINY.get(unit, 0.0)

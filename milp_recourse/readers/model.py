@@ -1,0 +1,261 @@
+"""A fitted classifier or a whole Pipeline, as a classifier of its DataFrame's raw columns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from os import PathLike
+from typing import Any
+
+import numpy as np
+
+from milp_recourse.domain.features import Encoding
+from milp_recourse.domain.network import DType
+from milp_recourse.instance import Acceptance
+from milp_recourse.readers.classes import Target, choose_logit, choose_target, plain
+from milp_recourse.readers.column import Column, Reading
+from milp_recourse.readers.from_lightgbm import is_lightgbm, judge_lightgbm
+from milp_recourse.readers.from_onnx import append_onnx
+from milp_recourse.readers.from_sklearn_trees import is_sklearn_trees, judge_sklearn_trees
+from milp_recourse.readers.from_torch import append_torch
+from milp_recourse.readers.from_xgboost import is_xgboost, judge_xgboost
+from milp_recourse.readers.front import Front, model_columns, read_front
+from milp_recourse.readers.layers import UNIT, Layers
+from milp_recourse.readers.linear import is_linear, read_linear
+from milp_recourse.readers.margins import Arithmetic, Entry, margin_of
+from milp_recourse.readers.raw_trees import on_raw_columns
+from milp_recourse.readers.refusal import refuse, require
+from milp_recourse.readers.tree_parts import Judged
+
+_ALLOWED = (
+    "a linear classifier, MLPClassifier, or trees of scikit-learn, XGBoost or LightGBM, alone or in a "
+    "Pipeline; a torch module; an ONNX model"
+)
+
+
+def read_model(model: Any, X: Any, desired: object = None) -> Reading:
+    """Read a fitted model as a classifier of X's raw columns.
+
+    Trees take every branch as deployed, bit for bit. What stands before a linear model or a network is
+    folded into its first layer, which rounds: :func:`rounding_margin` covers that together with the model's
+    own rounding. Numbers of X are taken as float64.
+
+    Parameters
+    ----------
+    model
+        A classifier, a scikit-learn Pipeline or a search's result that ends in one, a torch module, or an
+        ONNX model or file.
+    X
+        The DataFrame it was fitted on. The columns are matched by name where the model knows names.
+    desired
+        A class, or ``{"not": class}``; None: the second of two.
+
+    Returns
+    -------
+    Reading
+        Columns, classifier and the model's own decision.
+
+    Raises
+    ------
+    Unsupported
+        Something the model does cannot be read; the message says what to do.
+    BadInput
+        X lacks a column, or there is no such class.
+    """
+    steps, final = _unwrap(model, "model")
+    names = model_columns(model, X)
+    graph = None if steps else _graph(final)
+    if graph is not None:
+        return _read_graph(graph, final, read_front([], names, X), X, desired)
+    if is_xgboost(final) or is_lightgbm(final):
+        judge = judge_xgboost if is_xgboost(final) else judge_lightgbm
+        classes = _classes(final, default=2)
+        target = choose_target(desired, classes)
+        front = read_front(steps, names, X)
+        if front.sparse and is_xgboost(final):
+            raise refuse(
+                "model",
+                "sparse columns before XGBoost, which takes their zeros as missing",
+                "OneHotEncoder(sparse_output=False) and ColumnTransformer(sparse_threshold=0), and fit again",
+            )
+        return _trees(judge(final, _one_of_two(target, classes)), front, X, classes, target)
+    require("sklearn", "read_model", "sklearn")
+    from sklearn.exceptions import NotFittedError
+
+    try:
+        if is_sklearn_trees(final):
+            classes = _classes(final)
+            target = choose_target(desired, classes)
+            front = read_front(steps, names, X)
+            judged = judge_sklearn_trees(final, _one_of_two(target, classes), front.sparse)
+            return _trees(judged, front, X, classes, target)
+        if is_linear(final):
+            classes = _classes(final)
+            target = choose_target(desired, classes)
+            return _network(final, read_front(steps, names, X), X, classes, target)
+    except NotFittedError as error:
+        raise refuse("model", "one that is not fitted", "a fitted one: call fit first") from error
+    raise refuse("model", type(final).__name__, _ALLOWED)
+
+
+def rounding_margin(reading: Reading, lower: Sequence[float], upper: Sequence[float]) -> float:
+    r"""A margin from which on the model's own arithmetic decides as the network read.
+
+    For every row x of the box with real-number logit :math:`h(x) \ge \text{threshold} + m` the model itself
+    predicts the desired class. With hats for what the model computes, for each affine map of n terms, unit
+    roundoff u:
+
+    .. math:: |\hat z - z| \le |W| e + \gamma_{n+8} (|W| (a + e) + |b|), \quad \gamma_k = \frac{k u}{1 - k u},
+
+    where e bounds the error of its inputs and a their size, from intervals over the box; whatever the order
+    of the sum. Products of maps folded into one layer differ from the maps by :math:`\gamma` times the
+    product of their absolute values. A ReLU enlarges no difference, and ends it where its input is below 0
+    over the whole box. To this come the logits that a closing sigmoid or softmax cannot tell from 1/2, and
+    the rounding of raw numbers to float32 where the model takes those.
+
+    Parameters
+    ----------
+    reading
+        Of :func:`read_model`.
+    lower, upper
+        The box, one finite number per input column of the classifier.
+
+    Returns
+    -------
+    float
+        Logit units, above 0; 0 for trees, which are read bit for bit; infinite where nothing can be said.
+
+    References
+    ----------
+    Higham (2002), Accuracy and Stability of Numerical Algorithms, section 3.1,
+    https://doi.org/10.1137/1.9780898718027
+    """
+    return 0.0 if reading.arithmetic is None else margin_of(reading.arithmetic, lower, upper)
+
+
+def _graph(final: Any) -> Callable[[Any, Layers], DType] | None:
+    """How a torch module or ONNX model is read; None for anything else."""
+    roots = {kind.__module__.split(".")[0] for kind in type(final).__mro__}
+    if "torch" in roots:
+        return append_torch
+    return append_onnx if "onnx" in roots or isinstance(final, str | PathLike) else None
+
+
+def _read_graph(
+    append: Callable[[Any, Layers], DType], final: Any, front: Front, X: Any, desired: object
+) -> Reading:
+    columns, entries, layers = _entry(front, list(X.columns))
+    dtype = append(final, layers)
+    outputs = layers.outputs or 0
+    classes = tuple(range(max(outputs, 2)))
+    target = choose_target(desired, classes)
+    choose_logit(layers, target, len(classes))
+    unit = UNIT[dtype]
+    segments = tuple(tuple(segment) for segment in layers.segments)
+    arithmetic = Arithmetic(entries, segments, layers.slack, unit if outputs > 1 else 0.0, unit)
+    return Reading(columns, layers.network(dtype), Acceptance(), classes, target.words, arithmetic)
+
+
+def _unwrap(model: Any, where: str) -> tuple[list[tuple[str, Any]], Any]:
+    """The transformers in order and the classifier, looking into pipelines and searches."""
+    if hasattr(model, "best_estimator_"):
+        return _unwrap(model.best_estimator_, where)
+    if type(model).__name__.endswith("SearchCV"):
+        raise refuse(
+            where, f"{type(model).__name__} without best_estimator_", "a fitted search with refit=True"
+        )
+    if not hasattr(model, "steps"):
+        return [], model
+    *before, (name, last) = model.steps
+    if last is None or last == "passthrough":
+        raise refuse(where, "a Pipeline without a classifier", "a classifier as the last step")
+    after, final = _unwrap(last, f"step {name!r}")
+    return [(f"step {n!r}", s) for n, s in before if s is not None and s != "passthrough"] + after, final
+
+
+def _classes(final: Any, default: int | None = None) -> tuple[object, ...]:
+    from_model = getattr(final, "classes_", None)
+    if from_model is None:
+        if default is None or hasattr(final, "fit"):
+            raise refuse("model", "one that is not fitted", "a fitted one: call fit first")
+        return tuple(range(default))
+    if len(from_model) and isinstance(from_model[0], list | tuple | np.ndarray):
+        raise refuse("model", f"{len(from_model)} outputs", "one output")
+    return tuple(plain(c) for c in from_model)
+
+
+def _one_of_two(target: Target, classes: Sequence[object]) -> int:
+    if len(classes) != 2:
+        raise refuse(
+            "model", f"trees with {len(classes)} classes", "two classes: fit one class against the others"
+        )
+    return target.index
+
+
+def _trees(judged: Judged, front: Front, X: Any, classes: tuple[object, ...], target: Target) -> Reading:
+    columns, ensemble = on_raw_columns(judged.ensemble, front, list(X.columns))
+    return Reading(columns, ensemble, Acceptance(judged.above, 0.0, True), classes, target.words)
+
+
+def _network(final: Any, front: Front, X: Any, classes: tuple[object, ...], target: Target) -> Reading:
+    columns, entries, layers = _entry(front, list(X.columns))
+    softmax = read_linear(final, layers, "model")
+    choose_logit(layers, target, len(classes))
+    narrow = UNIT["float32"] if front.narrow else 0.0
+    segments = tuple(tuple(segment) for segment in layers.segments)
+    arithmetic = Arithmetic(entries, segments, layers.slack, softmax, narrow)
+    return Reading(columns, layers.network("float64"), Acceptance(), classes, target.words, arithmetic)
+
+
+def _entry(front: Front, order: Sequence[object]) -> tuple[tuple[Column, ...], tuple[Entry, ...], Layers]:
+    """The columns of X, and the maps from their numbers to the classifier's columns."""
+    columns: list[Column] = []
+    starts: dict[int, int] = {}
+    count = 0
+    for raw in front.used(order):
+        starts[raw] = count
+        labels = front.labels.get(raw)
+        kind: Encoding = "code" if labels is None else "one-hot"
+        columns.append(Column(front.names[raw], labels, kind, None, front.filled(raw), False))
+        count += columns[-1].width
+    entries: list[Entry] = []
+    pick = np.zeros((len(front.tracks), count))
+    seen: dict[int, int] = {}
+    for k, track in enumerate(front.tracks):
+        start, labels = starts[track.raw], front.labels.get(track.raw)
+        if labels is None:
+            entries.append(Entry(start))
+            pick[k, start] = 1.0
+            continue
+        values = front.tables[track.raw][:, seen.setdefault(track.raw, 0)]
+        seen[track.raw] += 1
+        if not np.isfinite(values).all():
+            raise refuse(
+                f"column {front.names[track.raw]!r}", "a label that becomes no number", "a number for it"
+            )
+        entries.append(Entry(start, tuple(values.tolist())))
+        pick[k, start : start + len(values)] = values
+    layers = Layers(count)
+    layers.affine(pick, np.zeros(len(pick)), "model")
+    _scale(front, layers)
+    return tuple(columns), tuple(entries), layers
+
+
+def _scale(front: Front, layers: Layers) -> None:
+    """Append the numbers' operations, one map per operation and all columns at a time."""
+    unit = UNIT["float32" if front.narrow else "float64"]
+    chains = [
+        [] if t.raw in front.labels else [o for o in t.operations if o.kind != "impute"] for t in front.tracks
+    ]
+    for depth in range(max((len(chain) for chain in chains), default=0)):
+        factor, shift = np.ones(len(chains)), np.zeros(len(chains))
+        for k, chain in enumerate(chains):
+            if depth >= len(chain):
+                continue
+            o = chain[depth]
+            if o.kind == "clip":
+                raise refuse("model", "a scaler with clip=True before a network", "clip=False, and fit again")
+            if o.kind == "add":
+                shift[k] = o.a
+            else:
+                factor[k] = o.a if o.kind == "multiply" else 1.0 / o.a
+        layers.rescale(factor, shift, "model", unit, np.abs(shift))

@@ -1,0 +1,284 @@
+"""Follow raw columns through fitted transformers: what each transformed column is made of."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+import numpy as np
+
+from milp_recourse.readers.classes import plain
+from milp_recourse.readers.refusal import refuse
+
+ALLOWED = (
+    "Pipeline, ColumnTransformer, FeatureUnion, StandardScaler, MinMaxScaler, RobustScaler, MaxAbsScaler, "
+    "OneHotEncoder, OrdinalEncoder, TargetEncoder, SimpleImputer, feature selection, passthrough"
+)
+
+
+@dataclass(frozen=True)
+class Operation:
+    """One elementwise operation in doubles: z + a, z * a, z / a, min(max(z, a), b), or a for a missing z."""
+
+    kind: Literal["add", "multiply", "divide", "clip", "impute"]
+    a: float
+    b: float = 0.0
+
+
+@dataclass(frozen=True)
+class Track:
+    """A column between two steps, made of one raw column.
+
+    Attributes
+    ----------
+    raw
+        Position among the model's raw columns.
+    operations
+        What happened to a number, in order.
+    filled
+        What an imputer puts where the raw column is missing; None: no imputer so far.
+    coded
+        Whether an encoder has read it as labels.
+    """
+
+    raw: int
+    operations: tuple[Operation, ...] = ()
+    filled: object | None = None
+    coded: bool = False
+
+
+@dataclass
+class Walk:
+    """Tracks through the steps, and the labels that encoders meet on the way.
+
+    Attributes
+    ----------
+    names
+        Raw columns, for messages.
+    labels
+        Per raw column that an encoder reads: the labels it knows, in its order.
+    sparse
+        Whether the matrix is sparse here: scalers then multiply by reciprocals.
+    """
+
+    names: Sequence[object]
+    labels: dict[int, list[object]] = field(default_factory=dict)
+    sparse: bool = False
+
+    def through(self, step: Any, tracks: list[Track], where: str) -> list[Track]:
+        """The tracks after a fitted step.
+
+        Raises
+        ------
+        Unsupported
+            The step is of another kind, or mixes columns.
+        """
+        from sklearn import compose, feature_selection, pipeline
+        from sklearn.preprocessing import FunctionTransformer
+
+        if step is None or (isinstance(step, str) and step == "passthrough"):
+            return tracks
+        if isinstance(step, pipeline.Pipeline):
+            for name, inner in step.steps:
+                tracks = self.through(inner, tracks, f"{where} step {name!r}")
+            return tracks
+        if isinstance(step, compose.ColumnTransformer):
+            return self._by_columns(step, tracks, where)
+        if isinstance(step, pipeline.FeatureUnion):
+            return self._side_by_side(step, tracks, where)
+        if type(step) is FunctionTransformer and step.func is None:
+            return tracks
+        follow = self._followers().get(type(step))
+        if follow is not None:
+            self._fitted(step, tracks, where)
+            return follow(step, tracks, where)
+        if isinstance(step, feature_selection.SelectorMixin):
+            self._fitted(step, tracks, where)
+            return [t for t, kept in zip(tracks, step.get_support(), strict=True) if kept]
+        raise refuse(where, type(step).__name__, ALLOWED)
+
+    def _followers(self) -> dict[type, Callable[[Any, list[Track], str], list[Track]]]:
+        from sklearn import impute, preprocessing
+
+        return {
+            preprocessing.StandardScaler: self._scale(_standard),
+            preprocessing.MinMaxScaler: self._scale(_minmax),
+            preprocessing.RobustScaler: self._scale(_robust),
+            preprocessing.MaxAbsScaler: self._scale(_maxabs),
+            preprocessing.OneHotEncoder: self._encode,
+            preprocessing.OrdinalEncoder: self._encode,
+            preprocessing.TargetEncoder: self._encode,
+            impute.SimpleImputer: self._impute,
+        }
+
+    def _scale(
+        self, operations: Callable[[Any, int], list[list[Operation]]]
+    ) -> Callable[[Any, list[Track], str], list[Track]]:
+        def follow(step: Any, tracks: list[Track], where: str) -> list[Track]:
+            added = operations(step, len(tracks))
+            if self.sparse:
+                added = [[_reciprocal(o) for o in each] for each in added]
+            pairs = zip(tracks, added, strict=True)
+            return [replace(t, operations=(*t.operations, *each)) for t, each in pairs]
+
+        return follow
+
+    def _fitted(self, step: Any, tracks: Sequence[Track], where: str) -> None:
+        from sklearn.utils.validation import check_is_fitted
+
+        check_is_fitted(step)
+        if step.n_features_in_ != len(tracks):
+            raise refuse(
+                where, f"{len(tracks)} columns", f"{step.n_features_in_}, as many as it was fitted on"
+            )
+
+    def _by_columns(self, step: Any, tracks: list[Track], where: str) -> list[Track]:
+        self._fitted(step, tracks, where)
+        if step.transformer_weights:
+            raise refuse(where, "transformer_weights", "none: scale the columns in a step of their own")
+        made: list[Track] = []
+        before = self.sparse
+        for name, inner, _ in step.transformers_:
+            self.sparse = before
+            at = step.output_indices_.get(name, slice(0, 0))
+            picked = [tracks[k] for k in step._transformer_to_input_indices[name]]
+            if (isinstance(inner, str) and inner == "drop") or not picked:
+                continue
+            after = self.through(inner, picked, f"{where} {name!r}")
+            if (at.start, at.stop) != (len(made), len(made) + len(after)):
+                raise refuse(
+                    f"{where} {name!r}", f"output columns {at.start} to {at.stop}", f"{len(after)} columns"
+                )
+            made += after
+        self.sparse = bool(step.sparse_output_)
+        return made
+
+    def _side_by_side(self, step: Any, tracks: list[Track], where: str) -> list[Track]:
+        if step.transformer_weights:
+            raise refuse(where, "transformer_weights", "none: scale the columns in a step of their own")
+        made: list[Track] = []
+        before, after = self.sparse, False
+        for name, inner in step.transformer_list:
+            if isinstance(inner, str) and inner == "drop":
+                continue
+            self.sparse = before
+            made += self.through(inner, tracks, f"{where} {name!r}")
+            after = after or self.sparse
+        self.sparse = after
+        return made
+
+    def _impute(self, step: Any, tracks: list[Track], where: str) -> list[Track]:
+        if step.add_indicator and len(step.indicator_.features_):
+            raise refuse(where, "SimpleImputer(add_indicator=True)", "add_indicator=False, and fit again")
+        value = step.missing_values
+        usual = value is None or _missing(value)
+        made = []
+        for track, statistic in zip(tracks, step.statistics_, strict=True):
+            filled = plain(statistic)
+            number = isinstance(filled, int | float)
+            if _missing(filled):
+                name = f"{where} column {self.names[track.raw]!r}"
+                raise refuse(name, "no value to impute", "a column that is not all missing")
+            if number and not usual and not track.coded:
+                raise refuse(
+                    where, f"SimpleImputer(missing_values={value!r})", "missing_values=nan for numbers"
+                )
+            made.append(track if track.coded or not usual else _filled(track, filled, where))
+        return made
+
+    def _encode(self, step: Any, tracks: list[Track], where: str) -> list[Track]:
+        counts = getattr(step, "_n_features_outs", None) or [1] * len(tracks)
+        if getattr(step, "target_type_", "binary") == "multiclass":
+            raise refuse(where, "TargetEncoder for several classes", "OneHotEncoder or OrdinalEncoder")
+        made: list[Track] = []
+        for track, categories, count in zip(tracks, step.categories_, counts, strict=True):
+            if not track.coded:
+                if any(o.kind != "impute" for o in track.operations):
+                    kind = type(step).__name__
+                    raise refuse(where, f"{kind} after a scaler", f"{kind} on the raw column")
+                known = self.labels.setdefault(track.raw, [])
+                known += [c for c in map(plain, categories) if not _among(c, known)]
+            made += [replace(track, coded=True)] * int(count)
+        self.sparse = bool(getattr(step, "sparse_output", False))
+        return made
+
+
+def _filled(track: Track, value: object, where: str) -> Track:
+    """The track with missing values replaced; what an earlier imputer left is never missing."""
+    if track.filled is not None:
+        return track
+    if track.operations:
+        raise refuse(where, "SimpleImputer after a scaler", "SimpleImputer first, then the scaler")
+    operations = (Operation("impute", float(value)),) if isinstance(value, int | float) else ()
+    return replace(track, filled=value, operations=operations)
+
+
+def _missing(value: object) -> bool:
+    """Whether a value is nan or pandas' NA."""
+    return type(value).__name__ == "NAType" or (isinstance(value, float) and math.isnan(value))
+
+
+def _among(label: object, known: Sequence[object]) -> bool:
+    """Whether a label is there already; a missing one equals a missing one."""
+    return any(label is k or (_missing(label) and _missing(k)) or label == k for k in known)
+
+
+def add_labels(known: list[object], more: Iterator[object]) -> None:
+    """Append the labels that are not there yet."""
+    known += [label for label in map(plain, more) if not _among(label, known)]
+
+
+def _reciprocal(operation: Operation) -> Operation:
+    """As a sparse matrix is scaled."""
+    return Operation("multiply", 1.0 / operation.a) if operation.kind == "divide" else operation
+
+
+def _standard(step: Any, count: int) -> list[list[Operation]]:
+    mean = step.mean_ if step.with_mean else None
+    return _shift_and_divide(mean, step.scale_ if step.with_std else None, count)
+
+
+def _robust(step: Any, count: int) -> list[list[Operation]]:
+    center = step.center_ if step.with_centering else None
+    return _shift_and_divide(center, step.scale_ if step.with_scaling else None, count)
+
+
+def _maxabs(step: Any, count: int) -> list[list[Operation]]:
+    made = _shift_and_divide(None, step.scale_, count)
+    return [[*o, Operation("clip", -1.0, 1.0)] for o in made] if getattr(step, "clip", False) else made
+
+
+def _minmax(step: Any, count: int) -> list[list[Operation]]:
+    low, high = (float(end) for end in step.feature_range)
+    ends = [Operation("clip", low, high)] if step.clip else []
+    pairs = zip(step.scale_.tolist(), step.min_.tolist(), strict=True)
+    return [[Operation("multiply", scale), Operation("add", shift), *ends] for scale, shift in pairs]
+
+
+def _shift_and_divide(shift: Any, scale: Any, count: int) -> list[list[Operation]]:
+    made: list[list[Operation]] = [[] for _ in range(count)]
+    for k in range(count):
+        if shift is not None:
+            made[k].append(Operation("add", -float(shift[k])))
+        if scale is not None:
+            made[k].append(Operation("divide", float(scale[k])))
+    return made
+
+
+def apply(operations: Sequence[Operation], z: np.ndarray) -> np.ndarray:
+    """The operations in doubles, rounded one by one as the library does."""
+    with np.errstate(all="ignore"):
+        for o in operations:
+            if o.kind == "add":
+                z = z + o.a
+            elif o.kind == "multiply":
+                z = z * o.a
+            elif o.kind == "divide":
+                z = z / o.a
+            elif o.kind == "clip":
+                z = np.clip(z, o.a, o.b)
+            else:
+                z = np.where(np.isnan(z), o.a, z)
+    return z

@@ -1,0 +1,26 @@
+"""``milp-recourse report``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def report(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="what certify --out wrote")],
+    problem: Annotated[Path, typer.Argument(help="the instance or population it was asked about")],
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE.html", help="default: DIR/report.html, DIR/person-N.html")
+    ] = None,
+    index: Annotated[
+        int | None, typer.Option(metavar="N", min=0, help="one person of a population, from 0")
+    ] = None,
+) -> None:
+    """Write results as one HTML file to look at: a population, or one person."""
+    from milp_recourse.formats import read_any
+    from milp_recourse.reports.pages.folder import write_report
+
+    asked = read_any(problem)
+    typer.echo(f"written: {write_report(folder, asked, problem.name.split('.')[0], out, index)}")

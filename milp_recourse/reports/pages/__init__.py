@@ -1,0 +1,22 @@
+"""One HTML file per person and one per population, and the same as fragments for notebooks.
+
+The files need nothing from the network: style, script, data and plots are inside.
+"""
+
+from milp_recourse.reports.pages.gather import facts_of, person_of, persons_of
+from milp_recourse.reports.pages.person import Change, Outcome, Person
+from milp_recourse.reports.pages.person_page import person_fragment, person_page
+from milp_recourse.reports.pages.population_page import population_fragment, population_page
+
+__all__ = [
+    "Change",
+    "Outcome",
+    "Person",
+    "facts_of",
+    "person_fragment",
+    "person_of",
+    "person_page",
+    "persons_of",
+    "population_fragment",
+    "population_page",
+]

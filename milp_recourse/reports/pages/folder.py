@@ -1,0 +1,240 @@
+"""Pages from a folder that ``certify --out`` wrote."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from milp_recourse.errors import BadInput
+from milp_recourse.formats.strict_json import read_bytes, read_json, write_whole
+from milp_recourse.formats.write import population_digest
+from milp_recourse.instance import Instance, Population
+from milp_recourse.reports.pages.gather import changes_of, facts_of, group_of, own_message
+from milp_recourse.reports.pages.person import STATUSES, Person
+from milp_recourse.reports.pages.person_page import person_page
+from milp_recourse.reports.pages.population_page import population_page
+
+Problem = Instance | Population
+NEEDED = ("index", "status", "cost", "lower_bound", "gap", "proof")
+NUMBERS = ("cost", "lower_bound", "gap", "seconds")
+
+
+def write_report(
+    folder: Path, problem: Problem, name: str, out: Path | None = None, index: int | None = None
+) -> Path:
+    """Write the page of a run's results and return where it is.
+
+    Parameters
+    ----------
+    folder
+        What ``certify --out`` wrote for ``problem``.
+    name
+        The title where the problem has no name.
+    out
+        The file; default: ``report.html`` in the folder, ``person-INDEX.html`` with an index.
+    index
+        One applicant of a population, by position from 0; None: the whole population.
+
+    Raises
+    ------
+    BadInput
+        The folder does not hold the problem's results, or there is no applicant of that index.
+    """
+    title = (problem.template if isinstance(problem, Population) else problem).name or name
+    facts = facts_of(problem) | _run_facts(folder)
+    if isinstance(problem, Instance):
+        if index is not None:
+            raise BadInput("--index", index, "nothing: an instance is one person")
+        page = person_page(person_in(folder, problem, name), title, facts)
+    else:
+        people = people_in(folder, problem, index)
+        alone = index is not None
+        page = person_page(people[0], title, facts) if alone else population_page(people, title, facts)
+    target = out or folder / ("report.html" if index is None else f"person-{index}.html")
+    if target.is_dir():
+        raise BadInput("--out", f"{target}, a directory", "the name of a file")
+    write_whole(page.encode("utf-8"), target)
+    return target
+
+
+def people_in(folder: Path, population: Population, index: int | None = None) -> list[Person]:
+    """The people whose rows are complete in ``results.csv``, in order, or only the one at ``index``.
+
+    Raises
+    ------
+    BadInput
+        No results there, results of another population, a row that is none, or no row at ``index``.
+    """
+    claim, file = folder / "run.json", folder / "results.csv"
+    if not (file.is_file() and claim.is_file()):
+        raise BadInput("DIR", str(folder), "a folder that certify --out wrote for a population")
+    run = read_json(claim)
+    if not isinstance(run, dict) or run.get("population_sha256") != population_digest(population):
+        raise BadInput("DIR", f"{folder}, the results of another population", "the results of this one")
+    found: dict[int, Person] = {}
+    try:
+        for number, row in enumerate(_rows(file), 1):
+            where = f"row {number}"
+            k = int(row["index"]) if row["index"].isdecimal() else -1
+            if not 0 <= k < len(population) or k in found:
+                allowed = f"each applicant's position once, from 0 to {len(population) - 1}"
+                raise BadInput(f"{where}.index", row["index"] or "nothing", allowed)
+            if index is None or k == index:
+                found[k] = _person(population, k, row, where)
+    except BadInput as error:
+        raise error.in_file(str(file)) from None
+    people = [found[k] for k in sorted(found)]
+    if not people:
+        got = "no complete row" if index is None else f"{index}, which has no complete row"
+        raise BadInput("DIR" if index is None else "--index", got, f"a row of {file}")
+    return people
+
+
+def person_in(folder: Path, instance: Instance, name: str) -> Person:
+    """The result of an instance in ``results.json``; ``name`` is the file's, without its ending.
+
+    Raises
+    ------
+    BadInput
+        No results there, or none of this instance.
+    """
+    file = folder / "results.json"
+    if not file.is_file():
+        raise BadInput("DIR", str(folder), "a folder that certify --out wrote for an instance")
+    data = read_json(file)
+    listed = data.get("results") if isinstance(data, dict) else None
+    wanted = instance.name or name
+    found = [
+        entry["result"]
+        for entry in (listed if isinstance(listed, list) else [])
+        if isinstance(entry, dict) and entry.get("name") == wanted and isinstance(entry.get("result"), dict)
+    ]
+    if not found:
+        raise BadInput("DIR", f"{folder}, which has no result of {wanted}", "the results of this instance")
+    try:
+        return _from_json(instance, found[0], wanted)
+    except (KeyError, TypeError, ValueError):
+        got = f"a result that is not {wanted}'s"
+        raise BadInput("results", got, "what certify wrote", str(file)) from None
+
+
+def _from_json(instance: Instance, result: Mapping[str, Any], name: str) -> Person:
+    numbers = {key: result[key] for key in NUMBERS}
+    if result["status"] not in STATUSES or not all(v is None or math.isfinite(v) for v in numbers.values()):
+        raise ValueError
+    return Person(
+        id=name,
+        status=result["status"],
+        proof=result["proof"],
+        confirmed=result.get("confirmed"),
+        message=own_message(result["status"], result.get("message")),
+        features=changes_of(instance, result["action"], result["counterfactual"]),
+        group=group_of(instance),
+        **numbers,
+    )
+
+
+def _rows(file: Path) -> Iterator[dict[str, str]]:
+    """The complete rows, by column; a row that a stopped run left unfinished is not one."""
+    text = read_bytes(file).decode("utf-8", "replace")
+    table = csv.reader(io.StringIO(text[: text.rfind("\n") + 1], newline=""))
+    header = next(table, [])
+    missing = [name for name in NEEDED if name not in header]
+    if missing:
+        raise BadInput("header", f"no column {missing[0]}", "the columns that certify writes")
+    for k, row in enumerate(table):
+        if len(row) != len(header):
+            raise BadInput(f"row {k + 1}", f"{len(row)} cells", f"{len(header)}, one per column")
+        yield dict(zip(header, row, strict=True))
+
+
+def _person(population: Population, k: int, row: Mapping[str, str], where: str) -> Person:
+    status, id = row["status"], row.get("id") or str(k)
+    if status not in STATUSES:
+        raise BadInput(f"{where}.status", status, ", ".join(STATUSES))
+    message = own_message(status, row.get("message"))
+    if status == "bad-input":
+        return Person(id, status, message=message)
+    instance = population[k]
+    numbers = {key: _number(row, key, where) for key in NUMBERS}
+    action = after = None
+    if numbers["cost"] is not None:
+        action = _values(instance, row, "action_", where)
+        for name in action:
+            if name not in instance.preferences.actionable:
+                got, allowed = row[f"action_{name}"], "nothing: not this person's to change"
+                raise BadInput(f"{where}.action_{name}", got, allowed)
+        after = _values(instance, row, "counterfactual_", where) or _follow(instance, action)
+    told = {"": None, "true": True, "false": False, "yes": True, "no": False}
+    return Person(
+        id=id,
+        status=status,
+        proof=row["proof"] or None,
+        confirmed=told.get(row.get("confirmed", "").lower()),
+        message=message,
+        features=changes_of(instance, action, after),
+        group=group_of(instance),
+        **numbers,
+    )
+
+
+def _values(
+    instance: Instance, row: Mapping[str, str], prefix: str, where: str
+) -> dict[str, float | int | str]:
+    """The values of the columns that start with the prefix; empty cells are left out."""
+    values = {}
+    for f in instance.features:
+        name = f"{prefix}{f.name}"
+        if row.get(name):
+            if f.labelled and row[name] not in (f.categories or ()):
+                raise BadInput(f"{where}.{name}", row[name], ", ".join(f.categories or ()))
+            values[f.name] = row[name] if f.labelled else f.show(_number(row, name, where) or 0.0)
+    return values
+
+
+def _follow(
+    instance: Instance, action: Mapping[str, float | int | str]
+) -> dict[str, float | int | str | None]:
+    """Every feature after the action, by the causal model: for results without counterfactual columns."""
+    numbers = {
+        name: float(f.categories.index(str(value))) if f.categories is not None else float(value)
+        for name, value in action.items()
+        for f in (instance.feature(name),)
+    }
+    known = {name: x for name, x in instance.factual.items() if name not in instance.missing}
+    exact = instance.scm.counterfactual_exact(dict.fromkeys(instance.missing, 0.0) | known, numbers)
+    gone = instance.missing - set(action)
+    return {
+        f.name: None if f.name in gone else f.show(float(exact[f.name].midpoint)) for f in instance.features
+    }
+
+
+def _number(row: Mapping[str, str], name: str, where: str) -> float | None:
+    text = row.get(name, "")
+    if not text:
+        return None
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise BadInput(f"{where}.{name}", text, "a number, or nothing")
+    return value
+
+
+def _run_facts(folder: Path) -> dict[str, str]:
+    """What the run's options were, and how to check its proofs."""
+    facts = {}
+    if (folder / "run.json").is_file():
+        run = read_json(folder / "run.json")
+        if isinstance(run, dict) and isinstance(run.get("backend"), str):
+            facts["Back end"] = run["backend"]
+        if isinstance(run, dict) and isinstance(run.get("time_limit"), int | float):
+            facts["Time limit"] = f"{run['time_limit']:g} s per person"
+    if (folder / "certificates").is_dir():
+        facts["Certificates"] = "in the results' folder; python -m verify checks them and needs nothing else"
+    return facts

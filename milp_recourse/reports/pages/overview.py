@@ -1,0 +1,215 @@
+"""A population at a glance: sentences, counts and plots; no script."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from milp_recourse.reports.pages import charts
+from milp_recourse.reports.pages.html import Html, el, join
+from milp_recourse.reports.pages.person import Outcome, Person, outcome
+from milp_recourse.reports.pages.shell import card
+from milp_recourse.reports.pages.values import percent, shown
+
+MOST_GROUPS = 12
+"""The largest groups are compared one by one, the others together."""
+CHANGING = (Outcome.PROVEN, Outcome.UNPROVEN)
+CAUSES = {"action": "to change", "held": "to hold", "effect": "follows by itself"}
+
+Answers = Sequence[tuple[Person, Outcome]]
+
+
+def answers_of(people: Sequence[Person]) -> list[tuple[Person, Outcome]]:
+    """Everybody with their outcome.
+
+    Raises
+    ------
+    ValueError
+        There is nobody, or somebody's status is none of a result's.
+    """
+    if not people:
+        raise ValueError("people: got nobody; allowed: at least one person")
+    return [(person, outcome(person)) for person in people]
+
+
+def headline(answers: Answers) -> str:
+    """How many can be accepted, in one sentence."""
+    whole, found = len(answers), sum(kind.recourse for _, kind in answers)
+    people = "person" if whole == 1 else "people"
+    return f"{shown(found)} of {shown(whole)} {people} can be accepted ({percent(found, whole)})."
+
+
+def lead(answers: Answers) -> str:
+    """How many answers are proven, and how the others ended."""
+    counts = Counter(kind for _, kind in answers)
+    whole = len(answers)
+    settled = sum(kind.settled for _, kind in answers)
+    said = [f"{shown(settled)} answers are proven ({percent(settled, whole)})"]
+    endings = {
+        Outcome.ACCEPTED: "accepted already",
+        Outcome.UNPROVEN: "with a way that is not proven cheapest",
+        Outcome.IMPOSSIBLE: "proven to have no way",
+        Outcome.OPEN: "not settled",
+        Outcome.UNREADABLE: "not readable",
+    }
+    said += [f"{shown(counts[kind])} {words}" for kind, words in endings.items() if counts[kind]]
+    return "; ".join(said) + "."
+
+
+def tiles(answers: Answers) -> Html:
+    """The counts that matter most, and the bar of outcomes."""
+    whole = len(answers)
+    counts = Counter(kind for _, kind in answers)
+    proofs = Counter(person.proof for person, kind in answers if kind.settled)
+    asked = [person.confirmed for person, _ in answers if person.confirmed is not None]
+    costs = _paid(answers)
+    found, settled = sum(k.recourse for _, k in answers), sum(k.settled for _, k in answers)
+    by = ", ".join(f"{count} {name}" for name, count in sorted(proofs.items(), key=str) if name)
+    shown_tiles = [
+        ("people", shown(whole), "in this population"),
+        ("recourse", percent(found, whole), f"have a way to be accepted: {shown(found)}"),
+        ("settled", percent(settled, whole), f"of the answers are proven{f': {by}' if by else ''}"),
+        ("impossible", shown(counts[Outcome.IMPOSSIBLE]), "have no way, proven"),
+        ("cost", shown(charts.quartiles(costs)[1]) if costs else "-", "median cost of those who must change"),
+        ("confirmed", percent(sum(asked), len(asked)), _asked(asked)),
+    ]
+    return join(
+        el("div", *(_tile(*tile) for tile in shown_tiles), class_="tiles"),
+        card("Answers", outcome_bar(answers)),
+    )
+
+
+def _tile(name: str, number: str, words: str) -> Html:
+    return el("div", el("b", number), el("span", words), class_="tile", id=f"tile-{name}")
+
+
+def _asked(asked: Sequence[bool]) -> str:
+    if not asked:
+        return "the model's own predict was not asked"
+    against = len(asked) - sum(asked)
+    return f"confirmed by the model: {shown(sum(asked))} of {shown(len(asked))}" + (
+        f"; {against} contradicted" if against else ""
+    )
+
+
+def _paid(answers: Answers) -> list[float]:
+    """Costs of those who have a way and must change something."""
+    return [p.cost for p, kind in answers if p.cost is not None and kind in CHANGING]
+
+
+# -- plots -----------------------------------------------------------------------------------
+
+
+def outcome_bar(answers: Answers) -> Html:
+    """How many people have which outcome, side by side, with its key."""
+    counts = Counter(kind for _, kind in answers)
+    here = [kind for kind in Outcome if counts[kind]]
+    keys = (
+        el("span", f"{kind.value}: {shown(counts[kind])}", class_=f"key {tone(kind)}", title=kind.sentence)
+        for kind in here
+    )
+    return join(_stack(counts), el("p", *keys, class_="legend"))
+
+
+def _stack(counts: Mapping[Outcome, int]) -> Html:
+    return charts.stacked_bar([(tone(kind), kind.value, counts.get(kind, 0)) for kind in Outcome])
+
+
+def tone(kind: Outcome) -> str:
+    """The class that colours an outcome."""
+    return kind.name.lower()
+
+
+def cost_card(answers: Answers) -> Html:
+    """How the costs of those who must change something are distributed."""
+    costs = _paid(answers)
+    if not costs:
+        return card("What it costs", el("p", "Nobody here has a way that costs something.", class_="note"))
+    low, middle, high = charts.quartiles(costs)
+    note = (
+        f"Median {shown(middle)}; half of them between {shown(low)} and {shown(high)}; "
+        f"lowest {shown(min(costs))}, highest {shown(max(costs))}."
+    )
+    return card("What it costs", charts.histogram(costs, "people"), el("p", note, class_="note"))
+
+
+def feature_card(answers: Answers) -> Html:
+    """How often each feature is acted on, held or follows, among those who must change something."""
+    people = [person for person, kind in answers if kind in CHANGING]
+    counts: dict[str, Counter[str]] = {}
+    for person in people:
+        for change in person.features:
+            counts.setdefault(change.feature, Counter())[change.cause] += 1
+    rows = [(name, {cause: c[cause] for cause in CAUSES}) for name, c in counts.items()]
+    rows = [(name, c) for name, c in rows if any(c.values())]
+    rows.sort(key=lambda row: (-row[1]["action"], -sum(row[1].values())))
+    if not rows:
+        return card("What changes", el("p", "Nobody here has to change anything.", class_="note"))
+    here = [cause for cause in CAUSES if any(c[cause] for _, c in rows)]
+    keys = (el("span", CAUSES[cause], class_=f"key {cause}") for cause in here)
+    return card(
+        "What changes",
+        charts.frequency_bars(rows, len(people), CAUSES),
+        el("p", *keys, class_="legend"),
+        el("p", f"Of {shown(len(people))} people with a way to be accepted.", class_="note"),
+    )
+
+
+def group_card(answers: Answers) -> Html | None:
+    """Outcomes and costs per group, one block per group column; the page's script shows the chosen one."""
+    columns = list(dict.fromkeys(name for person, _ in answers for name in person.group))
+    if not columns:
+        return None
+    options = (el("option", name, value=str(k)) for k, name in enumerate(columns))
+    chooser = el("label", "Group by", el("select", *options, id="group"), class_="choice")
+    blocks = (
+        el(
+            "div",
+            el("h3", name, class_="group-name"),
+            _group_block(answers, name),
+            class_="group-block",
+            data_group=str(k),
+        )
+        for k, name in enumerate(columns)
+    )
+    return card("By group", el("div", chooser, class_="tools script-only", hidden=True), *blocks)
+
+
+def _group_block(answers: Answers, column: str) -> Html:
+    members: dict[str, list[tuple[Person, Outcome]]] = {}
+    for person, kind in answers:
+        members.setdefault(person.group.get(column, "not stated"), []).append((person, kind))
+    largest = sorted(members, key=lambda name: -len(members[name]))
+    if len(largest) > MOST_GROUPS:
+        rest = [one for name in largest[MOST_GROUPS - 1 :] for one in members[name]]
+        count = len(largest) - MOST_GROUPS + 1
+        kept = sorted(largest[: MOST_GROUPS - 1])
+        members = {name: members[name] for name in kept} | {f"{count} smaller groups": rest}
+    else:
+        members = {name: members[name] for name in sorted(largest)}
+    end = max((charts.quartiles(costs)[2] for costs in map(_paid, members.values()) if costs), default=0.0)
+    axis = f"Cost: median and middle half, from 0 to {shown(end)}" if end else "Cost"
+    cells: list[Html] = [el("div", text, class_="head") for text in (column, "Answers", axis)]
+    for name, own in members.items():
+        cells += _group_row(name, own, end)
+    return el("div", *cells, class_="groups")
+
+
+def _group_row(name: str, own: Answers, end: float) -> list[Html]:
+    found, costs = sum(kind.recourse for _, kind in own), _paid(own)
+    people = "person" if len(own) == 1 else "people"
+    return [
+        el("div", name, el("small", f"{shown(len(own))} {people}"), class_="name"),
+        el(
+            "div",
+            _stack(Counter(kind for _, kind in own)),
+            el("small", f"{percent(found, len(own))} can be accepted: {found} of {len(own)}", class_="under"),
+        ),
+        el(
+            "div",
+            charts.quartile_line(costs, end),
+            el("small", f"median {shown(charts.quartiles(costs)[1])}", class_="under"),
+        )
+        if costs
+        else el("div", el("small", "nobody with a cost", class_="under")),
+    ]

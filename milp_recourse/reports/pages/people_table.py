@@ -1,0 +1,132 @@
+"""The table of a population's page: its controls, and the data that population.js draws it from."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from milp_recourse.reports.pages import wording
+from milp_recourse.reports.pages.html import Html, el
+from milp_recourse.reports.pages.overview import Answers, tone
+from milp_recourse.reports.pages.person import Change, Outcome
+from milp_recourse.reports.pages.shell import card
+from milp_recourse.reports.pages.values import plain, shown
+
+SIZES = ("25", "50", "100", "500")
+
+
+def people_table(answers: Answers) -> Html:
+    """Search, filters, and the place where the script draws the rows."""
+    counts = Counter(kind for _, kind in answers)
+    chips = (_chip(k, kind, counts[kind]) for k, kind in enumerate(Outcome) if counts[kind])
+    hint = "Search: person, feature, label, message"
+    search = el("input", type="search", id="search", placeholder=hint, aria_label="Search")
+    words = ("any", "yes", "no", "not asked")
+    model = el(
+        "label",
+        "Confirmed by the model",
+        el("select", *(el("option", w, value=w) for w in words), id="confirmed"),
+        class_="choice",
+    )
+    order = el("label", "Sort by", el("select", id="sort"), class_="choice phone-only")
+    sizes = el(
+        "label",
+        "Rows",
+        el("select", *(el("option", n, value=n, selected=n == "50") for n in SIZES), id="size"),
+        class_="choice",
+    )
+    pager = el(
+        "div",
+        el("span", id="count", role="status"),
+        el(
+            "span",
+            sizes,
+            el("button", "Back", type="button", class_="plain", id="back"),
+            el("span", id="place"),
+            el("button", "Next", type="button", class_="plain", id="next"),
+        ),
+        class_="pager",
+    )
+    return card(
+        "Everybody",
+        el("noscript", el("p", "This table needs JavaScript. The counts and plots above do not.")),
+        el(
+            "div",
+            el("div", search, model, order, class_="tools"),
+            el("div", *chips, class_="tools"),
+            el("div", id="people"),
+            pager,
+            id="table",
+            hidden=True,
+        ),
+        class_="people-card",
+    )
+
+
+def _chip(place: int, kind: Outcome, count: int) -> Html:
+    return el(
+        "button",
+        kind.value,
+        " ",
+        el("small", shown(count)),
+        type="button",
+        class_=f"chip {tone(kind)}",
+        data_outcome=str(place),
+        aria_pressed="false",
+        title=kind.sentence,
+    )
+
+
+def table_data(answers: Answers) -> dict[str, Any]:
+    """Everything the table shows, as JSON: texts once each, people as rows."""
+    texts: dict[str | None, int] = {}
+    limits: dict[tuple[Any, ...], int] = {}
+    features = list(dict.fromkeys(change.feature for person, _ in answers for change in person.features))
+    groups = list(dict.fromkeys(name for person, _ in answers for name in person.group))
+    place = {name: k for k, name in enumerate(features)}
+
+    def text(given: str | None) -> int:
+        return texts.setdefault(given, len(texts))
+
+    people = []
+    for person, kind in answers:
+        mine = {change.feature: change for change in person.features}
+        own = tuple(_limit(mine.get(name), text) for name in features)
+        people.append(
+            [
+                person.id,
+                list(Outcome).index(kind),
+                person.status,
+                person.cost,
+                person.lower_bound,
+                person.gap,
+                text(person.proof),
+                person.confirmed,
+                text(person.message),
+                person.seconds,
+                text(wording.headline(person)),
+                text(wording.assurance(person)),
+                [plain(mine[name].before) if name in mine else None for name in features],
+                _moved(person.features, place),
+                limits.setdefault(own, len(limits)),
+                [text(person.group.get(name)) for name in groups],
+            ]
+        )
+    return {
+        "features": features,
+        "groups": groups,
+        "outcomes": [[kind.value, tone(kind), kind.sentence] for kind in Outcome],
+        "texts": list(texts),
+        "limits": list(limits),
+        "people": people,
+    }
+
+
+def _limit(change: Change | None, text: Any) -> int | None:
+    """What an action could set, as a text; None where the feature is no lever (or the person has none)."""
+    return text(change.allowed) if change is not None and change.lever else None
+
+
+def _moved(features: Iterable[Change], place: Mapping[str, int]) -> list[list[Any]]:
+    return [[place[c.feature], plain(c.after), c.cause, c.share] for c in features if c.cause != "unchanged"]

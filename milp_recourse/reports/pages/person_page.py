@@ -1,0 +1,184 @@
+"""One person's answer on a page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from milp_recourse.reports.pages import wording
+from milp_recourse.reports.pages.html import Html, el, join
+from milp_recourse.reports.pages.person import Change, Outcome, Person, outcome
+from milp_recourse.reports.pages.shell import card, definitions, document, facts_card, fragment
+from milp_recourse.reports.pages.values import difference, exact, percent, plain, shown, shown_pair
+
+COLUMNS = ("Feature", "Now → after", "Share of the cost", "May be set to")
+UNCHANGED = ("Feature", "Now", "", "May be set to")
+
+
+def person_page(person: Person, title: str, facts: Mapping[str, str]) -> str:
+    """A whole HTML file about one person.
+
+    Parameters
+    ----------
+    title
+        What it is about, e.g. the name of the population.
+    facts
+        What the answer rests on: model, cost formula, margin, and so on, in words.
+
+    Raises
+    ------
+    ValueError
+        The person's status is none of a result's.
+    """
+    body = el(
+        "article",
+        _head(person, title),
+        card(_changes_title(person), changes_table(person)) if person.features else None,
+        el("div", card("How sure it is", _evidence(person)), _said(person), class_="pair"),
+        facts_card("What the answer rests on", dict(facts)),
+        class_="person",
+    )
+    return document(f"{person.id} · {title}", body)
+
+
+def person_fragment(person: Person) -> str:
+    """The answer, the changes and how sure they are, for a notebook's cell; no script.
+
+    Raises
+    ------
+    ValueError
+        The person's status is none of a result's.
+    """
+    changed = [c for c in person.features if c.cause != "unchanged"]
+    lines = [
+        el("p", el("strong", wording.headline(person))),
+        el("p", wording.assurance(person), " ", *_word_of_the_model(person), class_="note"),
+        el("p", person.message, class_="note") if person.message else None,
+        changes_table(person, stays=False) if changed else None,
+    ]
+    return fragment(join(pill(outcome(person)), *lines))
+
+
+def pill(kind: Outcome) -> Html:
+    """The outcome's label with its colour."""
+    return el("span", kind.value, class_=f"pill {kind.name.lower()}", title=kind.sentence)
+
+
+def changes_table(person: Person, stays: bool = True) -> Html:
+    """Before and after per feature, by cause; features that stay only if asked for."""
+    stay = person.caused("unchanged") if stays else []
+    found = outcome(person) in (Outcome.PROVEN, Outcome.UNPROVEN)
+    idle = "Could have changed, need not" if found or outcome(person) is Outcome.ACCEPTED else "May change"
+    parts = [
+        ("To change", "", person.caused("action")),
+        ("To hold", "acted on at its own value, so that nothing else moves it", person.caused("held")),
+        ("Follows by itself", "by the causal model, at no cost", person.caused("effect")),
+        (idle, "", [c for c in stay if c.lever]),
+        ("Stays as it is", "not this person's to change", [c for c in stay if not c.lever]),
+    ]
+    names = COLUMNS if person.caused("action", "held", "effect") else UNCHANGED
+    rows = [_part(name, note, changes) for name, note, changes in parts if changes]
+    head = el("thead", el("tr", *(el("th", name, scope="col") for name in names)))
+    return el("table", head, *rows, class_="wide changes")
+
+
+def _head(person: Person, title: str) -> Html:
+    alert = None
+    if person.confirmed is False:
+        text = "The model's own predict contradicts this answer. Do not rely on it before that is understood."
+        alert = el("p", text, class_="alert")
+    message = el("p", person.message, class_="alert mild") if person.message else None
+    return el(
+        "header",
+        el(
+            "div",
+            el("p", f"{title} · {person.id}", class_="eyebrow"),
+            pill(outcome(person)),
+            class_="headrow",
+        ),
+        el("h1", wording.headline(person)),
+        el("p", wording.assurance(person), " ", *_word_of_the_model(person), class_="lead"),
+        alert,
+        message,
+        class_="top",
+    )
+
+
+def _changes_title(person: Person) -> str:
+    return "What changes" if person.caused("action", "held") else "What may change"
+
+
+def _word_of_the_model(person: Person) -> list[str]:
+    return ["Confirmed by the model itself."] if person.confirmed else []
+
+
+def _part(name: str, note: str, changes: Iterable[Change]) -> Html:
+    given = list(changes)
+    said = el("span", note, class_="note") if note else None
+    count = f"{name} ({len(given)})"
+    return el(
+        "tbody",
+        el("tr", el("th", count, said, colspan=len(COLUMNS), scope="colgroup"), class_="part"),
+        *(_row(change) for change in given),
+    )
+
+
+def _row(change: Change) -> Html:
+    limits = change.allowed if change.lever else None
+    return el(
+        "tr",
+        el("th", change.feature, scope="row"),
+        el("td", _values(change), class_="values"),
+        el("td", _share(change), class_="full"),
+        el("td", limits, class_="full note", data_label="May be set to" if limits else None),
+    )
+
+
+def _values(change: Change) -> Html:
+    if change.cause in ("held", "unchanged"):
+        return value(change.before, shown(change.before))
+    before, after = shown_pair(change.before, change.after)
+    step = difference(change.before, change.after)
+    by = el("span", f"{'+' if step > 0 else '-'}{shown(abs(step))}", class_="by") if step else None
+    return join(
+        value(change.before, before),
+        el("span", "→", class_="arrow"),
+        value(change.after, after, "after"),
+        by,
+    )
+
+
+def value(given: object, text: str, class_: str | None = None) -> Html:
+    """A value for reading, its exact digits in the tooltip."""
+    if plain(given) is None:
+        class_ = f"{class_ or ''} none".strip()
+    digits = exact(given)
+    return el("span", text, class_=class_, title=digits if digits != text else None)
+
+
+def _share(change: Change) -> Html | None:
+    if change.share is None or change.cause not in ("action", "held"):
+        return None
+    part = min(max(change.share, 0.0), 1.0)
+    bar = el("span", el("i", style=f"width:{100 * part:.2f}%"), class_="track")
+    return el("div", bar, el("span", percent(part, 1), title=repr(change.share)), class_="share")
+
+
+def _evidence(person: Person) -> Html:
+    entries: dict[str, str | Html] = {}
+    numbers = {"Cost": person.cost, "Lower bound": person.lower_bound, "Gap": person.gap}
+    for name, number in numbers.items():
+        if number is not None:
+            entries[name] = value(number, shown(number))
+    entries["Proof"] = wording.proof(person)
+    entries["Model's own word"] = wording.confirmation(person)
+    if person.seconds is not None:
+        entries["Time"] = f"{shown(round(person.seconds, 3))} s"
+    entries["Status"] = person.status
+    return definitions(entries)
+
+
+def _said(person: Person) -> Html | None:
+    sentences = wording.limits(person)
+    if not sentences:
+        return None
+    return card("What this does not say", el("ul", *(el("li", sentence) for sentence in sentences)))

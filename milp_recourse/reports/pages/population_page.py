@@ -1,0 +1,90 @@
+"""A population's answers on one page: counts, plots, and a table that sorts, filters and opens people."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from milp_recourse.reports.pages.html import el, join, json_island
+from milp_recourse.reports.pages.overview import (
+    answers_of,
+    cost_card,
+    feature_card,
+    group_card,
+    headline,
+    lead,
+    outcome_bar,
+    tiles,
+)
+from milp_recourse.reports.pages.people_table import people_table, table_data
+from milp_recourse.reports.pages.person import Person
+from milp_recourse.reports.pages.person_page import pill, value
+from milp_recourse.reports.pages.shell import asset, document, facts_card, fragment
+from milp_recourse.reports.pages.values import shown
+
+FIRST_ROWS = 20
+"""People listed in a fragment."""
+
+
+def population_page(people: Sequence[Person], title: str, facts: Mapping[str, str]) -> str:
+    """A whole HTML file about many people.
+
+    The table draws one page at a time, so that many thousands do not slow it down.
+
+    Parameters
+    ----------
+    title
+        What it is about.
+    facts
+        What the answers rest on: model, cost formula, margin, and so on, in words.
+
+    Raises
+    ------
+    ValueError
+        There is nobody, or somebody's status is none of a result's.
+    """
+    answers = answers_of(people)
+    body = el(
+        "article",
+        el(
+            "header",
+            el("p", title, class_="eyebrow"),
+            el("h1", headline(answers)),
+            el("p", lead(answers), class_="lead"),
+            class_="top",
+        ),
+        tiles(answers),
+        el("div", cost_card(answers), feature_card(answers), class_="pair"),
+        group_card(answers),
+        people_table(answers),
+        facts_card("What the answers rest on", dict(facts)),
+        json_island(table_data(answers), "data"),
+    )
+    return document(title, body, asset("population.js"))
+
+
+def population_fragment(people: Sequence[Person]) -> str:
+    """Counts, plots and the first rows, for a notebook's cell; no script.
+
+    Raises
+    ------
+    ValueError
+        There is nobody, or somebody's status is none of a result's.
+    """
+    answers = answers_of(people)
+    names = ("Person", "Answer", "Cost", "Changes")
+    head = el("thead", el("tr", *(el("th", name, scope="col") for name in names)))
+    rows = (
+        el(
+            "tr",
+            el("th", person.id, scope="row"),
+            el("td", pill(kind)),
+            el("td", None if person.cost is None else value(person.cost, shown(person.cost))),
+            el("td", ", ".join(c.feature for c in person.caused("action"))),
+        )
+        for person, kind in answers[:FIRST_ROWS]
+    )
+    rest = len(answers) - FIRST_ROWS
+    more = el("p", f"and {rest} more", class_="note") if rest > 0 else None
+    lines = [el("p", el("strong", headline(answers))), el("p", lead(answers), class_="note")]
+    plots = el("div", cost_card(answers), feature_card(answers), class_="pair")
+    return fragment(join(*lines, outcome_bar(answers), plots, el("table", head, el("tbody", *rows)), more))

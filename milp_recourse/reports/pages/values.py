@@ -1,0 +1,97 @@
+"""Values as a page shows them: rounded for reading, exact where one asks."""
+
+from __future__ import annotations
+
+import math
+from decimal import ROUND_HALF_UP, Decimal
+
+MISSING = "missing"
+PRECISIONS = (4, 6, 9, 12, 17)
+
+
+def plain(value: object) -> float | int | str | None:
+    """A number, a text or None (missing), whatever library the value comes from.
+
+    Truth values and whatever else is no number become text.
+    """
+    item = getattr(value, "item", None)
+    if callable(item) and getattr(value, "shape", None) == ():
+        value = item()
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return None
+    if isinstance(value, bool):
+        return str(value)
+    if isinstance(value, int):
+        return int(value) if abs(value) < 2**53 else str(value)
+    if isinstance(value, float):
+        if math.isnan(value):
+            return None
+        return float(value) if math.isfinite(value) else str(value)
+    return str(value)
+
+
+def shown(value: object, precision: int = 4) -> str:
+    """A value for reading: ``precision`` significant digits, never a digit less before the point."""
+    v = plain(value)
+    if v is None:
+        return MISSING
+    if isinstance(v, str):
+        return v
+    if isinstance(v, int) or (v.is_integer() and abs(v) < 1e15):
+        return _grouped(str(int(v)))
+    if not 1e-4 <= abs(v) < 1e15:
+        mantissa, exponent = f"{v:.{precision - 1}e}".split("e")
+        return f"{_trimmed(mantissa)}e{int(exponent)}"
+    d = Decimal(v)
+    decimals = max(1 if abs(v) >= 1000 else 0, precision - 1 - d.adjusted())
+    rounded = d.quantize(Decimal(1).scaleb(-decimals), ROUND_HALF_UP)
+    return _grouped(_trimmed(f"{rounded:f}"))
+
+
+def shown_pair(before: object, after: object) -> tuple[str, str]:
+    """Two values with as many digits as it takes to tell them apart."""
+    if plain(before) == plain(after):
+        return shown(before), shown(after)
+    for precision in PRECISIONS:
+        pair = shown(before, precision), shown(after, precision)
+        if pair[0] != pair[1]:
+            return pair
+    return exact(before), exact(after)
+
+
+def exact(value: object) -> str:
+    """The value with every digit of its double."""
+    v = plain(value)
+    return MISSING if v is None else v if isinstance(v, str) else repr(v)
+
+
+def difference(before: object, after: object) -> float | None:
+    """after - before for numbers; None otherwise."""
+    a, b = plain(before), plain(after)
+    if isinstance(a, int | float) and isinstance(b, int | float):
+        return b - a
+    return None
+
+
+def percent(part: float, whole: float) -> str:
+    """``37%``; one digit more below 10% or above 90%, and never a 0% or 100% that is not so."""
+    if not whole:
+        return "-"
+    if part <= 0 or part >= whole:
+        return "0%" if part <= 0 else "100%"
+    p = 100 * part / whole
+    text = f"{p:.0f}" if 10 <= p <= 90 else f"{min(max(p, 0.1), 99.9):.1f}"
+    return f"{_trimmed(text)}%"
+
+
+def _trimmed(number: str) -> str:
+    return number.rstrip("0").rstrip(".") if "." in number else number
+
+
+def _grouped(number: str) -> str:
+    """12345.6 as 12,345.6; four digits stay together, as in years."""
+    whole, point, rest = number.partition(".")
+    sign, digits = ("-", whole[1:]) if whole.startswith("-") else ("", whole)
+    if len(digits) > 4:
+        digits = f"{int(digits):,}"
+    return sign + digits + point + rest

@@ -1,0 +1,114 @@
+"""The answer in plain sentences: first what it is, then how sure it is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from milp_recourse.reports.pages.person import Change, Outcome, Person, outcome
+from milp_recourse.reports.pages.values import shown
+
+NAMED = 3
+"""Up to so many features are named in a sentence; more are counted."""
+
+
+def headline(person: Person) -> str:
+    """The answer in one sentence."""
+    kind = outcome(person)
+    if kind is Outcome.ACCEPTED:
+        return "Accepted already: nothing has to change."
+    if kind is Outcome.IMPOSSIBLE:
+        return "No allowed change leads to acceptance."
+    if kind is Outcome.UNREADABLE:
+        return "This person's data could not be used."
+    if kind is Outcome.OPEN:
+        return "Not settled: no way to acceptance was found, but one may exist."
+    acted, held = person.caused("action"), person.caused("held")
+    if not acted and not held:
+        return "Accepted already, as far as was found: nothing has to change."
+    cost = f"at a cost of {shown(person.cost)}"
+    if not acted:
+        return f"Holding {names(held)} is enough, {cost}."
+    subject = f"Changing {names(acted)}" + (f" and holding {names(held)}" if held else "")
+    return f"{subject} is enough, {cost}."
+
+
+def assurance(person: Person) -> str:
+    """How sure the answer is, in one or two sentences."""
+    kind, bound = outcome(person), person.lower_bound
+    if kind is Outcome.ACCEPTED:
+        return "The model's rule accepts this person as they are."
+    if kind is Outcome.PROVEN:
+        return f"Proven{_by(person)}: no allowed action is cheaper{_slack(person)}."
+    if kind is Outcome.IMPOSSIBLE:
+        return f"Proven{_by(person)}: nothing within this person's limits is accepted."
+    if kind is Outcome.UNREADABLE:
+        return "No answer was computed."
+    found = kind is Outcome.UNPROVEN
+    if bound is None or person.proof is None:
+        return "Nothing is proven: " + (
+            "a cheaper way may exist." if found else "the search ended without a claim."
+        )
+    if found:
+        stopped, floor = "this was proven to be the cheapest way", f"none costs less than {shown(bound)}"
+    elif bound:
+        stopped, floor = "the answer was settled", f"no way costs less than {shown(bound)}"
+    else:
+        return "The search stopped before the answer was settled, and no cost is ruled out."
+    return f"The search stopped before {stopped}. Proven{_by(person)}: {floor}."
+
+
+def confirmation(person: Person) -> str:
+    """What the model itself says about the answer."""
+    if person.confirmed is None:
+        return "not asked" if outcome(person).recourse else "nothing to confirm"
+    return "yes, it agrees" if person.confirmed else "no, it contradicts this answer"
+
+
+def proof(person: Person) -> str:
+    """What the proof rests on."""
+    return {
+        "rigorous": "rigorous: exact or outward-rounded arithmetic",
+        "solver": "by a floating-point solver, whose own rounding is trusted",
+    }.get(person.proof or "", "none")
+
+
+def limits(person: Person) -> list[str]:
+    """What the answer does not say; one sentence each."""
+    kind, said = outcome(person), []
+    if kind in (Outcome.PROVEN, Outcome.UNPROVEN):
+        said.append(
+            "The cost is the stated formula's. It measures the size of the changes, not the person's effort."
+        )
+        said.append("Acceptance means this model's rule with these values. It promises no later decision.")
+        if person.caused("effect"):
+            said.append("What follows by itself is the causal model's prediction, taken as given.")
+    if kind in (Outcome.PROVEN, Outcome.IMPOSSIBLE):
+        said.append(
+            "The proof is about the problem as stated below: its allowed values, causal model, cost and "
+            "margin. Other limits can give another answer."
+        )
+    if kind is Outcome.IMPOSSIBLE:
+        said.append("Wider limits, or more features that may change, may open a way.")
+    if kind in (Outcome.OPEN, Outcome.UNPROVEN):
+        said.append("More time, or another back end, may settle it.")
+    if person.proof == "solver":
+        said.append("The bound rests on a floating-point solver: it is not checked against its rounding.")
+    if person.confirmed is None and kind.recourse:
+        said.append("The model's own predict was not asked here.")
+    return said
+
+
+def names(changes: Sequence[Change]) -> str:
+    """``income``, ``income and savings``, ``income, savings and amount``, or ``5 features``."""
+    if len(changes) > NAMED:
+        return f"{len(changes)} features"
+    given = [change.feature for change in changes]
+    return " and ".join([", ".join(given[:-1]), given[-1]] if len(given) > 1 else given)
+
+
+def _by(person: Person) -> str:
+    return {"rigorous": " rigorously", "solver": " by a floating-point solver"}.get(person.proof or "", "")
+
+
+def _slack(person: Person) -> str:
+    return f" by more than {shown(person.gap)}" if person.gap else ""

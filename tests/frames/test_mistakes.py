@@ -1,0 +1,190 @@
+"""What a person gets wrong is answered in one line that names the argument and says what is allowed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.cluster import KMeans
+from sklearn.decomposition import PCA
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.neural_network import MLPClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import PolynomialFeatures
+from sklearn.svm import SVC
+
+from milp_recourse import Recourse
+from milp_recourse.errors import RecourseError
+from tests.frames.tables import applicants, fitted, pipeline
+
+MODEL, X = fitted()
+REFUSED = X[MODEL.predict(X) == 0].head(3)
+
+
+def make(**arguments: Any) -> Callable[[], object]:
+    """Recourse with these arguments."""
+    return lambda: Recourse(arguments.pop("model", MODEL), arguments.pop("X", X), **arguments)
+
+
+def ask(people: Any = REFUSED, **arguments: Any) -> Callable[[], object]:
+    """Certify these people."""
+    return lambda: Recourse(MODEL, X).certify(people, **arguments)
+
+
+def three_classes() -> Any:
+    """A model of three classes."""
+    return RandomForestClassifier(2).fit(X[["age", "income"]], np.arange(len(X)) % 3)
+
+
+def numeric(model: Any) -> Any:
+    """A model on the two numeric columns."""
+    return model.fit(X[["age", "income"]], MODEL.predict(X))
+
+
+TWO = X[["age", "income"]]
+
+MISTAKES: dict[str, tuple[Callable[[], object], str]] = {
+    "X is a list": (make(X=X.to_numpy().tolist()), "X: got list; allowed: the pandas DataFrame"),
+    "X is an array": (make(X=X.to_numpy()), "X: got ndarray"),
+    "X is empty": (make(X=X.head(0)), "X: got 0 rows"),
+    "X has a column twice": (make(X=pd.concat([X, X[["age"]]], axis=1)), "two columns called 'age'"),
+    "X lacks a column": (make(X=X.drop(columns="income")), "income"),
+    "model is not fitted": (make(model=pipeline()), "fit"),
+    "bare model is not fitted": (make(model=LogisticRegression(), X=TWO), "fit"),
+    "model is a string": (make(model="model.pkl"), "str"),
+    "model is None": (make(model=None), "NoneType"),
+    "model is a class": (make(model=LogisticRegression, X=TWO), "type"),
+    "a regressor": (make(model=numeric(LinearRegression()), X=TWO), "LinearRegression"),
+    "a clustering": (make(model=KMeans(2).fit(TWO), X=TWO), "KMeans"),
+    "nearest neighbours": (make(model=numeric(KNeighborsClassifier()), X=TWO), "KNeighborsClassifier"),
+    "a kernel machine": (make(model=numeric(SVC()), X=TWO), "SVC"),
+    "PCA in the pipeline": (
+        make(model=numeric(make_pipeline(PCA(1), RandomForestClassifier(2))), X=TWO),
+        "PCA",
+    ),
+    "products of columns": (
+        make(model=numeric(make_pipeline(PolynomialFeatures(), RandomForestClassifier(2))), X=TWO),
+        "PolynomialFeatures",
+    ),
+    "tanh": (make(model=numeric(MLPClassifier((3,), "tanh", max_iter=2000, tol=0.1)), X=TWO), "tanh"),
+    "three classes": (make(model=three_classes(), X=TWO), "desired"),
+    "one class": (make(model=RandomForestClassifier(2).fit(TWO, np.ones(len(TWO))), X=TWO), "class"),
+    "desired is no class": (make(desired="yes"), "desired"),
+    "desired not no class": (make(desired={"not": 7}), "desired"),
+    "desired with another key": (make(desired={"is": 1}), "desired"),
+    "immutable is a string": (make(immutable="age"), "immutable: got 'age'; allowed: a list"),
+    "immutable has a typo": (
+        make(immutable=["agee"]),
+        "immutable: got 'agee'; allowed: a column of X (did you mean 'age'?)",
+    ),
+    "increase has a typo": (make(increase=["incom"]), "did you mean 'income'?"),
+    "increase and decrease": (make(increase=["age"], decrease=["age"]), "decrease: got 'age'"),
+    "labels that increase": (make(increase=["purpose"]), "increase: got 'purpose'"),
+    "unknown kind": (make(kinds={"age": "int"}), "kinds.age: got int; allowed: continuous, integer, binary"),
+    "labels as numbers": (make(kinds={"purpose": "continuous"}), "kinds.purpose: got continuous"),
+    "numbers as labels": (make(kinds={"age": "categorical"}), "kinds.age: got categorical"),
+    "fractions as integer": (make(kinds={"income": "integer"}), "kinds.income: got integer"),
+    "wide numbers as binary": (make(kinds={"age": "binary"}), "kinds.age: got binary"),
+    "kind of no column": (make(kinds={"ages": "integer"}), "did you mean 'age'?"),
+    "categories without a label": (make(categories={"purpose": ["car", "house"]}), "without 'school'"),
+    "categories with a label too much": (
+        make(categories={"purpose": ["car", "house", "school", "boat"]}),
+        "got 'boat'",
+    ),
+    "categories twice": (make(categories={"purpose": ["car", "car", "school"]}), "twice"),
+    "categories of a number": (make(categories={"age": [20, 30]}), "categories.age"),
+    "reversed bounds": (make(bounds={"age": (60, 20)}), "bounds.age: got (60, 20)"),
+    "bounds of one number": (make(bounds={"age": 60}), "bounds.age: got 60"),
+    "bounds with nan": (make(bounds={"age": (20, float("nan"))}), "bounds.age"),
+    "bounds of text": (make(bounds={"age": ("20", "60")}), "bounds.age"),
+    "bounds of labels": (make(bounds={"purpose": (0, 1)}), "bounds.purpose"),
+    "bounds of a binary": (make(bounds={"owns": (0, 2)}), "bounds.owns"),
+    "bounds is a list": (make(bounds=[("age", 20, 60)]), "bounds: got list"),
+    "ranges reversed": (make(ranges={"age": (60, 20)}), "ranges.age"),
+    "domain of labels": (make(domain={"purpose": (0, 1)}), "domain.purpose"),
+    "unknown cost": (make(cost="l3"), "cost: got l3; allowed: l1, l2-squared"),
+    "unknown part": (make(cost={"l3": 1}), "cost: got l3"),
+    "negative part": (make(cost={"l1": -1}), "cost.l1: got -1"),
+    "parts of nothing": (make(cost={"l1": 0}), "cost"),
+    "unknown scale": (make(scale="iqr"), "scale: got iqr; allowed: range, sd, mad, unit"),
+    "scale of 0": (make(scale={"age": 0}), "scale.age: got 0"),
+    "weight of 0": (make(weights={"age": 0}), "weights.age: got 0"),
+    "weight of nan": (make(weights={"age": float("nan")}), "weights.age"),
+    "weight of no column": (make(weights={"agee": 1}), "did you mean 'age'?"),
+    "scm is a string": (make(scm="loan"), "scm: got str"),
+    "scm of nothing": (make(scm={"name": "lone"}), "scm"),
+    "plausibility": (make(plausibility="yes"), "plausibility: got yes"),
+    "plausibility without density": (make(plausibility="scm-density"), "states no noise"),
+    "conditions": (make(conditions=[{"at_most_actions": 1}]), "conditions"),
+    "negative margin": (make(margin=-1), "margin: got -1"),
+    "margin is text": (make(margin="small"), "margin: got small"),
+    "predict is no function": (make(predict=3), "predict: got int"),
+    "people is a list": (ask([1, 2]), "people: got list"),
+    "people lack a column": (ask(REFUSED.drop(columns="age")), "without 'age'"),
+    "time limit of 0": (ask(time_limit=0), "time_limit: got 0"),
+    "no jobs": (ask(jobs=0), "jobs: got 0"),
+    "unknown back end": (ask(backend="guroby"), "guroby"),
+    "a back end for trees": (ask(backend="cpsat"), "cpsat"),
+    "preferences of another length": (ask(preferences=[{}]), "preferences: got 1 of them; allowed: 3"),
+    "preferences is one mapping": (ask(preferences={"weights": {}}), "preferences: got dict"),
+    "preferences with a typo": (ask(preferences=[{"weight": {}}] * 3), "preferences.0.weight"),
+    "preferences of no column": (ask(preferences=[{"actionable": ["agee"]}] * 3), "agee"),
+    "preferences of an immutable": (
+        lambda: Recourse(MODEL, X, immutable=["age"]).certify(REFUSED, [{"actionable": ["age"]}] * 3),
+        "not globally actionable",
+    ),
+    "preferences with reversed ranges": (ask(preferences=[{"ranges": {"age": (9, 1)}}] * 3), "ranges.age"),
+    "preferences with a weight of 0": (ask(preferences=[{"weights": {"age": 0}}] * 3), "weights.age"),
+    "predict that fails": (
+        lambda: Recourse(MODEL, X, predict=lambda frame: 1 / 0).certify(REFUSED),
+        "predict: got ZeroDivisionError",
+    ),
+    "predict of another shape": (
+        lambda: Recourse(MODEL, X, predict=lambda frame: [1]).certify(REFUSED),
+        "predict: got an answer of shape",
+    ),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_one_line_says_what_is_allowed(mistake: str) -> None:
+    act, expected = MISTAKES[mistake]
+    with pytest.raises(RecourseError) as caught:
+        act()
+    line = str(caught.value)
+    assert expected in line and "\n" not in line and len(line) < 400
+
+
+def test_an_unknown_keyword_names_its_neighbour() -> None:
+    with pytest.raises(TypeError, match="immutible"):
+        Recourse(MODEL, X, immutible=["age"])  # type: ignore[call-arg]
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "expected"),
+    [
+        ("age", np.nan, "age: got nothing"),
+        ("age", 35.5, "age: got 35.5; allowed: a whole number"),
+        ("age", "35", "age: got 35; allowed: a number"),
+        ("income", np.inf, "income: got inf; allowed: a finite number"),
+        ("owns", 2, "owns: got 2.0; allowed: 0 or 1"),
+        ("purpose", "boat", "purpose: got boat; allowed: one of car, house, school"),
+        ("purpose", None, "purpose: got nothing"),
+    ],
+)
+def test_a_person_who_cannot_be_read_holds_up_nobody(column: str, value: object, expected: str) -> None:
+    people = REFUSED.astype({column: object}).copy()
+    people.loc[people.index[1], column] = value
+    table = Recourse(MODEL, X).certify(people).table
+    assert table["status"].tolist()[1] == "bad-input" and table["status"].ne("bad-input").sum() == 2
+    assert expected in table["message"].iloc[1]
+
+
+def test_applicants_are_as_described() -> None:
+    table, accepted = applicants()
+    assert table.dtypes.astype(str).to_dict()["age"] == "int64" and set(accepted) == {0, 1}

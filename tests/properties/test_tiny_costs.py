@@ -1,0 +1,124 @@
+"""The tolerance knows no units: a cost in large scales is the same problem with the same optimum."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from test_other_units import drawn
+
+from milp_recourse.domain.cost import Cost
+from milp_recourse.domain.features import Feature
+from milp_recourse.domain.network import ReluNetwork
+from milp_recourse.domain.scm import independent
+from milp_recourse.formats import write_instance
+from milp_recourse.instance import Instance, Preferences
+from milp_recourse.result import Status, gap_tolerance, is_closed
+from milp_recourse.solve import solve
+from verify.__main__ import examine
+from verify.certificate import allowance
+from verify.instance import Source
+
+POWERS = {"l2-squared": 2, "l1": 1, "linf": 1}
+SEEDS = [seed for seed in range(1000, 1040) if seed != 1017 and drawn(seed).cost.kind in POWERS]
+
+
+def with_scale(instance: Instance, exponent: int) -> Instance:
+    """The same problem, its cost in scales 2^exponent as large."""
+    scale = {name: s * 2.0**exponent for name, s in instance.cost.scale.items()}
+    return replace(instance, cost=replace(instance.cost, scale=scale))
+
+
+@pytest.mark.parametrize("exponent", [20, 60, -20])
+def test_bab_finds_the_optimum_in_any_scale(exponent: int) -> None:
+    """The absolute tolerance of 1e-9 that was called costs below it optimal at once."""
+    for seed in SEEDS:
+        instance = drawn(seed)
+        one, two = solve(instance), solve(with_scale(instance, exponent))
+        assert one.status is two.status is not Status.LIMIT, seed
+        if one.cost is not None:
+            factor = 2.0 ** (exponent * POWERS[instance.cost.kind])
+            assert abs(two.cost * factor - one.cost) <= 1.01e-6 * one.cost, seed
+
+
+@pytest.mark.parametrize("seed", SEEDS[:8])
+def test_highs_finds_the_optimum_of_tiny_costs(seed: int) -> None:
+    """Its searches compare with absolute tolerances; costs reach them in units of their own size."""
+    instance = drawn(seed)
+    one, two = solve(instance, "bab"), solve(with_scale(instance, 20), "highs", 60)
+    assert one.status is two.status
+    if one.cost is not None:
+        factor = 2.0 ** (20 * POWERS[instance.cost.kind])
+        assert abs(two.cost * factor - one.cost) <= 2.02e-6 * one.cost
+
+
+def test_a_tiny_cost_is_certified(tmp_path) -> None:
+    """And the checker, which computes its own tolerance, agrees that it is the optimum."""
+    instance = with_scale(drawn(SEEDS[0]), 20)
+    result = solve(instance, certificates=True)
+    write_instance(instance, tmp_path / "instance.json")
+    (tmp_path / "certificate.json.gz").write_bytes(result.evidence)
+    said = examine(tmp_path / "certificate.json.gz", tmp_path / "instance.json", 60).line
+    assert said.startswith("VERIFIED optimal"), said
+    assert 0 < result.cost < 1e-9
+    assert result.lower_bound > 0.999 * result.cost
+
+
+def one_lever(cost: Cost, kind: str = "continuous") -> Instance:
+    """x at 1, to be raised to 3 of 11; the cost as given."""
+    feature = Feature("x", kind, True, (1.0, 11.0))  # type: ignore[arg-type]
+    network = ReluNetwork.from_layers([([[1.0]], [-3.0])], "float64")
+    return Instance(
+        (feature,), independent(("x",)), network, {"x": 1.0}, Preferences(("x",), {"x": 3.0}), cost
+    )
+
+
+@pytest.mark.parametrize(
+    ("cost", "expected"),
+    [
+        (Cost.pure("l1", {"x": 2.0}), 1.5e-11),
+        (Cost.pure("linf", {"x": 2.0}), 1.5e-11),
+        (Cost.pure("l2-squared", {"x": 2.0}), 7.5e-23),
+        (Cost.pure("l0", {}), 0.0),
+        (Cost(l1=1.0, l0=5.0, linf=2.0, scale={"x": 1.0}), 9e-11),
+    ],
+)
+@pytest.mark.parametrize("kind", ["continuous", "integer"])
+def test_the_allowance_is_the_cost_of_a_trillionth_of_every_interval(
+    cost: Cost, expected: float, kind: str, tmp_path
+) -> None:
+    """Here and in the checker, to the last bits; ours is never the larger."""
+    instance = one_lever(cost, kind)
+    write_instance(instance, tmp_path / "i.json")
+    theirs = allowance(Source(tmp_path / "i.json").instance(None))
+    assert instance.gap_allowance == pytest.approx(expected, rel=1e-12, abs=0)
+    assert Fraction(instance.gap_allowance) <= theirs <= Fraction(expected) * Fraction(1 + 1e-12)
+
+
+def test_labels_and_what_is_beyond_doubles_allow_nothing() -> None:
+    """Categories lie no distance apart; an allowance below 1e-300 is none."""
+    feature = Feature("c", "categorical", True, categories=("a", "b"))
+    network = ReluNetwork.from_layers([([[0.0, 1.0]], [-1.0])], "float64")
+    labels = Instance(
+        (feature,),
+        independent(("c",)),
+        network,
+        {"c": 0.0},
+        Preferences(("c",)),
+        Cost.pure("l1", {"c": 1.0}),
+    )
+    assert labels.gap_allowance == 0.0
+    assert one_lever(Cost.pure("l2-squared", {"x": 1e145})).gap_allowance == 0.0
+
+
+def test_the_gap_is_compared_exactly() -> None:
+    """A difference that rounds to the tolerance is not within it."""
+    assert is_closed(1.0, 1.0 - 0.99e-6)
+    assert not is_closed(1.0, 1.0 - 1.01e-6)
+    assert is_closed(1e-30, 0.0, 1e-30)
+    assert not is_closed(1e-9, 0.0)
+    rng = np.random.default_rng(0)
+    for cost, allowed in rng.random((100, 2)).tolist():
+        assert Fraction(gap_tolerance(cost, allowed)) <= Fraction(1e-6) * Fraction(cost) + Fraction(allowed)

@@ -1,0 +1,36 @@
+"""read_model decides as the deployed model itself, on rows of the raw DataFrame."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+pytest.importorskip("sklearn")  # an optional extra: without it there is nothing to read
+pytest.importorskip("xgboost")  # an optional extra
+pytest.importorskip("lightgbm")  # an optional extra
+
+from milp_recourse.readers import read_model
+
+from .pipelines import FINALS, LINEAR, at_thresholds, decide, encode, predict, random_pipeline
+
+
+@pytest.mark.parametrize("final", FINALS)
+@pytest.mark.parametrize("seed", range(8))
+def test_every_model_is_read_as_deployed(final: str, seed: int) -> None:
+    """The reading decides as predict, for every class wanted, also on thresholds and one double beside."""
+    model, X, y, people = random_pipeline(seed, final)
+    classes = sorted(set(y.tolist()))
+    wishes = [None] if len(classes) == 2 else []
+    wishes += [c for c in classes] + [{"not": c} for c in classes]
+    for desired in wishes:
+        reading = read_model(model, X, desired)
+        rows = at_thresholds(reading, people, np.random.default_rng(seed))
+        said = predict(model, X, rows)
+        wanted = (
+            said != desired["not"]
+            if isinstance(desired, dict)
+            else said == (reading.classes[1] if desired is None else desired)
+        )
+        yes, sure = decide(reading, encode(reading, rows))
+        assert (yes == wanted)[sure].all()
+        assert sure.mean() > 0.9 if final in LINEAR else sure.all()
