@@ -51,8 +51,8 @@ PLAUSIBILITY = "scm-density"
 class Recourse:
     """The least that refused people must change for a fitted model to accept them, with proof.
 
-    What is minimised, subject to what, is said in :class:`~milp_recourse.instance.Instance`; this class makes it
-    from a table.
+    What is minimised, subject to what, is said in :class:`~milp_recourse.instance.Instance`; this class
+    makes it from a table.
 
     Parameters
     ----------
@@ -67,8 +67,8 @@ class Recourse:
     increase, decrease
         Columns that an action may only raise, or only lower.
     kinds
-        Column -> ``continuous``, ``integer``, ``binary``, ``categorical`` or ``ordinal``. Inferred: labels are
-        categorical, numbers that are all 0 or 1 in X binary, all whole integer, else continuous.
+        Column -> ``continuous``, ``integer``, ``binary``, ``categorical`` or ``ordinal``. Inferred: labels
+        are categorical, numbers that are all 0 or 1 in X binary, all whole integer, else continuous.
     categories
         Column -> its labels in order; makes it ordinal.
     bounds
@@ -176,9 +176,9 @@ class Recourse:
         people
             Rows with X's columns, in any order; further columns are ignored. One row may be a Series.
         preferences
-            One per person: a list of ``{"actionable": [...], "weights": {...}, "ranges": {...}}`` (each key may
-            be left out), a DataFrame with these columns, or a DataFrame with a column per feature that holds its
-            weight, empty where this person cannot change it.
+            One per person: a list of ``{"actionable": [...], "weights": {...}, "ranges": {...}}`` (each key
+            may be left out), a DataFrame with these columns, or a DataFrame with a column per feature that
+            holds its weight, empty where this person cannot change it.
         time_limit
             Seconds per person; None for no limit.
         jobs
@@ -217,8 +217,8 @@ class Recourse:
     def margin_for(self, people: pd.DataFrame) -> float:
         """The margin that the model's own arithmetic needs on these people, in logit units; 0 for trees.
 
-        Every row that an action can make of them and whose exact logit passes the threshold by this much is given the
-        desired class by the model's own floating-point arithmetic
+        Every row that an action can make of them and whose exact logit passes the threshold by this much is
+        given the desired class by the model's own floating-point arithmetic
         (:func:`milp_recourse.readers.rounding_margin`).
         """
         rows = read_rows(people, self.columns, self.X.columns)
@@ -227,7 +227,7 @@ class Recourse:
 
     @property
     def features(self) -> pd.DataFrame:
-        """What was inferred, for review: kind, lever or not, bounds or labels, scale and direction per column."""
+        """What was inferred, for review: kind, lever or not, bounds or labels, scale and direction."""
         problem, cost = self._problem, self._problem.cost
         rows = {
             c.key: {
@@ -260,7 +260,9 @@ class Recourse:
 
     def __repr__(self) -> str:
         levers = len(self._problem.preferences.actionable)
-        return f"Recourse({self.reading.desired} wanted, {len(self.columns)} columns, {levers} of them levers)"
+        return (
+            f"Recourse({self.reading.desired} wanted, {len(self.columns)} columns, {levers} of them levers)"
+        )
 
     def __str__(self) -> str:
         return f"{self!r}\n{self.features.to_string()}"
@@ -287,7 +289,9 @@ class Recourse:
         scm = self._problem.scm
         if self._problem.plausible and not scm.has_density:
             silent = next(f for f, m in scm.mechanisms.items() if m.noise is None)
-            raise BadInput("plausibility", PLAUSIBILITY, f"None: the causal model states no noise for {silent!r}")
+            raise BadInput(
+                "plausibility", PLAUSIBILITY, f"None: the causal model states no noise for {silent!r}"
+            )
 
     def _unlimited(self, rows: Rows, own: Sequence[Preferences]) -> list[Instance]:
         """The readable people's problems, without a margin."""
@@ -305,7 +309,7 @@ class Recourse:
         ranges = self._reach(people)
         ends = [column_range(ranges[str(c.name)], c) for c in self.reading.columns]
         lower, upper = (np.concatenate(side) for side in zip(*ends, strict=True))
-        return rounding_margin(self.reading, lower, upper)
+        return rounding_margin(self.reading, lower.tolist(), upper.tolist())
 
     def _reach(self, people: Sequence[Instance]) -> dict[str, tuple[float, float]]:
         """The least and largest value of every feature under all actions of all people."""

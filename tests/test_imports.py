@@ -35,6 +35,8 @@ ARROW = (
     "prove",
     "instances_path",
     "reports",
+    "frames",
+    "recourse",
     "",  # milp_recourse itself: its public names
     "cli",
     "recipe",

@@ -73,12 +73,12 @@ class Answers:
 
     @cached_property
     def counterfactuals(self) -> pd.DataFrame:
-        """The people's rows after their actions, effects included; a person's own row where there is no action."""
+        """The people's rows after their actions; a person's own row where there is no action."""
         return after(self.rows, self.columns, self.results)
 
     @cached_property
     def changes(self) -> pd.DataFrame:
-        """feature, before, after and cause (``action`` or ``effect``), one row per change, indexed as people."""
+        """feature, before, after, cause (``action`` or ``effect``): a row per change, indexed as people."""
         rows, people = [], []
         by_name = {c.name: c for c in self.columns}
         for i, result in enumerate(self.results):
@@ -103,9 +103,11 @@ class Answers:
         acted = table["cost"].notna()
         if acted.any():
             asked = table["confirmed"][acted].dropna()
-            said = f"{int(asked.sum())} of {len(asked)} answers with an action are confirmed by the model's own predict"
+            said = f"{int(asked.sum())} of {len(asked)} actions are confirmed by the model's own predict"
             lines.append(said if len(asked) else "the model itself was not asked: give predict")
-            lines.append(f"cost: median {table['cost'][acted].median():.6g}, mean {table['cost'][acted].mean():.6g}")
+            lines.append(
+                f"cost: median {table['cost'][acted].median():.6g}, mean {table['cost'][acted].mean():.6g}"
+            )
         already = int((table["status"].eq(Status.OPTIMAL.value) & table["cost"].eq(0)).sum())
         if already:
             lines.append(f"{already} of them are accepted as they are")
@@ -121,7 +123,16 @@ class Answers:
             fault = self.rows.faults.get(i)
             if fault is not None:
                 return (BAD_INPUT, None, None, None, None, None, str(fault), 0.0)
-            return (Status.LIMIT.value, None, 0.0, None, None, None, "interrupted before this person's turn", 0.0)
+            return (
+                Status.LIMIT.value,
+                None,
+                0.0,
+                None,
+                None,
+                None,
+                "interrupted before this person's turn",
+                0.0,
+            )
         return (
             result.status.value,
             result.cost,
@@ -179,7 +190,8 @@ def asked(
     known = [i for i, result in enumerate(results) if result is not None]
     before = verdicts(predict, rows.frame.iloc[known], wants)
     later = verdicts(predict, after(rows, columns, results).iloc[known], wants)
-    judged, confirmed = list(results), [None] * len(results)
+    judged: list[Result | None] = list(results)
+    confirmed: list[bool | None] = [None] * len(results)
     for i, was, now in zip(known, before.tolist(), later.tolist(), strict=True):
         result = results[i]
         assert result is not None
@@ -202,7 +214,9 @@ def contradiction(result: Result, before: bool, after: bool) -> str | None:
     """
     if result.action is None:
         if result.status is Status.INFEASIBLE and before:
-            return "the model's own predict accepts this person as they are, so the model was not read rightly"
+            return (
+                "the model's own predict accepts this person as they are, so the model was not read rightly"
+            )
         return None
     if not after:
         return "the model's own predict refuses the counterfactual: give a larger margin"

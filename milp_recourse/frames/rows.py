@@ -22,8 +22,8 @@ class Rows:
     frame
         Their rows, the columns being X's.
     values
-        Shape (people, features): what the model sees, labels by index and an imputer's value put in; nan where a
-        value is missing and the classifier has a rule for that.
+        Shape (people, features): what the model sees, labels by index and an imputer's value put in; nan
+        where a value is missing and the classifier has a rule for that.
     missing
         Whether the cell is empty, same shape.
     faults

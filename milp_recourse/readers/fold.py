@@ -60,14 +60,6 @@ def standardised(
         raise BadInput("mean, sd", str(error), f"values that fold to finite {dtype} weights") from error
 
 
-def affine_after(first: tuple[NDArray, NDArray], second: tuple[NDArray, NDArray]) -> tuple[NDArray, NDArray]:
-    """One affine map for ``first`` followed by ``second``, computed in float64 (it rounds).
-
-    ``W_2 (W_1 x + b_1) + b_2 = (W_2 W_1) x + (W_2 b_1 + b_2)``
-    """
-    return second[0] @ first[0], second[0] @ first[1] + second[1]
-
-
 def _vector(field: str, values: ArrayLike, length: int) -> NDArray[np.float64]:
     array = np.asarray(values, dtype=np.float64)
     if array.shape != (length,):

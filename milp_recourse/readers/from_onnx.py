@@ -9,9 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milp_recourse.domain.network import DType, ReluNetwork
-from milp_recourse.readers.chain import Chain, refuse, require
+from milp_recourse.readers.classes import Target, choose_logit
+from milp_recourse.readers.from_torch import HIDDEN
+from milp_recourse.readers.layers import UNIT, Layers
+from milp_recourse.readers.refusal import refuse, require
 
-_ALLOWED = "Gemm, MatMul, Add, Relu, Flatten, Identity, and a Sigmoid at the end"
+_ALLOWED = (
+    "Gemm, MatMul, Add, Relu, LeakyRelu, Clip, BatchNormalization, Dropout, Flatten, Identity, and a "
+    "Sigmoid, Softmax or LogSoftmax at the end"
+)
 _OLDEST_OPSET = 7  # before, Gemm and Add broadcast by attributes of their own
 
 
@@ -21,15 +27,18 @@ def read_onnx(path_or_model: str | PathLike[str] | Any) -> ReluNetwork:
     ======================  ==============================================================
     Gemm                    :math:`\alpha A' B' + \beta C` with transA, transB
     MatMul, then Add        the constant may stand on either side
-    Relu                    between affine maps
+    Relu, LeakyRelu, Clip   after an affine map
+    BatchNormalization      :math:`(z - \mu) / \sqrt{v + \epsilon} \cdot w + b`
     Flatten (axis 1)        does nothing to rows
-    Identity                does nothing
+    Identity, Dropout       do nothing
     Sigmoid                 at the end; dropped, as sigmoid(z) >= 1/2 exactly when z >= 0
+    Softmax, LogSoftmax     at the end; dropped, as they keep the classes' order
     ======================  ==============================================================
 
     Applicants may be rows, ``x W + b``, or columns, ``W x + b``; a graph that mixes the two is
     refused. Weights are taken bit for bit, except that alpha or beta other than 1 is multiplied
-    in, and an Add after a Gemm with bias is added up: both round to the graph's precision.
+    in, and an Add after a Gemm with bias is added up: both round to the graph's precision. Affine maps in a
+    row are multiplied, in doubles. Of two logits, the second minus the first is read.
 
     Parameters
     ----------
@@ -39,26 +48,36 @@ def read_onnx(path_or_model: str | PathLike[str] | Any) -> ReluNetwork:
     Returns
     -------
     ReluNetwork
-        ``dtype`` is that of the initialisers. Runtimes compute in the same precision but may
+        ``dtype`` is that of the initialisers; float64 where multiplying maps leaves a number that is no
+        float32. Runtimes compute in the same precision but may
         sum in another order, so they agree within rounding.
 
     Raises
     ------
     Unsupported
-        Another operator, a graph that is no chain, not one output, another precision, no ONNX
+        Another operator, a graph that is no chain, more than two outputs, another precision, no ONNX
         file, or onnx is not installed.
     FileNotFoundError
         There is no such file.
     """
+    layers = Layers()
+    dtype = append_onnx(path_or_model, layers)
+    if layers.outputs == 2:
+        choose_logit(layers, Target(1, True, "1"), 2)
+    return layers.network(dtype)
+
+
+def append_onnx(path_or_model: str | PathLike[str] | Any, layers: Layers) -> DType:
+    """Append a graph's maps; the precision it computes in."""
     onnx = require("onnx", "read_onnx", "onnx")
     model = path_or_model if isinstance(path_or_model, onnx.ModelProto) else _load(onnx, path_or_model)
     for opset in model.opset_import:
         if opset.domain in ("", "ai.onnx") and opset.version < _OLDEST_OPSET:
             raise refuse("model", f"opset {opset.version}", f"opset {_OLDEST_OPSET} or later")
-    walk = _Walk(model.graph)
+    walk = _Walk(model.graph, layers)
     for index, node in enumerate(model.graph.node):
         walk.visit(node, f"node {node.name or index} ({node.op_type})")
-    return walk.network([output.name for output in model.graph.output])
+    return walk.end([output.name for output in model.graph.output])
 
 
 def _load(onnx: Any, path: str | PathLike[str]) -> Any:
@@ -73,7 +92,7 @@ def _load(onnx: Any, path: str | PathLike[str]) -> Any:
 class _Walk:
     """Follows the one tensor that depends on the input from node to node."""
 
-    def __init__(self, graph: Any) -> None:
+    def __init__(self, graph: Any, layers: Layers) -> None:
         from onnx import numpy_helper
 
         self._to_array = numpy_helper.to_array
@@ -82,8 +101,8 @@ class _Walk:
         if len(inputs) != 1:
             raise refuse("graph", f"{len(inputs)} inputs", "one input, the features")
         self._current: str = inputs[0]
-        self._chain = Chain()
-        self._dtypes: set[str] = set()
+        self._layers = layers
+        self._dtypes: set[str] = {str(a.dtype) for a in self._constants.values() if a.dtype.kind == "f"}
         self._rows: bool | None = None  # whether applicants are rows; None: not known yet
 
     def visit(self, node: Any, where: str) -> None:
@@ -102,8 +121,14 @@ class _Walk:
             "MatMul": self._matmul,
             "Add": self._add,
             "Flatten": self._flatten,
-            "Relu": lambda node, attributes, where: self._chain.relu(where),
-            "Sigmoid": lambda node, attributes, where: self._chain.sigmoid(where),
+            "Relu": lambda node, attributes, where: self._layers.relu(where),
+            "LeakyRelu": self._leaky,
+            "Clip": self._clip,
+            "BatchNormalization": self._normalise,
+            "Sigmoid": lambda node, attributes, where: self._layers.close("a sigmoid", 0.0),
+            "Softmax": self._softmax,
+            "LogSoftmax": self._softmax,
+            "Dropout": self._dropout,
             "Identity": lambda node, attributes, where: None,
         }
         if node.op_type not in operations:
@@ -113,12 +138,20 @@ class _Walk:
         operations[node.op_type](node, attributes, where)
         self._current = node.output[0]
 
-    def network(self, outputs: list[str]) -> ReluNetwork:
-        """What was read, once every node is visited."""
+    def end(self, outputs: list[str]) -> DType:
+        """The precision, once every node is visited."""
         if outputs != [self._current]:
             raise refuse("graph", f"outputs {', '.join(outputs)}", f"the chain's end, {self._current}, alone")
-        dtype: DType = "float64" if self._dtypes == {"float64"} else "float32"
-        return self._chain.network(dtype)
+        self._layers.slack += HIDDEN * self._unit
+        return self._dtype
+
+    @property
+    def _dtype(self) -> DType:
+        return "float64" if self._dtypes == {"float64"} else "float32"
+
+    @property
+    def _unit(self) -> float:
+        return UNIT[self._dtype]
 
     def _gemm(self, node: Any, attributes: dict[str, Any], where: str) -> None:
         alpha, beta = (attributes[n].f if n in attributes else 1.0 for n in ("alpha", "beta"))
@@ -132,19 +165,62 @@ class _Walk:
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
             if len(node.input) > 2 and node.input[2]:
                 bias = bias + weight.dtype.type(beta) * self._bias(node, 2, len(weight), where)
-            self._chain.affine(weight.dtype.type(alpha) * weight, bias, where)
+            size = np.abs(bias).astype(np.float64)
+            self._layers.affine(weight.dtype.type(alpha) * weight, bias, where, self._unit, size)
 
     def _matmul(self, node: Any, attributes: dict[str, Any], where: str) -> None:
         first = node.input[0] == self._current
         self._orient(first, first, where)
         weight = _outputs_first(self._constant(node, 1 if first else 0, where), first, where)
-        self._chain.affine(weight, np.zeros(len(weight), weight.dtype), where)
+        self._layers.affine(weight, np.zeros(len(weight)), where, self._unit)
 
     def _add(self, node: Any, attributes: dict[str, Any], where: str) -> None:
         position = 1 if node.input[0] == self._current else 0
         if self._rows is None:
             raise refuse(where, "Add before the first affine map", "Add right after MatMul or Gemm")
-        self._chain.shift(self._bias(node, position, self._chain.outputs, where), where)
+        outputs = self._layers.outputs
+        assert outputs is not None
+        self._layers.shift(self._bias(node, position, outputs, where), where, self._dtype)
+
+    def _leaky(self, node: Any, attributes: dict[str, Any], where: str) -> None:
+        slope = attributes["alpha"].f if "alpha" in attributes else float(np.float32(0.01))
+        self._layers.leaky(float(slope), where, self._unit)
+
+    def _clip(self, node: Any, attributes: dict[str, Any], where: str) -> None:
+        ends: list[float | None] = [None, None]
+        for k, name in enumerate(("min", "max")):
+            if name in attributes:
+                ends[k] = float(attributes[name].f)
+            elif len(node.input) > k + 1 and node.input[k + 1]:
+                ends[k] = float(np.asarray(self._constant(node, k + 1, where)).reshape(()))
+        low, high = ends
+        if low == 0 and high is None:
+            self._layers.relu(where)
+        elif low is None or high is None:
+            raise refuse(where, f"limits {low} and {high}", "both limits, or the lower limit 0 alone")
+        else:
+            self._layers.clamp(low, high, where)
+
+    def _normalise(self, node: Any, attributes: dict[str, Any], where: str) -> None:
+        if "training_mode" in attributes and attributes["training_mode"].i:
+            raise refuse(where, "training mode", "a graph exported in eval mode")
+        if self._rows is False:
+            raise refuse(where, "applicants as columns", "applicants as rows")
+        self._rows = True
+        epsilon = attributes["epsilon"].f if "epsilon" in attributes else float(np.float32(1e-5))
+        held = [np.asarray(self._constant(node, k, where), dtype=np.float64) for k in (1, 2, 3, 4)]
+        weight, bias, mean, variance = held
+        self._layers.normalise(mean, variance, float(epsilon), weight, bias, where, self._unit)
+
+    def _softmax(self, node: Any, attributes: dict[str, Any], where: str) -> None:
+        axis = attributes["axis"].i if "axis" in attributes else -1
+        if axis not in (1, -1) or self._rows is False:
+            raise refuse(where, f"axis {axis}", "axis 1, over the classes, applicants as rows")
+        self._layers.close("a softmax", 0.0)
+
+    def _dropout(self, node: Any, attributes: dict[str, Any], where: str) -> None:
+        if len(node.input) > 2 and node.input[2] and bool(self._constants.get(node.input[2], True)):
+            raise refuse(where, "Dropout in training mode", "a graph exported in eval mode")
 
     def _flatten(self, node: Any, attributes: dict[str, Any], where: str) -> None:
         axis = attributes["axis"].i if "axis" in attributes else 1

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from milp_recourse.domain.network import ReluNetwork
-from milp_recourse.readers.chain import network, refuse, require
-from milp_recourse.readers.fold import affine_after, standardised
+from milp_recourse.readers.fold import standardised
+from milp_recourse.readers.layers import Layers
+from milp_recourse.readers.linear import read_linear
+from milp_recourse.readers.refusal import refuse, require
 
 _ALLOWED = "binary MLPClassifier or LogisticRegression, alone or last in a Pipeline of StandardScalers"
 
@@ -66,17 +67,9 @@ def _read(estimator: Any, where: str) -> ReluNetwork:
     if len(estimator.classes_) != 2 or getattr(estimator, "n_outputs_", 1) != 1:
         got = f"{type(estimator).__name__} with {len(estimator.classes_)} classes"
         raise refuse(where, got, "two classes, one output")
-    if isinstance(estimator, LogisticRegression):
-        return network([(_dense(estimator.coef_), _dense(estimator.intercept_))], "float64")
-    layers = [(_dense(w).T, _dense(b)) for w, b in zip(estimator.coefs_, estimator.intercepts_, strict=True)]
-    if estimator.activation == "identity":
-        merged = layers[0]
-        for layer in layers[1:]:
-            merged = affine_after(merged, layer)
-        layers = [merged]
-    elif estimator.activation != "relu":
-        raise refuse(where, f"MLPClassifier with activation {estimator.activation}", "relu or identity")
-    return network(layers, "float64")
+    layers = Layers()
+    read_linear(estimator, layers, where)
+    return layers.network("float64")
 
 
 def _read_pipeline(pipeline: Any, where: str) -> ReluNetwork:
@@ -95,7 +88,3 @@ def _read_pipeline(pipeline: Any, where: str) -> ReluNetwork:
         sd = step.scale_ if step.with_std else np.ones(read.inputs)
         read = standardised(read, mean, sd, "float64")
     return read
-
-
-def _dense(values: Any) -> NDArray[np.float64]:
-    return np.asarray(values.toarray() if hasattr(values, "toarray") else values, dtype=np.float64)

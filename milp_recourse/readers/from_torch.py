@@ -9,67 +9,137 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milp_recourse.domain.network import DType, ReluNetwork
-from milp_recourse.readers.chain import Chain, refuse, require
+from milp_recourse.readers.classes import Target, choose_logit
+from milp_recourse.readers.layers import UNIT, Layers
+from milp_recourse.readers.refusal import refuse, require
 
-_ALLOWED = "Linear, ReLU, a closing Sigmoid, Flatten(1, -1), Identity, Dropout in eval mode, Sequential"
+_ALLOWED = (
+    "Linear, ReLU, LeakyReLU, Hardtanh, BatchNorm1d and Dropout in eval mode, Flatten(1, -1), Identity, "
+    "Sequential, a closing Sigmoid, Softmax or LogSoftmax"
+)
+HIDDEN = 2.0**7
+"""Logit units, in unit roundoffs, that a sigmoid or softmax may hide near equal classes."""
 
 
 def read_torch(module: Any) -> ReluNetwork:
-    r"""Read a feed-forward ReLU classifier; every weight is taken as it is, bit for bit.
+    r"""Read a feed-forward classifier; where a layer stands between ReLUs by itself, bit for bit.
 
     A closing Sigmoid is dropped, because :math:`\mathrm{sigmoid}(z) \ge 1/2` exactly when
     :math:`z \ge 0`. (In floats a sigmoid of a tiny negative logit rounds to 1/2: whoever
-    thresholds the float sigmoid accepts a little more than the network read here, never less.)
+    thresholds the float sigmoid accepts a little more than the network read here, never less.) Of two
+    logits, the second minus the first is read.
 
     Parameters
     ----------
     module
-        ``torch.nn.Sequential`` (nested if you like) of Linear, ReLU, Flatten, Identity and
-        Dropout, or a single Linear; it takes rows of shape (n, d) and has one output, the
-        logit (of class 1). Dropout must be in eval mode, where it does nothing.
+        ``torch.nn.Sequential`` (nested if you like) of Linear, ReLU, LeakyReLU, Hardtanh, BatchNorm1d,
+        Dropout, Flatten and Identity, or a single Linear; it takes rows of shape (n, d) and has one output,
+        the logit of class 1, or one per class of two. BatchNorm1d and Dropout must be in eval mode.
 
     Returns
     -------
     ReluNetwork
-        ``dtype`` is that of the parameters. ``deployed_logit`` and torch compute in the same
-        precision but may sum in another order, so they agree within rounding.
+        ``dtype`` is that of the parameters; float64 where folding leaves a number that is no float32.
+        ``deployed_logit`` and torch compute in the same precision but may sum in another order, so they agree
+        within rounding.
 
     Raises
     ------
     Unsupported
-        Another layer, an order ``Linear, ReLU, ..., Linear`` does not cover, more than one
-        output, parameters not all float32 or all float64, hooks, or torch is not installed.
+        Another layer, more than two outputs, parameters not all float32 or all float64, hooks, or torch is
+        not installed.
     """
+    layers = Layers()
+    dtype = append_torch(module, layers)
+    if layers.outputs == 2:
+        choose_logit(layers, Target(1, True, "1"), 2)
+    return layers.network(dtype)
+
+
+def append_torch(module: Any, layers: Layers) -> DType:
+    """Append a module's layers; the precision it computes in."""
     nn = require("torch", "read_torch", "torch").nn
-    chain, dtypes = Chain(), set()
-    for path, layer in _leaves(nn, module, ""):
+    leaves = list(_leaves(nn, module, ""))
+    dtype = _precision(leaves)
+    readers = {
+        nn.Linear: _linear,
+        nn.ReLU: lambda layer, layers, where, dtype: layers.relu(where),
+        nn.LeakyReLU: _leaky,
+        nn.Hardtanh: _clamp,
+        nn.BatchNorm1d: _normalise,
+        nn.Sigmoid: lambda layer, layers, where, dtype: layers.close("a sigmoid", 0.0),
+        nn.Softmax: _softmax,
+        nn.LogSoftmax: _softmax,
+        nn.Flatten: _flatten,
+        nn.Dropout: _dropout,
+        nn.Identity: lambda layer, layers, where, dtype: None,
+    }
+    for path, layer in leaves:
+        name = type(layer).__name__
         where = f"layer {path}" if path else "module"
-        kind = type(layer).__name__
         if layer._forward_hooks or layer._forward_pre_hooks:
-            raise refuse(where, f"{kind} with hooks, which may change what it computes", "no hooks")
-        if _is(layer, nn.Linear):
-            dtypes.add(str(layer.weight.dtype).removeprefix("torch."))
-            if dtypes not in ({"float32"}, {"float64"}):
-                raise refuse(
-                    where, f"parameters of {' and '.join(sorted(dtypes))}", "all float32 or all float64"
-                )
-            weight = _array(layer.weight)
-            bias = np.zeros(len(weight), weight.dtype) if layer.bias is None else _array(layer.bias)
-            chain.affine(weight, bias, f"{where} ({kind})")
-        elif _is(layer, nn.ReLU):
-            chain.relu(f"{where} ({kind})")
-        elif _is(layer, nn.Sigmoid):
-            chain.sigmoid(f"{where} ({kind})")
-        elif _is(layer, nn.Flatten):
-            if layer.start_dim != 1 or layer.end_dim not in (-1, 1):
-                raise refuse(where, f"Flatten({layer.start_dim}, {layer.end_dim})", "Flatten(1, -1)")
-        elif _is(layer, nn.Dropout):
-            if layer.training:
-                raise refuse(where, "Dropout in training mode", "eval mode: call module.eval() first")
-        elif not _is(layer, nn.Identity):
-            raise refuse(where, kind, _ALLOWED)
-    dtype: DType = "float64" if dtypes == {"float64"} else "float32"
-    return chain.network(dtype)
+            raise refuse(where, f"{name} with hooks, which may change what it computes", "no hooks")
+        kind = next((kind for kind in readers if _is(layer, kind)), None)
+        if kind is None:
+            raise refuse(where, name, _ALLOWED)
+        readers[kind](layer, layers, f"{where} ({name})", dtype)
+    layers.slack += HIDDEN * UNIT[dtype]
+    return dtype
+
+
+def _linear(layer: Any, layers: Layers, where: str, dtype: DType) -> None:
+    weight = _array(layer.weight)
+    bias = np.zeros(len(weight)) if layer.bias is None else _array(layer.bias)
+    layers.affine(weight, bias, where, UNIT[dtype])
+
+
+def _leaky(layer: Any, layers: Layers, where: str, dtype: DType) -> None:
+    layers.leaky(float(np.dtype(dtype).type(layer.negative_slope)), where, UNIT[dtype])
+
+
+def _clamp(layer: Any, layers: Layers, where: str, dtype: DType) -> None:
+    low, high = (float(np.dtype(dtype).type(end)) for end in (layer.min_val, layer.max_val))
+    layers.clamp(low, high, where)
+
+
+def _softmax(layer: Any, layers: Layers, where: str, dtype: DType) -> None:
+    if layer.dim not in (1, -1):
+        raise refuse(where, f"dim {layer.dim}", "dim 1, over the classes")
+    layers.close("a softmax", 0.0)
+
+
+def _flatten(layer: Any, layers: Layers, where: str, dtype: DType) -> None:
+    if layer.start_dim != 1 or layer.end_dim not in (-1, 1):
+        raise refuse(where, f"Flatten({layer.start_dim}, {layer.end_dim})", "Flatten(1, -1)")
+
+
+def _dropout(layer: Any, layers: Layers, where: str, dtype: DType) -> None:
+    if layer.training:
+        raise refuse(where, "training mode", "eval mode: call module.eval() first")
+
+
+def _normalise(layer: Any, layers: Layers, where: str, dtype: DType) -> None:
+    """BatchNorm1d in eval mode: (z - mean) / sqrt(variance + eps) * weight + bias."""
+    if layer.training:
+        raise refuse(where, "training mode", "eval mode: call module.eval() first")
+    if layer.running_mean is None:
+        raise refuse(where, "no running statistics", "track_running_stats=True")
+    count = len(layer.running_mean)
+    weight = np.ones(count) if layer.weight is None else _array(layer.weight).astype(np.float64)
+    bias = np.zeros(count) if layer.bias is None else _array(layer.bias).astype(np.float64)
+    mean, variance = (_array(v).astype(np.float64) for v in (layer.running_mean, layer.running_var))
+    layers.normalise(mean, variance, float(layer.eps), weight, bias, where, UNIT[dtype])
+
+
+def _precision(leaves: list[tuple[str, Any]]) -> DType:
+    dtypes: set[str] = set()
+    for path, layer in leaves:
+        held = [*layer.parameters(recurse=False), *layer.buffers(recurse=False)]
+        dtypes |= {str(p.dtype).removeprefix("torch.") for p in held if p.dtype.is_floating_point}
+        if len(dtypes) > 1 or not dtypes <= {"float32", "float64"}:
+            where = f"layer {path}" if path else "module"
+            raise refuse(where, f"parameters of {' and '.join(sorted(dtypes))}", "all float32 or all float64")
+    return "float64" if dtypes == {"float64"} else "float32"
 
 
 def _leaves(nn: Any, module: Any, path: str) -> Iterator[tuple[str, Any]]:

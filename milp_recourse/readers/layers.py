@@ -107,6 +107,33 @@ class Layers:
         """Append z -> factor z + shift, elementwise."""
         self.affine(np.diag(np.asarray(factor, dtype=np.float64)), shift, where, unit, size)
 
+    def normalise(
+        self,
+        mean: FloatArray,
+        variance: FloatArray,
+        epsilon: float,
+        weight: FloatArray,
+        bias: FloatArray,
+        where: str,
+        unit: float,
+    ) -> None:
+        r"""Append batch normalisation, :math:`(z - \mu) / \sqrt{v + \epsilon} \cdot w + b`, elementwise."""
+        with np.errstate(invalid="ignore", divide="ignore"):
+            factor = weight / np.sqrt(variance + epsilon)
+            shift = mean * factor
+        self.rescale(factor, bias - shift, where, unit, np.abs(shift) + np.abs(bias))
+
+    def shift(self, constant: ArrayLike, where: str, dtype: DType) -> None:
+        """Add a constant of shape (outputs,) to the affine map just appended, rounded to ``dtype``."""
+        if self._closed or not self.segments[-1]:
+            raise refuse(
+                where, f"a shift right after {self._closed or 'a ReLU'}", "a shift right after an affine map"
+            )
+        last, added = self.segments[-1].pop(), np.asarray(constant, dtype=np.float64)
+        with np.errstate(over="ignore", invalid="ignore"):
+            bias = (last.bias + added).astype(dtype).astype(np.float64)
+        self.affine(last.weight, bias, where, last.unit, last.size + np.abs(added))
+
     def relu(self, where: str) -> None:
         """Append max(0, z); a second one in a row does nothing."""
         if self._closed or self.outputs is None:

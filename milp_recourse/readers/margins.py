@@ -79,7 +79,8 @@ def margin_of(arithmetic: Arithmetic, lower: ArrayLike, upper: ArrayLike) -> flo
                 inputs = weight.shape[1]
                 if step.choice:
                     settled = float((weight @ computed).max())
-                    extra = 4 * arithmetic.softmax_unit * float((_size(low, high) + computed + folded).max())
+                    reached = float((_size(low, high) + computed + folded).max())
+                    extra = 8 * arithmetic.softmax_unit * (reached + 1 + np.log(inputs))
                     computed = np.zeros(inputs)
                 reach = weight @ (_size(low, high) + computed + folded) + step.size
                 computed = (

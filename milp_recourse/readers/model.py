@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from os import PathLike
 from typing import Any
 
 import numpy as np
 
 from milp_recourse.domain.features import Encoding
+from milp_recourse.domain.network import DType
 from milp_recourse.instance import Acceptance
 from milp_recourse.readers.classes import Target, choose_logit, choose_target, plain
 from milp_recourse.readers.column import Column, Reading
 from milp_recourse.readers.from_lightgbm import is_lightgbm, judge_lightgbm
+from milp_recourse.readers.from_onnx import append_onnx
 from milp_recourse.readers.from_sklearn_trees import is_sklearn_trees, judge_sklearn_trees
+from milp_recourse.readers.from_torch import append_torch
 from milp_recourse.readers.from_xgboost import is_xgboost, judge_xgboost
 from milp_recourse.readers.front import Front, model_columns, read_front
 from milp_recourse.readers.layers import UNIT, Layers
@@ -23,8 +27,8 @@ from milp_recourse.readers.refusal import refuse, require
 from milp_recourse.readers.tree_parts import Judged
 
 _ALLOWED = (
-    "a linear classifier, MLPClassifier, or trees of scikit-learn, XGBoost or LightGBM, alone or in a Pipeline; "
-    "a torch module; an ONNX model"
+    "a linear classifier, MLPClassifier, or trees of scikit-learn, XGBoost or LightGBM, alone or in a "
+    "Pipeline; a torch module; an ONNX model"
 )
 
 
@@ -59,6 +63,9 @@ def read_model(model: Any, X: Any, desired: object = None) -> Reading:
     """
     steps, final = _unwrap(model, "model")
     names = model_columns(model, X)
+    graph = None if steps else _graph(final)
+    if graph is not None:
+        return _read_graph(graph, final, read_front([], names, X), X, desired)
     if is_xgboost(final) or is_lightgbm(final):
         judge = judge_xgboost if is_xgboost(final) else judge_lightgbm
         classes = _classes(final, default=2)
@@ -123,6 +130,29 @@ def rounding_margin(reading: Reading, lower: Sequence[float], upper: Sequence[fl
     https://doi.org/10.1137/1.9780898718027
     """
     return 0.0 if reading.arithmetic is None else margin_of(reading.arithmetic, lower, upper)
+
+
+def _graph(final: Any) -> Callable[[Any, Layers], DType] | None:
+    """How a torch module or ONNX model is read; None for anything else."""
+    roots = {kind.__module__.split(".")[0] for kind in type(final).__mro__}
+    if "torch" in roots:
+        return append_torch
+    return append_onnx if "onnx" in roots or isinstance(final, str | PathLike) else None
+
+
+def _read_graph(
+    append: Callable[[Any, Layers], DType], final: Any, front: Front, X: Any, desired: object
+) -> Reading:
+    columns, entries, layers = _entry(front, list(X.columns))
+    dtype = append(final, layers)
+    outputs = layers.outputs or 0
+    classes = tuple(range(max(outputs, 2)))
+    target = choose_target(desired, classes)
+    choose_logit(layers, target, len(classes))
+    unit = UNIT[dtype]
+    segments = tuple(tuple(segment) for segment in layers.segments)
+    arithmetic = Arithmetic(entries, segments, layers.slack, unit if outputs > 1 else 0.0, unit)
+    return Reading(columns, layers.network(dtype), Acceptance(), classes, target.words, arithmetic)
 
 
 def _unwrap(model: Any, where: str) -> tuple[list[tuple[str, Any]], Any]:

@@ -17,7 +17,7 @@ from milp_recourse.domain.enclosure import Enclosure
 from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.errors import BadInput, Unsupported
 from milp_recourse.readers import read_onnx, read_sklearn, read_torch, standardised, to_json
-from milp_recourse.readers.chain import require
+from milp_recourse.readers.refusal import require
 
 
 def random_network(seed, dtype="float64", widths=(3, 6, 1)):

@@ -174,7 +174,7 @@ W, B = np.ones((4, 1)), np.ones(1)
 REFUSALS = {
     "operator": (
         lambda: model([*GEMM[:1], ("Tanh", ["a"], "y", {})], layers()),
-        "node n_y (Tanh): got Tanh; allowed: Gemm, MatMul, Add, Relu, Flatten, Identity",
+        "node n_y (Tanh): got Tanh; allowed: Gemm, MatMul, Add, Relu, LeakyRelu, Clip",
     ),
     "skip": (
         lambda: model([*GEMM, ("Add", ["y", "a"], "z", {})], layers(), outputs=("z",)),
@@ -193,9 +193,9 @@ REFUSALS = {
         one(("MatMul", ["x", "W"], "y", {}), {"W": W}, dtype="float16"),
         "node n_y (MatMul): got constants of float16; allowed: all float32 or all float64",
     ),
-    "no relu": (
+    "several outputs": (
         lambda: model([*GEMM[:1], ("Gemm", ["a", "W1", "b1"], "y", {"transB": 1})], layers()),
-        "node n_y (Gemm): got an affine map right after an affine map; allowed: a ReLU between",
+        "last layer: got 6 outputs; allowed: 1, the logit",
     ),
     "add first": (
         lambda: model([("Add", ["x", "B"], "a", {}), ("MatMul", ["a", "W"], "y", {})], {"W": W, "B": B}),
@@ -228,12 +228,12 @@ REFUSALS = {
     ),
     "relu last": (lambda: model([*GEMM[:1], ("Relu", ["a"], "y", {})], layers()), "last layer: got a ReLU"),
     "outputs of the network": (
-        one(("MatMul", ["x", "W"], "y", {}), {"W": np.ones((4, 2))}),
-        "last layer: got 2 outputs; allowed: 1, the logit",
+        one(("MatMul", ["x", "W"], "y", {}), {"W": np.ones((4, 3))}),
+        "last layer: got 3 outputs; allowed: 1, the logit",
     ),
     "not finite": (
         one(("MatMul", ["x", "W"], "y", {}), {"W": W * np.inf}),
-        "layers.0: a number is not finite",
+        "node n_y (MatMul): got a number that is not finite",
     ),
     "two inputs": (
         lambda: helper.make_model(
