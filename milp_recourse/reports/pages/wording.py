@@ -46,7 +46,7 @@ def assurance(person: Person) -> str:
     if kind is Outcome.UNREADABLE:
         return "No answer was computed."
     if kind is Outcome.CONTRADICTED:
-        return "Its own predict disagrees with what was computed. Do not rely on it before that is understood."
+        return "Its own predict disagrees with what was computed. Do not rely on it until that is understood."
     found = kind is Outcome.UNPROVEN
     if bound is None or person.proof is None:
         return "Nothing is proven: " + (
