@@ -281,7 +281,7 @@ def cell(row, column, value):
             lambda rows: [["index", "x"]],
             "header: got no column status; allowed: the columns that certify writes",
         ),
-        (lambda rows: rows[:1], "DIR: got no complete row; allowed: a row of"),
+        (lambda rows: rows[:1], "results: got no complete row; allowed: one at least"),
     ],
 )
 def test_a_damaged_table_is_refused_in_one_line(folder, tmp_path, population, change, said):
@@ -301,9 +301,15 @@ def test_mistakes_are_one_line_each(folder, tmp_path, capsys):
     (tmp_path / "other.json").write_text(json.dumps(other), encoding="utf-8")
     place = str(folder)
     cases = [
-        (["report", str(tmp_path / "none"), str(LOAN)], "allowed: a folder that certify --out wrote"),
-        (["report", place, str(tmp_path / "other.json")], "the results of another population"),
-        (["report", place, str(loan)], "which has no result of loan_000"),
+        (
+            ["report", str(tmp_path / "none"), str(LOAN)],
+            "results: got nothing; allowed: what certify --out wrote",
+        ),
+        (
+            ["report", place, str(tmp_path / "other.json")],
+            "results: got those of another population; allowed: those of this one",
+        ),
+        (["report", place, str(loan)], "results: got none of loan_000; allowed: those of this instance"),
         (["report", place, str(loan), "--index", "0"], "--index: got 0; allowed: nothing"),
         (["report", place, str(LOAN), "--index", "40"], "--index: got 40, which has no complete row"),
         (["report", place, str(LOAN), "--index", "-1"], "--index"),
