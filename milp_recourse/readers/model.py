@@ -7,6 +7,7 @@ from os import PathLike
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from milp_recourse.domain.features import Encoding
 from milp_recourse.domain.network import DType
@@ -22,7 +23,7 @@ from milp_recourse.readers.front import Front, model_columns, read_front
 from milp_recourse.readers.layers import UNIT, Layers
 from milp_recourse.readers.linear import is_linear, read_linear
 from milp_recourse.readers.margins import Arithmetic, Entry, margin_of
-from milp_recourse.readers.raw_trees import on_raw_columns
+from milp_recourse.readers.raw_trees import native_labels, on_raw_columns
 from milp_recourse.readers.refusal import refuse, require
 from milp_recourse.readers.tree_parts import Judged
 
@@ -70,14 +71,16 @@ def read_model(model: Any, X: Any, desired: object = None) -> Reading:
         judge = judge_xgboost if is_xgboost(final) else judge_lightgbm
         classes = _classes(final, default=2)
         target = choose_target(desired, classes)
-        front = read_front(steps, names, X)
+        judged = judge(final, _one_of_two(target, classes))
+        native = None if steps else native_labels(judged, names, X)
+        front = read_front(steps, names, X, native)
         if front.sparse and is_xgboost(final):
             raise refuse(
                 "model",
                 "sparse columns before XGBoost, which takes their zeros as missing",
                 "OneHotEncoder(sparse_output=False) and ColumnTransformer(sparse_threshold=0), and fit again",
             )
-        return _trees(judge(final, _one_of_two(target, classes)), front, X, classes, target)
+        return _trees(judged, front, X, classes, target)
     require("sklearn", "read_model", "sklearn")
     from sklearn.exceptions import NotFittedError
 
@@ -85,7 +88,8 @@ def read_model(model: Any, X: Any, desired: object = None) -> Reading:
         if is_sklearn_trees(final):
             classes = _classes(final)
             target = choose_target(desired, classes)
-            front = read_front(steps, names, X)
+            own = getattr(final, "_preprocessor", None)  # of histogram boosting on categories
+            front = read_front(steps if own is None else [*steps, ("model", own)], names, X)
             judged = judge_sklearn_trees(final, _one_of_two(target, classes), front.sparse)
             return _trees(judged, front, X, classes, target)
         if is_linear(final):
@@ -97,7 +101,7 @@ def read_model(model: Any, X: Any, desired: object = None) -> Reading:
     raise refuse("model", type(final).__name__, _ALLOWED)
 
 
-def rounding_margin(reading: Reading, lower: Sequence[float], upper: Sequence[float]) -> float:
+def rounding_margin(reading: Reading, lower: ArrayLike, upper: ArrayLike) -> float:
     r"""A margin from which on the model's own arithmetic decides as the network read.
 
     For every row x of the box with real-number logit :math:`h(x) \ge \text{threshold} + m` the model itself
@@ -192,7 +196,7 @@ def _one_of_two(target: Target, classes: Sequence[object]) -> int:
 
 
 def _trees(judged: Judged, front: Front, X: Any, classes: tuple[object, ...], target: Target) -> Reading:
-    columns, ensemble = on_raw_columns(judged.ensemble, front, list(X.columns))
+    columns, ensemble = on_raw_columns(judged, front, list(X.columns))
     return Reading(columns, ensemble, Acceptance(judged.above, 0.0, True), classes, target.words)
 
 

@@ -88,7 +88,7 @@ class Walk:
             return self._by_columns(step, tracks, where)
         if isinstance(step, pipeline.FeatureUnion):
             return self._side_by_side(step, tracks, where)
-        if type(step) is FunctionTransformer and step.func is None:
+        if type(step) is FunctionTransformer and (step.func is None or _only_checks(step.func)):
             return tracks
         follow = self._followers().get(type(step))
         if follow is not None:
@@ -218,6 +218,13 @@ def _filled(track: Track, value: object, where: str) -> Track:
 def _missing(value: object) -> bool:
     """Whether a value is nan or pandas' NA."""
     return type(value).__name__ == "NAType" or (isinstance(value, float) and math.isnan(value))
+
+
+def _only_checks(function: Any) -> bool:
+    """Whether a function hands on what it is given, as histogram boosting has it for its numbers."""
+    from sklearn.utils import check_array
+
+    return getattr(function, "func", None) is check_array
 
 
 def _among(label: object, known: Sequence[object]) -> bool:
