@@ -8,14 +8,20 @@
 Importing the package loads no solver: each back end imports its own when it is asked for.
 """
 
+from typing import TYPE_CHECKING, Any
+
 from milp_recourse.formats import read_instance, read_population
 from milp_recourse.instance import Instance, Population
 from milp_recourse.result import Result, Status
 from milp_recourse.solve import solve, solve_population
 
+if TYPE_CHECKING:
+    from milp_recourse.recourse import Recourse
+
 __all__ = [
     "Instance",
     "Population",
+    "Recourse",
     "Result",
     "Status",
     "read_instance",
@@ -23,3 +29,16 @@ __all__ = [
     "solve",
     "solve_population",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """:class:`~milp_recourse.recourse.Recourse`, which needs pandas, on first use."""
+    if name == "Recourse":
+        from milp_recourse.recourse import Recourse
+
+        return Recourse
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

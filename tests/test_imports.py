@@ -35,6 +35,8 @@ ARROW = (
     "prove",
     "instances_path",
     "reports",
+    "frames",
+    "recourse",
     "",  # milp_recourse itself: its public names
     "cli",
     "recipe",
@@ -54,7 +56,7 @@ ONLY = {
 }
 """Stricter than the arrow: all that these may import of ours."""
 
-HEAVY = ("torch", "zuko", "pyomo", "ortools", "highspy", "gurobipy", "sklearn", "pandas")
+HEAVY = ("torch", "zuko", "pyomo", "ortools", "highspy", "gurobipy", "sklearn", "pandas", "numba")
 SOLVERS = ("highspy", "pyomo", "ortools", "gurobipy", "pyscipopt", "scipy")
 
 

@@ -1,1 +1,1 @@
-"""DataFrames in and out: what a table's columns are as features, its rows as factuals, and answers as tables."""
+"""DataFrames in and out: columns as features, rows as factuals, answers as tables."""

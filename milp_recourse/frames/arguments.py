@@ -14,7 +14,15 @@ from milp_recourse.errors import BadInput
 from milp_recourse.formats.applicant_json import PERCENTILES, build_cost, build_preferences
 from milp_recourse.formats.schema import CostModel, PreferencesModel
 from milp_recourse.formats.validate import validate
-from milp_recourse.frames.columns import SCALES, TableColumn, is_missing, knots_of, known_name, scale_of, shown
+from milp_recourse.frames.columns import (
+    SCALES,
+    TableColumn,
+    is_missing,
+    knots_of,
+    known_name,
+    scale_of,
+    shown,
+)
 from milp_recourse.instance import Instance, Preferences
 
 Interval = tuple[float, float]
@@ -79,7 +87,9 @@ def intervals(
     return found
 
 
-def positive(argument: str, given: Mapping[Hashable, float] | None, columns: pd.Index) -> dict[Hashable, float]:
+def positive(
+    argument: str, given: Mapping[Hashable, float] | None, columns: pd.Index
+) -> dict[Hashable, float]:
     """Column -> a finite number above 0.
 
     Raises
@@ -214,5 +224,7 @@ def _from_frame(frame: pd.DataFrame, people: pd.DataFrame) -> list[Any]:
 
 def _number(value: object) -> bool:
     return (
-        isinstance(value, int | float | np.number) and not isinstance(value, bool) and math.isfinite(float(value))
+        isinstance(value, int | float | np.number)
+        and not isinstance(value, bool)
+        and math.isfinite(float(value))
     )

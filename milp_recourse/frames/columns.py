@@ -131,9 +131,9 @@ def bounds_of(series: pd.Series, kind: Kind) -> tuple[float, float]:
 def scale_of(series: pd.Series, feature: Feature, rule: str) -> float:
     """What a change is divided by: ``range``, ``sd``, ``mad`` or ``unit``; 1 where the column does not vary.
 
-    ``range`` is largest less least value, ``sd`` the standard deviation, ``mad`` the median absolute deviation
-    from the median (Wachter et al. 2018, https://arxiv.org/abs/1711.00399; the range where it is 0). An
-    ordinal feature's values are its labels' positions; a changed category counts 1.
+    ``range`` is largest less least value, ``sd`` the standard deviation, ``mad`` the median absolute
+    deviation from the median (Wachter et al. 2018, https://arxiv.org/abs/1711.00399; the range where it
+    is 0). An ordinal feature's values are its labels' positions; a changed category counts 1.
     """
     if feature.kind == "categorical" or rule == "unit":
         return 1.0
@@ -154,7 +154,9 @@ def scale_of(series: pd.Series, feature: Feature, rule: str) -> float:
 def knots_of(series: pd.Series, feature: Feature, count: int = 101) -> list[list[float]]:
     """A distribution function through at most ``count`` quantiles of a column, for costs in percentiles."""
     if feature.categories is not None:
-        raise BadInput("cost", f"percentiles of {feature.name}", "a cost other than percentile: it has labels")
+        raise BadInput(
+            "cost", f"percentiles of {feature.name}", "a cost other than percentile: it has labels"
+        )
     values = np.sort(numbers(series))
     known = np.unique(np.quantile(values, np.linspace(0, 1, count), method="inverted_cdf"))
     shares = np.searchsorted(values, known, side="right") / len(values)
@@ -178,7 +180,8 @@ def texts(labels: Sequence[object]) -> tuple[str, ...]:
 
 def is_missing(value: object) -> bool:
     """Whether a cell is empty: None, nan, NaT or pandas' NA."""
-    return value is None or bool(np.isscalar(pd.isna(value)) and pd.isna(value))
+    empty: Any = pd.isna(value)  # type: ignore[call-overload]
+    return isinstance(empty, bool | np.bool_) and bool(empty)
 
 
 def shown(value: object) -> str:
@@ -203,7 +206,7 @@ def known_name(argument: str, name: object, columns: Sequence[Hashable] | pd.Ind
 
 
 def position(labels: Sequence[object], value: object) -> int | None:
-    """Where a value stands among labels; True is not 1, and a missing value is itself a label where it is one."""
+    """Where a value stands among labels; True is not 1, and a missing value may be one of them."""
     for k, label in enumerate(labels):
         if is_missing(label) or is_missing(value):
             if is_missing(label) and is_missing(value):

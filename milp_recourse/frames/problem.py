@@ -71,7 +71,7 @@ def table_columns(
 def classifier_over(reading: Reading, columns: Sequence[TableColumn]) -> Classifier:
     """The model's classifier over the features' input columns.
 
-    Labels may come in another order than the model has them, and columns that only cause others come in between.
+    Labels may come in another order than the model has them, and columns that only cause others are added.
     """
     at = 0
     source: dict[Hashable, list[int]] = {}
@@ -179,7 +179,9 @@ def _column(key: Hashable, series: pd.Series, read: Column | None, said: Said) -
         table=table,
     )
     if labels is not None and key in said.bounds:
-        raise BadInput(f"bounds.{key}", shown(said.bounds[key]), "nothing: an action may set any of its labels")
+        raise BadInput(
+            f"bounds.{key}", shown(said.bounds[key]), "nothing: an action may set any of its labels"
+        )
     if feature.domain is not None and kind == "categorical":
         raise BadInput(f"domain.{key}", shown(feature.domain), "nothing: its labels have no order")
     made = TableColumn(key, feature, labels, series.dtype, missing=read is not None and read.missing)
@@ -214,8 +216,8 @@ def _ordered(key: Hashable, labels: tuple[object, ...], said: Said) -> tuple[obj
     if isinstance(given, str) or not isinstance(given, Sequence | np.ndarray | pd.Index):
         raise BadInput(f"categories.{key}", shown(given), "a list of labels in order")
     order = [_index(labels, label) for label in given]
-    for label, position in zip(given, order, strict=True):
-        if position < 0:
+    for label, place in zip(given, order, strict=True):
+        if place < 0:
             raise BadInput(f"categories.{key}", shown(label), "labels of X: " + ", ".join(map(str, labels)))
     if len(set(order)) != len(order):
         raise BadInput(f"categories.{key}", "a label twice", "each label once")
@@ -225,9 +227,7 @@ def _ordered(key: Hashable, labels: tuple[object, ...], said: Said) -> tuple[obj
     return tuple(labels[k] for k in order)
 
 
-def _encoding(
-    read: Column, labels: Sequence[object]
-) -> tuple[str, tuple[tuple[float, ...], ...] | None]:
+def _encoding(read: Column, labels: Sequence[object]) -> tuple[str, tuple[tuple[float, ...], ...] | None]:
     """How labels in this order enter the model's columns."""
     assert read.labels is not None
     if read.encoding == "one-hot":
@@ -279,6 +279,7 @@ def _rearranged(classifier: Classifier, order: NDArray[np.int64]) -> Classifier:
     place = np.full(classifier.inputs + 2, -2, dtype=np.int64)
     place[order[order >= 0]] = np.flatnonzero(order >= 0)
     trees = tuple(
-        replace(t, feature=np.where(t.left == -1, -2, place[np.maximum(t.feature, 0)])) for t in classifier.trees
+        replace(t, feature=np.where(t.left == -1, -2, place[np.maximum(t.feature, 0)]))
+        for t in classifier.trees
     )
     return replace(classifier, trees=trees, inputs=len(order))

@@ -22,8 +22,8 @@ class Rows:
     frame
         Their rows, the columns being X's.
     values
-        Shape (people, features): what the model sees, labels by index and an imputer's value put in; nan where a
-        value is missing and the classifier has a rule for that.
+        Shape (people, features): what the model sees, labels by index and an imputer's value put in; nan
+        where a value is missing and the classifier has a rule for that.
     missing
         Whether the cell is empty, same shape.
     faults
@@ -74,6 +74,21 @@ def read_rows(people: pd.DataFrame, columns: Sequence[TableColumn], order: pd.In
                 allowed = "a value: the model has no rule for a missing one"
                 faults.setdefault(i, BadInput(column.name, "nothing", allowed))
     return Rows(frame, values, missing, faults)
+
+
+def as_came(rows: Rows, columns: Sequence[TableColumn], i: int) -> dict[str, float | int | str | None]:
+    """A person's values as a file can hold them, whether or not they can be read."""
+    found: dict[str, float | int | str | None] = {}
+    for column in columns:
+        value = rows.frame[column.key].iloc[i]
+        try:
+            code = column.code(value)
+        except (BadInput, TypeError):
+            number = isinstance(value, int | float | np.number) and np.isfinite(value)
+            found[column.name] = float(value) if number else str(value)
+        else:
+            found[column.name] = None if np.isnan(code) else column.feature.show(code)
+    return found
 
 
 def counterfactual_rows(

@@ -68,7 +68,9 @@ def verdicts(predict: Predict, frame: pd.DataFrame, wants: Callable[[object], bo
     try:
         labels = np.asarray(predict(frame), dtype=object)
     except Exception as error:
-        raise BadInput("predict", f"{type(error).__name__}: {error}", "a function that takes rows like X's") from error
+        raise BadInput(
+            "predict", f"{type(error).__name__}: {error}", "a function that takes rows like X's"
+        ) from error
     labels = labels.reshape(len(labels), -1) if labels.ndim else labels.reshape(1, 1)
     if labels.shape != (len(frame), 1):
         raise BadInput("predict", f"an answer of shape {labels.shape}", f"{len(frame)} labels, one per row")
@@ -76,10 +78,11 @@ def verdicts(predict: Predict, frame: pd.DataFrame, wants: Callable[[object], bo
 
 
 def _as_fitted(model: Any, frame: pd.DataFrame) -> pd.DataFrame:
-    """The columns in the order the model was fitted on, where it knows their names: scikit-learn insists on it."""
+    """The columns in the order the model was fitted on, on which scikit-learn insists."""
     names = getattr(model, "feature_names_in_", None)
-    known = names is not None and set(names) <= set(frame.columns)
-    return frame[list(names)] if known else frame
+    if names is None or not set(names) <= set(frame.columns):
+        return frame
+    return frame[list(names)]
 
 
 def _torch(module: Any, classes: Sequence[object]) -> Predict:

@@ -1,4 +1,4 @@
-"""What sampling can say about a Recourse's answers: plain code that shares nothing with the package's search."""
+"""What sampling can say about a Recourse's answers: plain code, nothing of the package's search."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ def sampled_rows(recourse: Recourse, person: pd.Series, count: int, rng: np.rand
     for key, said in review[review["lever"]].iterrows():
         acted = rng.random(count) < rng.choice([0.2, 0.5, 0.9])
         rows.loc[acted, key] = drawn(recourse, key, said, person[key], int(acted.sum()), rng)
-    return rows.astype({c: t for c, t in X.dtypes.items() if t != bool}).astype(
-        {c: bool for c, t in X.dtypes.items() if t == bool}
-    )
+    return rows.astype(dict(X.dtypes.items()))
 
 
-def drawn(recourse: Recourse, key: Any, said: pd.Series, now: Any, count: int, rng: np.random.Generator) -> list[Any]:
+def drawn(
+    recourse: Recourse, key: Any, said: pd.Series, now: Any, count: int, rng: np.random.Generator
+) -> list[Any]:
     """Values that an action may set in one column."""
     column = next(c for c in recourse.columns if c.key == key)
     if column.labels is not None:
-        order = [label for label in column.labels if label == label]  # nan is a label that no action is drawn to
+        order = [label for label in column.labels if not pd.isna(label)]  # nobody sets a missing label
         if column.feature.monotone and now in order:
             at = order.index(now)
             order = order[at:] if column.feature.monotone == "increase" else order[: at + 1]
         return [order[k] for k in rng.integers(0, len(order), count)]
     low, high = column.feature.bounds or (0.0, 0.0)
-    if now == now:
+    if not pd.isna(now):
         low = max(low, now) if column.feature.monotone == "increase" else low
         high = min(high, now) if column.feature.monotone == "decrease" else high
     if low > high:

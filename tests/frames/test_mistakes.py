@@ -17,10 +17,10 @@ from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures
 from sklearn.svm import SVC
-from tables import applicants, fitted, pipeline
 
 from milp_recourse import Recourse
 from milp_recourse.errors import RecourseError
+from tests.frames.tables import applicants, fitted, pipeline
 
 MODEL, X = fitted()
 REFUSED = X[MODEL.predict(X) == 0].head(3)
@@ -63,7 +63,10 @@ MISTAKES: dict[str, tuple[Callable[[], object], str]] = {
     "a clustering": (make(model=KMeans(2).fit(TWO), X=TWO), "KMeans"),
     "nearest neighbours": (make(model=numeric(KNeighborsClassifier()), X=TWO), "KNeighborsClassifier"),
     "a kernel machine": (make(model=numeric(SVC()), X=TWO), "SVC"),
-    "PCA in the pipeline": (make(model=numeric(make_pipeline(PCA(1), RandomForestClassifier(2))), X=TWO), "PCA"),
+    "PCA in the pipeline": (
+        make(model=numeric(make_pipeline(PCA(1), RandomForestClassifier(2))), X=TWO),
+        "PCA",
+    ),
     "products of columns": (
         make(model=numeric(make_pipeline(PolynomialFeatures(), RandomForestClassifier(2))), X=TWO),
         "PolynomialFeatures",
@@ -75,7 +78,10 @@ MISTAKES: dict[str, tuple[Callable[[], object], str]] = {
     "desired not no class": (make(desired={"not": 7}), "desired"),
     "desired with another key": (make(desired={"is": 1}), "desired"),
     "immutable is a string": (make(immutable="age"), "immutable: got 'age'; allowed: a list"),
-    "immutable has a typo": (make(immutable=["agee"]), "immutable: got 'agee'; allowed: a column of X (did you mean 'age'?)"),
+    "immutable has a typo": (
+        make(immutable=["agee"]),
+        "immutable: got 'agee'; allowed: a column of X (did you mean 'age'?)",
+    ),
     "increase has a typo": (make(increase=["incom"]), "did you mean 'income'?"),
     "increase and decrease": (make(increase=["age"], decrease=["age"]), "decrease: got 'age'"),
     "labels that increase": (make(increase=["purpose"]), "increase: got 'purpose'"),

@@ -13,7 +13,7 @@ from milp_recourse.errors import BadInput
 from milp_recourse.formats.strict_json import read_bytes, read_json, write_whole
 from milp_recourse.formats.write import population_digest
 from milp_recourse.instance import Instance, Population
-from milp_recourse.reports.pages.gather import changes_of, facts_of, group_of
+from milp_recourse.reports.pages.gather import changes_of, facts_of, group_of, own_message
 from milp_recourse.reports.pages.person import STATUSES, Person
 from milp_recourse.reports.pages.person_page import person_page
 from milp_recourse.reports.pages.population_page import population_page
@@ -62,7 +62,7 @@ def write_report(
 
 
 def people_in(folder: Path, population: Population, index: int | None = None) -> list[Person]:
-    """The people whose rows are complete in ``results.csv``, or only the one at ``index``.
+    """The people whose rows are complete in ``results.csv``, in order, or only the one at ``index``.
 
     Raises
     ------
@@ -75,15 +75,19 @@ def people_in(folder: Path, population: Population, index: int | None = None) ->
     run = read_json(claim)
     if not isinstance(run, dict) or run.get("population_sha256") != population_digest(population):
         raise BadInput("DIR", f"{folder}, the results of another population", "the results of this one")
-    people = []
+    found: dict[int, Person] = {}
     try:
-        for k, row in enumerate(_rows(file)):
-            if k >= len(population) or row["index"] != str(k):
-                raise BadInput(f"row {k + 1}.index", row["index"], "the applicants' positions, from 0")
+        for number, row in enumerate(_rows(file), 1):
+            where = f"row {number}"
+            k = int(row["index"]) if row["index"].isdecimal() else -1
+            if not 0 <= k < len(population) or k in found:
+                allowed = f"each applicant's position once, from 0 to {len(population) - 1}"
+                raise BadInput(f"{where}.index", row["index"] or "nothing", allowed)
             if index is None or k == index:
-                people.append(_person(population[k], row, row.get("id") or str(k), f"row {k + 1}"))
+                found[k] = _person(population, k, row, where)
     except BadInput as error:
         raise error.in_file(str(file)) from None
+    people = [found[k] for k in sorted(found)]
     if not people:
         got = "no complete row" if index is None else f"{index}, which has no complete row"
         raise BadInput("DIR" if index is None else "--index", got, f"a row of {file}")
@@ -127,7 +131,7 @@ def _from_json(instance: Instance, result: Mapping[str, Any], name: str) -> Pers
         status=result["status"],
         proof=result["proof"],
         confirmed=result.get("confirmed"),
-        message=result.get("message"),
+        message=own_message(result["status"], result.get("message")),
         features=changes_of(instance, result["action"], result["counterfactual"]),
         group=group_of(instance),
         **numbers,
@@ -148,9 +152,14 @@ def _rows(file: Path) -> Iterator[dict[str, str]]:
         yield dict(zip(header, row, strict=True))
 
 
-def _person(instance: Instance, row: Mapping[str, str], id: str, where: str) -> Person:
-    if row["status"] not in STATUSES:
-        raise BadInput(f"{where}.status", row["status"], ", ".join(STATUSES))
+def _person(population: Population, k: int, row: Mapping[str, str], where: str) -> Person:
+    status, id = row["status"], row.get("id") or str(k)
+    if status not in STATUSES:
+        raise BadInput(f"{where}.status", status, ", ".join(STATUSES))
+    message = own_message(status, row.get("message"))
+    if status == "bad-input":
+        return Person(id, status, message=message)
+    instance = population[k]
     numbers = {key: _number(row, key, where) for key in NUMBERS}
     action = after = None
     if numbers["cost"] is not None:
@@ -163,10 +172,10 @@ def _person(instance: Instance, row: Mapping[str, str], id: str, where: str) -> 
     told = {"": None, "true": True, "false": False, "yes": True, "no": False}
     return Person(
         id=id,
-        status=row["status"],
+        status=status,
         proof=row["proof"] or None,
         confirmed=told.get(row.get("confirmed", "").lower()),
-        message=row.get("message") or None,
+        message=message,
         features=changes_of(instance, action, after),
         group=group_of(instance),
         **numbers,
@@ -187,15 +196,21 @@ def _values(
     return values
 
 
-def _follow(instance: Instance, action: Mapping[str, float | int | str]) -> dict[str, float | int | str]:
+def _follow(
+    instance: Instance, action: Mapping[str, float | int | str]
+) -> dict[str, float | int | str | None]:
     """Every feature after the action, by the causal model: for results without counterfactual columns."""
     numbers = {
         name: float(f.categories.index(str(value))) if f.categories is not None else float(value)
         for name, value in action.items()
         for f in (instance.feature(name),)
     }
-    exact = instance.scm.counterfactual_exact(instance.factual, numbers)
-    return {f.name: f.show(float(exact[f.name].midpoint)) for f in instance.features}
+    known = {name: x for name, x in instance.factual.items() if name not in instance.missing}
+    exact = instance.scm.counterfactual_exact(dict.fromkeys(instance.missing, 0.0) | known, numbers)
+    gone = instance.missing - set(action)
+    return {
+        f.name: None if f.name in gone else f.show(float(exact[f.name].midpoint)) for f in instance.features
+    }
 
 
 def _number(row: Mapping[str, str], name: str, where: str) -> float | None:

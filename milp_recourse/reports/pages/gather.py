@@ -11,7 +11,7 @@ from milp_recourse.instance import Classifier, Instance, Population
 from milp_recourse.judge import deltas
 from milp_recourse.reports.pages.person import Cause, Change, Person
 from milp_recourse.reports.pages.values import plain, shown
-from milp_recourse.result import Result
+from milp_recourse.result import Result, Status
 
 Value = float | int | str
 MANY_LABELS = 12
@@ -67,7 +67,7 @@ def person_of(instance: Instance, id: str, result: Result, confirmed: bool | Non
         gap=result.gap,
         proof=result.proof,
         confirmed=confirmed,
-        message=None if result.message == result.status.sentence else result.message,
+        message=own_message(result.status.value, result.message),
         seconds=result.seconds,
         features=changes_of(instance, result.action, result.counterfactual),
         group=group_of(instance),
@@ -75,7 +75,7 @@ def person_of(instance: Instance, id: str, result: Result, confirmed: bool | Non
 
 
 def changes_of(
-    instance: Instance, action: Mapping[str, Value] | None, counterfactual: Mapping[str, Value] | None
+    instance: Instance, action: Mapping[str, Value] | None, counterfactual: Mapping[str, Value | None] | None
 ) -> list[Change]:
     """One change per feature.
 
@@ -88,7 +88,7 @@ def changes_of(
     shares = _shares(instance, action)
     changes = []
     for f in instance.features:
-        before = f.show(instance.factual[f.name])
+        before = f.shown(instance.factual[f.name])
         value = after.get(f.name, before)
         cause: Cause = "unchanged" if plain(value) == plain(before) else "effect"
         if f.name in action:
@@ -103,7 +103,13 @@ def changes_of(
 def group_of(instance: Instance) -> dict[str, str]:
     """The applicant's value of every feature with few labels, and of every binary one."""
     few = {f.name: f for f in instance.features if f.kind == "binary" or 0 < _labels(f) <= MANY_LABELS}
-    return {name: shown(f.show(instance.factual[name])) for name, f in few.items()}
+    return {name: shown(f.shown(instance.factual[name])) for name, f in few.items()}
+
+
+def own_message(status: str, message: str | None) -> str | None:
+    """A result's message; None where it only repeats the sentence of its status."""
+    sentences = {member.value: member.sentence for member in Status}
+    return message if message and message != sentences.get(status) else None
 
 
 def facts_of(problem: Instance | Population) -> dict[str, str]:
@@ -171,6 +177,7 @@ def _shares(instance: Instance, action: Mapping[str, Value]) -> dict[str, float]
 
 
 def _number(f: Feature, value: Value) -> float:
+    assert value is not None  # a missing value has no number
     return float(f.categories.index(str(value))) if f.categories is not None else float(value)
 
 

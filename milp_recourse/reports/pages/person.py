@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Literal
 
+from milp_recourse.reports.pages.values import plain
+
 STATUSES = ("optimal", "infeasible", "limit", "found", "not-found", "bad-input")
 """What a person's status can be."""
 
@@ -47,6 +49,8 @@ class Change:
 class Person:
     """One person's answer: what a page shows, and nothing it would have to compute.
 
+    Numbers and truth values may be numpy's or pandas'; a missing one is None.
+
     Attributes
     ----------
     id
@@ -75,6 +79,18 @@ class Person:
     features: Sequence[Change] = ()
     group: Mapping[str, str] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        for name in ("cost", "lower_bound", "gap", "seconds"):
+            number = plain(getattr(self, name))
+            if isinstance(number, str):
+                raise ValueError(f"{name}: got {number}; allowed: a finite number, or None")
+            object.__setattr__(self, name, None if number is None else float(number))
+        said = plain(self.confirmed)
+        object.__setattr__(self, "confirmed", None if said is None else said in ("True", 1))
+        for name in ("proof", "message"):
+            text = plain(getattr(self, name))
+            object.__setattr__(self, name, None if text is None else str(text))
+
     def caused(self, *causes: Cause) -> list[Change]:
         """The features whose value comes from one of the causes, in order."""
         return [change for change in self.features if change.cause in causes]
@@ -96,6 +112,7 @@ class Outcome(Enum):
     PROVEN = "cheapest, proven", "A way to be accepted, and the proof that none is cheaper."
     UNPROVEN = "a way, not proven cheapest", "A way to be accepted; a cheaper one may exist."
     IMPOSSIBLE = "no way, proven", "Proven: nothing this person may change leads to acceptance."
+    CONTRADICTED = "contradicted by the model", "The model's own predict disagrees with what was computed."
     OPEN = "not settled", "No way was found, and it is not proven that there is none."
     UNREADABLE = "not readable", "The person's data could not be used; the message says why."
 
@@ -122,6 +139,8 @@ def outcome(person: Person) -> Outcome:
         raise ValueError(f"status: got {person.status!r}; allowed: {', '.join(STATUSES)}")
     if person.status == "bad-input":
         return Outcome.UNREADABLE
+    if person.confirmed is False:
+        return Outcome.CONTRADICTED
     if person.status == "infeasible":
         return Outcome.IMPOSSIBLE
     if person.cost is None:
