@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from milp_recourse.errors import BadInput, RecourseError
 from milp_recourse.readers.classes import plain
+from milp_recourse.readers.operations import apply
 from milp_recourse.readers.refusal import refuse
-from milp_recourse.readers.transformers import Track, Walk, add_labels, apply
+from milp_recourse.readers.transformers import Track, Walk, add_labels
 
 _ROWS = 256  # rows of X that the operations are checked on
 _SHOWN = 5

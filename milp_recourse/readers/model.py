@@ -23,8 +23,10 @@ from milp_recourse.readers.front import Front, model_columns, read_front
 from milp_recourse.readers.layers import UNIT, Layers
 from milp_recourse.readers.linear import is_linear, read_linear
 from milp_recourse.readers.margins import Arithmetic, Entry, margin_of
+from milp_recourse.readers.operations import apply
 from milp_recourse.readers.raw_trees import native_labels, on_raw_columns
 from milp_recourse.readers.refusal import refuse, require
+from milp_recourse.readers.transformers import Track
 from milp_recourse.readers.tree_parts import Judged
 
 _ALLOWED = (
@@ -227,7 +229,7 @@ def _entry(front: Front, order: Sequence[object]) -> tuple[tuple[Column, ...], t
     for k, track in enumerate(front.tracks):
         start, labels = starts[track.raw], front.labels.get(track.raw)
         if labels is None:
-            entries.append(Entry(start))
+            entries.append(Entry(start, None, _apart(track)))
             pick[k, start] = 1.0
             continue
         values = front.tables[track.raw][:, seen.setdefault(track.raw, 0)]
@@ -242,6 +244,17 @@ def _entry(front: Front, order: Sequence[object]) -> tuple[tuple[Column, ...], t
     layers.affine(pick, np.zeros(len(pick)), "model")
     _scale(front, layers)
     return tuple(columns), tuple(entries), layers
+
+
+def _apart(track: Track) -> float:
+    """Twice how far the number that stands for a missing one is from what the model takes, in raw units."""
+    if not isinstance(track.filled, int | float):
+        return 0.0
+    taken, stands = apply(track.operations, np.array([np.nan, float(track.filled)]))
+    factor = 1.0
+    for o in track.operations:
+        factor *= o.a if o.kind == "multiply" else 1 / o.a if o.kind == "divide" else 1.0
+    return 2 * abs(float(taken - stands)) / abs(factor)
 
 
 def _scale(front: Front, layers: Layers) -> None:

@@ -20,11 +20,9 @@ from milp_recourse.domain.forest import Tree, TreeEnsemble, last_left
 from milp_recourse.readers.classes import plain
 from milp_recourse.readers.column import Column
 from milp_recourse.readers.front import Front
+from milp_recourse.readers.operations import Operation, apply, last_raw
 from milp_recourse.readers.refusal import refuse
-from milp_recourse.readers.transformers import Operation, apply
 from milp_recourse.readers.tree_parts import LARGEST, Judged, Splits
-
-_SIGN = np.int64(-(2**63))
 
 
 def on_raw_columns(
@@ -66,7 +64,7 @@ def on_raw_columns(
         mine = [k for k, track in enumerate(front.tracks) if track.raw == raw]
         filled = front.filled(raw)
         if raw not in front.labels:
-            moved.numbers(mine, [front.tracks[k].operations for k in mine], count)
+            moved.numbers(mine, [front.tracks[k].operations for k in mine], count, filled, front.names[raw])
             missing = ruled and filled is None and not front.imputed_unevenly(raw)
             columns.append(Column(front.names[raw], None, "code", None, filled, missing))
             count += 1
@@ -90,10 +88,23 @@ class Moved:
         self._features = [tree.feature.copy() for tree in ensemble.trees]
         self._cuts = [tree.threshold.copy() for tree in ensemble.trees]
 
-    def numbers(self, mine: Sequence[int], operations: Sequence[Sequence[Operation]], at: int) -> None:
+    def numbers(
+        self,
+        mine: Sequence[int],
+        operations: Sequence[Sequence[Operation]],
+        at: int,
+        filled: object | None,
+        name: object,
+    ) -> None:
         """A number's columns: all on the raw number, at the last double that goes left."""
         for k, done in zip(mine, operations, strict=True):
+            ends = np.nan if filled is None else float(filled)  # type: ignore[arg-type]
+            missing, stands = apply(done, np.array([np.nan, ends]))
             for t, nodes in self._nodes(k):
+                cuts = self._trees[t].threshold[nodes]
+                if filled is not None and ((missing <= cuts) != (stands <= cuts)).any():
+                    got = "a value imputed after scaling that no raw value stands for"
+                    raise refuse(f"column {name!r}", got, "SimpleImputer first, then the scaler")
                 self._cuts[t][nodes] = last_raw(done, self._trees[t].threshold[nodes])
                 self._features[t][nodes] = at
 
@@ -144,36 +155,6 @@ class Moved:
         return np.where(gone, rule, values <= tree.threshold[node])
 
 
-def last_raw(operations: Sequence[Operation], thresholds: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The last double x with g(x) <= t per threshold; the least double where there is none.
-
-    Parameters
-    ----------
-    operations
-        g, which never falls.
-    thresholds
-        Doubles, shape (n,).
-
-    Examples
-    --------
-    >>> float(last_raw([Operation("add", -1.0)], np.array([0.5]))[0])
-    1.5
-    """
-    steps = [o for o in operations if o.kind != "impute"]
-    if not steps:
-        return np.clip(thresholds, -LARGEST, LARGEST)
-    if any(o.kind in ("multiply", "divide") and not o.a > 0 for o in steps):
-        raise refuse("model", "a scale that is not above 0", "scales above 0")
-    low = np.full(len(thresholds), _rank(np.array([-LARGEST]))[0])
-    high = np.full(len(thresholds), _rank(np.array([LARGEST]))[0])
-    while (low < high).any():
-        middle = (low & high) + ((low ^ high) >> 1)
-        middle = np.where(middle == low, high, middle)
-        left = apply(steps, _double(middle)) <= thresholds
-        low, high = np.where(left, middle, low), np.where(left, high, middle - 1)
-    return _double(low)
-
-
 def native_labels(judged: Judged, names: Sequence[object], X: Any) -> dict[int, list[tuple[object, float]]]:
     """Labels and codes of the columns that XGBoost or LightGBM itself takes as categories.
 
@@ -192,16 +173,6 @@ def native_labels(judged: Judged, names: Sequence[object], X: Any) -> dict[int, 
             continue
         found[raw] = [*pairs, (math.nan, math.nan)]
     return found
-
-
-def _rank(x: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Doubles as whole numbers in their order."""
-    bits = x.view(np.int64)
-    return np.where(bits >= 0, bits, _SIGN - bits)
-
-
-def _double(rank: NDArray[np.int64]) -> NDArray[np.float64]:
-    return np.where(rank >= 0, rank, _SIGN - rank).view(np.float64)
 
 
 def _label(front: Front, raw: int, table: NDArray[np.float64]) -> Column:

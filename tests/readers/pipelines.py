@@ -207,31 +207,7 @@ def _front(rng: np.random.Generator, X: pd.DataFrame, final: str) -> Any:
     branches: list[Any] = []
     drop = None if rng.random() < 0.5 else rng.choice(["first", "if_binary"])
     for k, name in enumerate(labels):
-        gap = bool(X[name].isna().any())
-        steps: list[Any] = []
-        if gap and rng.random() < 0.6:
-            strategy = str(rng.choice(["most_frequent", "constant"]))
-            steps.append(
-                SimpleImputer(strategy=strategy, fill_value="missing" if strategy == "constant" else None)
-            )
-            gap = False
-        choice = rng.integers(4)
-        if choice == 0 and not (gap and final in ("boosting", *LINEAR)):
-            unknown = (
-                {"handle_unknown": "use_encoded_value", "unknown_value": -1} if rng.random() < 0.5 else {}
-            )
-            missing = np.nan if gap and final in ("histogram", "xgboost", "lightgbm") else -2
-            steps.append(OrdinalEncoder(encoded_missing_value=missing, **unknown))
-            if rng.random() < 0.5:
-                steps.append(StandardScaler())
-        elif choice == 1:
-            extra = {"max_categories": 3} if rng.random() < 0.5 else {"min_frequency": 0.15}
-            steps.append(
-                OneHotEncoder(handle_unknown="infrequent_if_exist", sparse_output=not dense, **extra)
-            )
-        else:
-            unknown = "ignore" if drop is None and rng.random() < 0.5 else "error"
-            steps.append(OneHotEncoder(drop=drop, handle_unknown=unknown, sparse_output=not dense))
+        steps = _label_steps(rng, X[name], final, dense, drop)
         branches.append((f"labels {k}", make_pipeline(*steps) if len(steps) > 1 else steps[0], [name]))
     gaps = bool(X[numbers].isna().any().any())
     steps = []
@@ -249,6 +225,10 @@ def _front(rng: np.random.Generator, X: pd.DataFrame, final: str) -> Any:
         scalers.append(MinMaxScaler(clip=True))
     scale = rng.integers(3) if final not in LINEAR or gaps or final == "ridge" else 1 + rng.integers(2)
     steps += [scalers[k] for k in rng.integers(0, len(scalers), scale)]
+    if gaps and len(steps) > 1 and isinstance(steps[0], SimpleImputer) and rng.random() < 0.3:
+        last = steps[-1]
+        if not getattr(last, "clip", False) and len(steps) == 2:
+            steps = [last, steps[0]]  # the scaler first
     if rng.random() < 0.2:
         steps.append(FunctionTransformer())
     held = numbers
@@ -266,6 +246,33 @@ def _front(rng: np.random.Generator, X: pd.DataFrame, final: str) -> Any:
     if not dense and final != "lightgbm" and rng.random() < 0.3:
         return make_pipeline(table, MaxAbsScaler())
     return table
+
+
+def _label_steps(
+    rng: np.random.Generator, column: pd.Series, final: str, dense: bool, drop: Any
+) -> list[Any]:
+    gap = bool(column.isna().any())
+    steps: list[Any] = []
+    if gap and rng.random() < 0.6:
+        strategy = str(rng.choice(["most_frequent", "constant"]))
+        steps.append(
+            SimpleImputer(strategy=strategy, fill_value="missing" if strategy == "constant" else None)
+        )
+        gap = False
+    choice = rng.integers(4)
+    if choice == 0 and not (gap and final in ("boosting", *LINEAR)):
+        unknown = {"handle_unknown": "use_encoded_value", "unknown_value": -1} if rng.random() < 0.5 else {}
+        missing = np.nan if gap and final in ("histogram", "xgboost", "lightgbm") else -2
+        steps.append(OrdinalEncoder(encoded_missing_value=missing, **unknown))
+        if rng.random() < 0.5:
+            steps.append(StandardScaler())
+    elif choice == 1:
+        extra = {"max_categories": 3} if rng.random() < 0.5 else {"min_frequency": 0.15}
+        steps.append(OneHotEncoder(handle_unknown="infrequent_if_exist", sparse_output=not dense, **extra))
+    else:
+        unknown = "ignore" if drop is None and rng.random() < 0.5 else "error"
+        steps.append(OneHotEncoder(drop=drop, handle_unknown=unknown, sparse_output=not dense))
+    return steps
 
 
 def _fitted(rng: np.random.Generator, front: Any, final: str, X: pd.DataFrame, y: pd.Series) -> Any:
