@@ -318,7 +318,10 @@ class Recourse:
         ranges = self._reach(people)
         ends = [column_range(ranges[str(c.name)], c) for c in self.reading.columns]
         lower, upper = (np.concatenate(side) for side in zip(*ends, strict=True))
-        return rounding_margin(self.reading, lower.tolist(), upper.tolist())
+        margin = rounding_margin(self.reading, lower.tolist(), upper.tolist())
+        if not np.isfinite(margin):
+            raise BadInput("margin", "None, and no rounding bound is finite", "narrower bounds, or a number")
+        return margin
 
     def _reach(self, people: Sequence[Instance]) -> dict[str, tuple[float, float]]:
         """The least and largest value of every feature under all actions of all people."""
