@@ -38,7 +38,7 @@ class Table:
         for k, feature in enumerate(self.features):
             column = self.values[:, k : k + 1]
             parts.append(
-                (column == np.arange(len(feature.columns))).astype(np.float64) if feature.one_hot else column
+                (column == np.arange(len(feature.columns))).astype(np.float64) if feature.by_label else column
             )
         return np.concatenate(parts, axis=1)
 
