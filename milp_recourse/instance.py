@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -298,6 +299,8 @@ class FactualTable(Sequence[Mapping[str, float]]):
 class Population:
     """Many applicants, one model: ``template`` with each factual and preference put in.
 
+    An index gives an :class:`Instance`, a slice a population.
+
     Parameters
     ----------
     template
@@ -307,21 +310,46 @@ class Population:
     unreadable
         By index, why an applicant could not be read; asking for one of them raises it, and what stands
         in ``factuals`` at their place means nothing.
+    ids
+        The applicants' own identifiers, if the factuals came with any.
     """
 
     template: Instance
     factuals: Sequence[Mapping[str, float]]
     preferences: tuple[Preferences, ...]
     unreadable: Mapping[int, BadInput] = field(default_factory=dict)
+    ids: tuple[str, ...] | None = None
 
     def __len__(self) -> int:
         return len(self.factuals)
 
-    def __getitem__(self, index: int) -> Instance:
+    @overload
+    def __getitem__(self, index: int) -> Instance: ...
+    @overload
+    def __getitem__(self, index: slice) -> Population: ...
+    def __getitem__(self, index: int | slice) -> Instance | Population:
+        if isinstance(index, slice):
+            return self._part(index)
+        index = operator.index(index)
+        if not -len(self) <= index < len(self):
+            raise IndexError(f"applicant {index} of {len(self)}")
+        index %= len(self)
         if index in self.unreadable:
             raise self.unreadable[index]
         return replace(
             self.template, factual=self.factuals[index], preferences=self.preferences[index], reference=None
+        )
+
+    def _part(self, index: slice) -> Population:
+        kept = range(len(self))[index]
+        faults = {k: self.unreadable[old] for k, old in enumerate(kept) if old in self.unreadable}
+        ids = None if self.ids is None else self.ids[index]
+        return replace(
+            self,
+            factuals=self.factuals[index],
+            preferences=self.preferences[index],
+            unreadable=faults,
+            ids=ids,
         )
 
     def __iter__(self) -> Iterator[Instance]:

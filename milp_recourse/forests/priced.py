@@ -31,7 +31,7 @@ from milp_recourse.forests.table import LeafTable, may_be_missing
 from milp_recourse.instance import Instance
 
 ROOT_STEPS, ROOT_ROUNDS = 100, 6
-STEPS, ROUNDS = 25, 4
+STEPS, ROUNDS = 10, 4
 KICKS = 12
 NEAREST = 12
 """Rows to start from that are looked at."""

@@ -135,7 +135,7 @@ def population_from_dict(data: Any, folder: str | Path = ".") -> Population:
     """
     model = validate(PopulationModel, data)
     features, shared = _shared(model, Path(folder))
-    factuals, unreadable = _factuals(
+    factuals, unreadable, ids = _factuals(
         model, Instance(**shared, factual={}, preferences=Preferences()), Path(folder)
     )
     preferences = _preferences(model, features, len(factuals))
@@ -144,7 +144,7 @@ def population_from_dict(data: Any, folder: str | Path = ".") -> Population:
         check_scale(shared["cost"], one, where)
     first = next(k for k in range(len(factuals)) if k not in unreadable)
     template = Instance(**shared, factual=factuals[first], preferences=preferences[first])
-    return Population(template, factuals, tuple(preferences), unreadable)
+    return Population(template, factuals, tuple(preferences), unreadable, ids)
 
 
 def _read(path: str | Path, formats: Sequence[str]) -> Instance | Population:
@@ -198,22 +198,23 @@ Person = Mapping[str, Any]
 
 def _factuals(
     model: PopulationModel, problem: Instance, folder: Path
-) -> tuple[FactualTable, dict[int, BadInput]]:
-    """The applicants' numbers, and why some could not be read.
+) -> tuple[FactualTable, dict[int, BadInput], tuple[str, ...] | None]:
+    """The applicants' numbers, why some could not be read, and their identifiers where the file has some.
 
     Parameters
     ----------
     problem
         The model side; its own factual does not matter.
     """
-    if isinstance(model.factuals, CsvModel):
-        file = folder / model.factuals.csv
-        try:
-            return _as_table(_rows(file, problem.features), problem, str(file))
-        except BadInput as error:
-            raise error.in_file(str(file)) from None
-    people = ((f"factuals.{k}", one) for k, one in enumerate(model.factuals))
-    return _as_table(people, problem)
+    if not isinstance(model.factuals, CsvModel):
+        people = ((f"factuals.{k}", one) for k, one in enumerate(model.factuals))
+        return *_as_table(people, problem), None
+    file, ids = folder / model.factuals.csv, list[str]()
+    try:
+        table, unreadable = _as_table(_rows(file, problem.features, ids), problem, str(file))
+    except BadInput as error:
+        raise error.in_file(str(file)) from None
+    return table, unreadable, tuple(ids) if ids else None
 
 
 def _as_table(
@@ -243,20 +244,46 @@ def _person(person: Person, problem: Instance, path: str) -> dict[str, float]:
     return factual
 
 
-def _rows(file: Path, features: Sequence[Feature]) -> Iterator[tuple[str, Person]]:
-    """Applicants from CSV: a header with exactly the features, in any order; rows count from 1."""
+ID = "id"
+"""Column of a factuals CSV with the applicants' own identifiers, unless a feature is called so."""
+
+
+def _check_header(header: Sequence[str], names: Sequence[str]) -> None:
+    """Exactly the features, in any order, and perhaps ``id``; else the columns that are wrong."""
+    if not header:
+        raise BadInput("header", "nothing", "the features: " + ",".join(names))
+    twice = [name for name in dict.fromkeys(header) if header.count(name) > 1]
+    missing = [name for name in names if name not in header]
+    unknown = [name for name in dict.fromkeys(header) if name not in names and name != ID]
+    faults = (("columns twice", twice), ("no column", missing), ("unknown columns", unknown))
+    said = "; ".join(f"{what} {', '.join(map(repr, found))}" for what, found in faults if found)
+    if said:
+        raise BadInput("header", said, "the features, each once, and 'id'")
+
+
+def _rows(file: Path, features: Sequence[Feature], ids: list[str]) -> Iterator[tuple[str, Person]]:
+    """Applicants from CSV: a header with the features, in any order, perhaps ``id``; rows count from 1.
+
+    Parameters
+    ----------
+    ids
+        Gets the applicants' identifiers.
+    """
     names = [f.name for f in features]
-    content = io.TextIOWrapper(io.BytesIO(read_bytes(file)), encoding="utf-8-sig", newline="")
+    content = io.TextIOWrapper(
+        io.BytesIO(read_bytes(file, "a CSV file, .csv or .csv.gz")), encoding="utf-8-sig", newline=""
+    )
     count = 0
     try:
         filled = (row for row in csv.reader(content) if row)
         header = next(filled, [])
-        if sorted(header) != sorted(names):
-            raise BadInput("header", ",".join(header) or "nothing", "the features: " + ",".join(names))
+        _check_header(header, names)
         for count, row in enumerate(filled, start=1):
-            if len(row) != len(names):
-                raise BadInput(f"row {count}", f"{len(row)} cells", f"{len(names)}, one per column")
+            if len(row) != len(header):
+                raise BadInput(f"row {count}", f"{len(row)} cells", f"{len(header)}, one per column")
             cells = dict(zip(header, row, strict=True))
+            if ID in cells and ID not in names:
+                ids.append(cells[ID])
             yield f"row {count}", {f.name: _cell(cells[f.name], f) for f in features}
     except (UnicodeDecodeError, csv.Error) as error:
         raise BadInput("file", f"an error: {error}", "a table in CSV, UTF-8") from None

@@ -35,15 +35,15 @@ def instance_to_dict(instance: Instance) -> dict[str, Any]:
 
 
 def population_to_dict(population: Population) -> dict[str, Any]:
-    """The population as JSON, applicants and classifier in place.
+    """The population as JSON, applicants and classifier in place; without their identifiers.
 
     Raises
     ------
     BadInput
         An applicant could not be read, and so cannot be written.
     """
-    for reason in population.unreadable.values():
-        raise reason
+    for fault in population.unreadable.values():
+        raise fault
     template = population.template
     preferences: Any = [preferences_to_dict(one) for one in population.preferences]
     if all(one == preferences[0] for one in preferences):
@@ -59,14 +59,17 @@ def population_to_dict(population: Population) -> dict[str, Any]:
 def population_digest(population: Population) -> str:
     """SHA-256 of the population's content, however its files are laid out; one applicant at a time."""
     digest = hashlib.sha256(json.dumps(_shared(population.template), sort_keys=True).encode())
+    if population.ids is not None:
+        digest.update(json.dumps(population.ids).encode())
     last: Preferences | None = None
-    for factual, preferences in zip(population.factuals, population.preferences, strict=True):
+    for k, (factual, preferences) in enumerate(zip(population.factuals, population.preferences, strict=True)):
         if preferences is not last:
             digest.update(json.dumps(preferences_to_dict(preferences), sort_keys=True).encode())
             last = preferences
-        digest.update(json.dumps(list(_factual(population.template, factual).values())).encode())
-    for index, reason in population.unreadable.items():
-        digest.update(f"{index}: {reason.field}: {reason.got}".encode())
+        if k in population.unreadable:
+            digest.update(json.dumps(str(population.unreadable[k])).encode())
+        else:
+            digest.update(json.dumps(list(_factual(population.template, factual).values())).encode())
     return digest.hexdigest()
 
 

@@ -13,7 +13,7 @@ from milp_recourse.reports.pages.person import Cause, Change, Person
 from milp_recourse.reports.pages.values import plain, shown
 from milp_recourse.result import Result, Status
 
-Value = float | int | str | None
+Value = float | int | str
 MANY_LABELS = 12
 """More labels than this are counted instead of listed, and do not make groups."""
 
