@@ -27,7 +27,7 @@ def population(tmp_path: Path) -> Path:
 
 
 def test_those_who_can_be_read_are_certified(population: Path, tmp_path: Path, capsys) -> None:
-    """An empty cell is what is still missing; the stranger's row says why; the checker agrees with the table."""
+    """An empty cell is what is still missing, the stranger's row says why, the checker agrees."""
     out = tmp_path / "out"
     assert main(["certify", str(population), "--out", str(out)]) == 3
     table = out / "results.csv"
