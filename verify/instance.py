@@ -339,7 +339,7 @@ def _classifier(data: Any, folder: Path) -> dict[str, Any]:
 
 
 def _table(path: Path, features: list[Feature]) -> tuple[list[dict[str, Any]], list[str]]:
-    """Applicants from CSV, ``id`` aside; an empty cell is null, text that is no number stays text."""
+    """Applicants from CSV, and their ``id``; an empty cell is null, text that is no number stays text."""
     try:
         text = io.StringIO(read_bytes(path).decode("utf-8-sig"), newline="")
         header, *rows = [row for row in csv.reader(text) if row]

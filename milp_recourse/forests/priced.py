@@ -97,11 +97,9 @@ class PricedSearch:
     @property
     def target(self) -> float:
         """What a node's bound must reach; a hair below the cost in hand."""
-        return (
-            self.dearest
-            if self.best is None
-            else self.best[0] - 0.5 * self.instance.gap_tolerance(self.best[0])
-        )
+        if self.best is None:
+            return self.dearest
+        return self.best[0] - 0.5 * self.instance.gap_tolerance(self.best[0])
 
     def _set(self, axes: Sequence[Axis]) -> None:
         self.axes = list(axes)

@@ -177,7 +177,7 @@ def _shares(instance: Instance, action: Mapping[str, Value]) -> dict[str, float]
 
 
 def _number(f: Feature, value: Value) -> float:
-    assert value is not None, "an action sets a value"
+    assert value is not None  # a missing value has no number
     return float(f.categories.index(str(value))) if f.categories is not None else float(value)
 
 
