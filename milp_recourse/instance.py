@@ -154,12 +154,15 @@ class Instance:
 
     @cached_property
     def gap_allowance(self) -> float:
-        """The cost of moving every lever by 1e-12 of its interval; see :meth:`Cost.gap_allowance`."""
+        """The cost of moving every lever by 1e-12 of its interval; see :meth:`Cost.gap_allowance`.
+
+        A missing lever counts no distance: whatever it is set to costs the same.
+        """
         position = self.cost.position
         widths = {
             name: position(name, high) - position(name, low)
             for name, (low, high) in self.levers.items()
-            if self.feature(name).kind != "categorical"
+            if self.feature(name).kind != "categorical" and name not in self.missing
         }
         return self.cost.gap_allowance(widths, self.weights)
 

@@ -27,7 +27,7 @@ from milp_recourse.forests.living import lists, shrink
 from milp_recourse.forests.prices import ascend, assess
 from milp_recourse.forests.search import Outcome
 from milp_recourse.forests.starts import Cells, Points, good_point, points, settled
-from milp_recourse.forests.table import LeafTable
+from milp_recourse.forests.table import LeafTable, may_be_missing
 from milp_recourse.instance import Instance
 
 ROOT_STEPS, ROOT_ROUNDS = 100, 6
@@ -126,8 +126,9 @@ class PricedSearch:
         rows, paid = [], np.zeros(len(self.starts))
         for i, axis in enumerate(axes):
             values = self.starts[:, names.index(axis.feature)]
-            cells = np.searchsorted(axis.high, np.where(np.isnan(values), axis.low[axis.start], values))
-            cells = np.minimum(cells, len(axis) - 1)
+            after = int(may_be_missing(axis))  # the first cell holds no values then
+            cells = after + np.searchsorted(axis.high[after:], values)
+            cells = np.where(np.isnan(values), axis.start, np.minimum(cells, len(axis) - 1))
             paid += axis.added[cells]
             rows.append(cells + first[i])
         nearest = np.argsort(paid, kind="stable")[:NEAREST]
