@@ -39,7 +39,6 @@ def reproduce(
     reached.
     """
     from milp_recourse.formats import read_population
-    from milp_recourse.instance import Population
     from milp_recourse.instances_path import instances_path
     from milp_recourse.reports.progress import progress_bar
     from milp_recourse.studies.reproduce import Asked, Reproduction
@@ -47,7 +46,7 @@ def reproduce(
     people = read_population(instances_path() / "loan" / "population.json")
     size = min(limit or len(people), len(people))
     if size < len(people):
-        people = Population(people.template, people.factuals[:size], people.preferences[:size])
+        people = people[:size]
     if target == "classifiers":
         return _classifiers(people, folder, seed, limit, jobs)
     total = 0

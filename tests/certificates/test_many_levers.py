@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -29,7 +31,7 @@ def problem(trees: bool, cost: str = "l1", chain: bool = False) -> Instance:
     features = tuple(Feature(n, "continuous", True, (0.0, 1.0)) for n in names)
     scm = independent(names)
     if chain:
-        mechanisms = {n: Mechanism(0.5 * Variable(p)) for p, n in zip(names, names[1:], strict=False)}
+        mechanisms = {n: Mechanism(0.5 * Variable(p)) for p, n in pairwise(names)}
         scm = StructuralCausalModel(names, mechanisms | {names[0]: scm.mechanisms[names[0]]})
     weights = 1.0 / (1 + np.arange(MANY))
     classifier: ReluNetwork | TreeEnsemble
@@ -39,16 +41,8 @@ def problem(trees: bool, cost: str = "l1", chain: bool = False) -> Instance:
     else:
         classifier = ReluNetwork.from_layers([(weights[None], [-1.5])], "float64")
         accept = Acceptance()
-    scale = dict.fromkeys(names, 1.0)
-    return Instance(
-        features,
-        scm,
-        classifier,
-        dict.fromkeys(names, 0.0),
-        Preferences(names),
-        Cost.pure(cost, scale),
-        accept,
-    )
+    priced, factual = Cost.pure(cost, dict.fromkeys(names, 1.0)), dict.fromkeys(names, 0.0)
+    return Instance(features, scm, classifier, factual, Preferences(names), priced, accept)
 
 
 def stump(k: int) -> Tree:
@@ -74,8 +68,6 @@ def test_a_configuration_that_leaves_a_lever_out_does_not_cover(tmp_path) -> Non
     instance = problem(trees=True)
     result = solve(instance, certificates=True)
     write_instance(instance, tmp_path / "i.json")
-    import gzip
-
     certificate = json.loads(gzip.decompress(result.evidence))
     [configuration] = certificate["configurations"]
     unmoved = next(f for f in configuration["acted"] if f not in certificate["action"])
