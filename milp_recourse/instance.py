@@ -114,6 +114,14 @@ class Instance:
         """The features whose factual value is missing."""
         return frozenset(name for name, value in self.factual.items() if math.isnan(value))
 
+    def __repr__(self) -> str:
+        """Name, levers, classifier and cost; not everybody's numbers."""
+        named = "" if self.name is None else f"{self.name!r}, "
+        return (
+            f"Instance({named}{len(self.features)} features, levers: {', '.join(self.levers) or 'none'}, "
+            f"{self.classifier!r}, cost: {self.cost.kind}{', plausible' if self.plausible else ''})"
+        )
+
     def feature(self, name: str) -> Feature:
         """The feature called ``name``."""
         return self._by_name[name]
@@ -264,6 +272,10 @@ class FactualTable(Sequence[Mapping[str, float]]):
     def __init__(self, names: Sequence[str], values: NDArray[np.float64]) -> None:
         self.names, self.values = tuple(names), values
 
+    def __repr__(self) -> str:
+        """How many applicants and features."""
+        return f"FactualTable({len(self.values)} x {len(self.names)})"
+
     def __len__(self) -> int:
         return len(self.values)
 
@@ -311,6 +323,11 @@ class Population:
     preferences: tuple[Preferences, ...]
     unreadable: Mapping[int, BadInput] = field(default_factory=dict)
     ids: tuple[str, ...] | None = None
+
+    def __repr__(self) -> str:
+        """How many applicants, and the model."""
+        unread = f", {len(self.unreadable)} unreadable" if self.unreadable else ""
+        return f"Population({len(self)} applicants{unread}, {self.template.classifier!r})"
 
     def __len__(self) -> int:
         return len(self.factuals)
