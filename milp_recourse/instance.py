@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import overload
@@ -106,8 +106,7 @@ class Instance:
 
     def __post_init__(self) -> None:
         check_whole(self.features, self.scm)
-        if self.missing:
-            check_missing(self)
+        check_missing(self, self.missing)
 
     @cached_property
     def missing(self) -> frozenset[str]:
@@ -227,8 +226,15 @@ def check_whole(features: Sequence[Feature], scm: StructuralCausalModel) -> None
                 )
 
 
-def check_missing(instance: Instance) -> None:
+def check_missing(instance: Instance, missing: Collection[str], path: str = "factual") -> None:
     """Values may be missing where the classifier has a rule for it and nothing else looks at them.
+
+    Parameters
+    ----------
+    instance
+        The model side; its own factual does not matter.
+    missing
+        Features without a value, of an applicant at ``path``.
 
     Raises
     ------
@@ -237,12 +243,11 @@ def check_missing(instance: Instance) -> None:
         model has equations, or plausibility is asked for.
     """
     column = 0
-    for f in instance.features:
+    for f in instance.features if missing else ():
         columns = range(column, column := column + len(f.columns))
-        if f.name in instance.missing:
-            reason = _why_not_missing(instance, columns)
-            if reason is not None:
-                raise BadInput(f"factual.{f.name}", "null", f"a value: {reason}")
+        reason = _why_not_missing(instance, columns) if f.name in missing else None
+        if reason is not None:
+            raise BadInput(f"{path}.{f.name}", "null", f"a value: {reason}")
 
 
 def _why_not_missing(instance: Instance, columns: range) -> str | None:

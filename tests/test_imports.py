@@ -58,7 +58,7 @@ ONLY = {
 }
 """Stricter than the arrow: all that these may import of ours."""
 
-HEAVY = ("torch", "zuko", "pyomo", "ortools", "highspy", "gurobipy", "sklearn", "pandas")
+HEAVY = ("torch", "zuko", "pyomo", "ortools", "highspy", "gurobipy", "sklearn", "pandas", "numba")
 SOLVERS = ("highspy", "pyomo", "ortools", "gurobipy", "pyscipopt", "scipy")
 
 

@@ -339,7 +339,7 @@ def _classifier(data: Any, folder: Path) -> dict[str, Any]:
 
 
 def _table(path: Path, features: list[Feature]) -> tuple[list[dict[str, Any]], list[str]]:
-    """Applicants from CSV; labels stay text, everything else is a number. A column ``id`` aside, if any."""
+    """Applicants from CSV, and their ``id``; an empty cell is null, text that is no number stays text."""
     try:
         text = io.StringIO(read_bytes(path).decode("utf-8-sig"), newline="")
         header, *rows = [row for row in csv.reader(text) if row]
@@ -350,7 +350,7 @@ def _table(path: Path, features: list[Feature]) -> tuple[list[dict[str, Any]], l
             raise Rejected(f"{path.name}: the header is not the features")
         return [
             {
-                name: cell if name in labelled else float(cell)
+                name: _cell(cell, name in labelled)
                 for name, cell in zip(header, row, strict=True)
                 if name in names
             }
@@ -358,6 +358,15 @@ def _table(path: Path, features: list[Feature]) -> tuple[list[dict[str, Any]], l
         ], ids
     except (IndexError, ValueError, csv.Error) as error:
         raise Rejected(f"{path.name}: {error}") from None
+
+
+def _cell(cell: str, label: bool) -> str | float | None:
+    if not cell.strip():
+        return None
+    try:
+        return cell if label else float(cell)
+    except ValueError:
+        return cell
 
 
 def _scm(

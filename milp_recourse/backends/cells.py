@@ -19,6 +19,7 @@ from milp_recourse.backends.incumbent import Incumbent
 from milp_recourse.backends.protocol import Options, Proposal
 from milp_recourse.domain.forest import TreeEnsemble
 from milp_recourse.forests.axes import Axis, action_of, axes_of, factual_cells
+from milp_recourse.forests.goal import affordable
 from milp_recourse.forests.greedy import climb
 from milp_recourse.forests.table import LeafTable
 from milp_recourse.instance import Instance
@@ -112,37 +113,3 @@ def borders(
     high = {leaf: len(cells) - 1 - int(cells[::-1].argmax()) for leaf, cells in allowed.items()}
     for k in sorted({h for h in high.values() if h < last} | {l - 1 for l in low.values() if l}):
         yield k, [leaf for leaf, h in high.items() if h <= k], [leaf for leaf, l in low.items() if l > k]
-
-
-def score_goal(table: LeafTable, threshold: float) -> tuple[float, float]:
-    r"""What the leaves' exact values must add up to at least, and the size of what is summed.
-
-    The deployed sum of n rounded terms is off by at most :math:`n u \sum |v|` (1 + n u), the division by
-    u more (Higham 2002, section 4.2).
-    """
-    forest = table.forest
-    largest = np.abs(table.value[np.isfinite(table.value)]).max(initial=0.0)
-    count = len(forest.trees)
-    reach = count * largest + abs(forest.base) + abs(threshold) * count
-    roundoff = 2.0**-24 if forest.sum_dtype == "float32" else 2.0**-53
-    error = 4.0 * (count + 4) * roundoff * reach
-    return threshold * (count if forest.aggregate == "mean" else 1) - forest.base - error, float(reach)
-
-
-def affordable(axis: Axis, linf: float, cost: float) -> Axis:
-    """The axis without cells that alone cost more than an action in hand."""
-    kept = np.flatnonzero(axis.added + linf * axis.widest <= cost * (1 + 1e-9))
-    first, last = int(kept[0]), int(kept[-1]) + 1  # costs fall towards the start: one stretch, or labels
-    cut = slice(first, last)
-    return Axis(
-        axis.feature,
-        axis.values[cut],
-        axis.low[cut],
-        axis.high[cut],
-        axis.added[cut],
-        axis.widest[cut],
-        axis.start - first,
-        axis.home - first,
-        axis.settable[cut],
-        tuple((column, cells[cut]) for column, cells in axis.columns),
-    )

@@ -6,11 +6,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
+import numpy as np
+from numpy.typing import NDArray
+
 from milp_recourse.instance import Instance
 from milp_recourse.result import Proof
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Options:
     """How to solve.
 
@@ -20,10 +23,14 @@ class Options:
         Wall seconds per applicant; None for no limit.
     certificates
         Whether results are to carry certificates; the limit then holds for that search by itself.
+    starts
+        Rows (n, features), in feature order and raw units, that the model is believed to accept: where to
+        look for a good action first. None: there are none at hand.
     """
 
     time_limit: float | None = None
     certificates: bool = False
+    starts: NDArray[np.float64] | None = None
 
 
 @dataclass(frozen=True)

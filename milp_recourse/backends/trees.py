@@ -12,7 +12,7 @@ from milp_recourse.domain.forest import TreeEnsemble
 from milp_recourse.forests.axes import separable
 from milp_recourse.forests.causal import CausalSearch
 from milp_recourse.forests.pieces import why_not_pieces
-from milp_recourse.forests.search import ForestSearch
+from milp_recourse.forests.search import ForestSearch, Outcome
 from milp_recourse.forests.single import leaf_recourses
 from milp_recourse.instance import Instance
 
@@ -23,7 +23,11 @@ def why_not_trees(instance: Instance) -> str | None:
 
 
 def solve_trees(instance: Instance, options: Options) -> Proposal:
-    """The optimum, rigorously: leaf by leaf for one tree, branch and bound over cells for more."""
+    """The optimum, rigorously: leaf by leaf for one tree, branch and bound over cells for more.
+
+    Bounds by prices need a cost that is a sum over features; with a linf part, the trees' largest values have
+    to do.
+    """
     start = time.perf_counter()
     forest = instance.classifier
     assert isinstance(forest, TreeEnsemble)
@@ -32,10 +36,19 @@ def solve_trees(instance: Instance, options: Options) -> Proposal:
         ways = leaf_recourses(instance)
         action, bound = (ways[0].action, ways[0].lower_bound) if ways else (None, math.inf)
         return Proposal(action, bound, "rigorous", len(ways), seconds=time.perf_counter() - start)
-    search = ForestSearch if separable(instance) else CausalSearch
 
     def run(own: Instance) -> Proposal:
-        found = search(own, deadline).run()
+        found = _search(own, options, deadline)
         return Proposal(found.action, found.lower_bound, "rigorous", found.nodes, found.message)
 
     return replace(in_cost_units(run, instance), seconds=time.perf_counter() - start)
+
+
+def _search(instance: Instance, options: Options, deadline: float | None) -> Outcome:
+    if not separable(instance):
+        return CausalSearch(instance, deadline).run()
+    if instance.cost.linf:
+        return ForestSearch(instance, deadline).run()
+    from milp_recourse.forests.priced import PricedSearch  # loads numba
+
+    return PricedSearch(instance, deadline, options.starts).run()

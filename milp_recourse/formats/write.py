@@ -34,16 +34,25 @@ def instance_to_dict(instance: Instance) -> dict[str, Any]:
     return written
 
 
-def population_to_dict(population: Population) -> dict[str, Any]:
+def population_to_dict(
+    population: Population, as_given: Mapping[int, Mapping[str, Any]] | None = None
+) -> dict[str, Any]:
     """The population as JSON, applicants and classifier in place; without their identifiers.
+
+    Parameters
+    ----------
+    as_given
+        By index, the values of applicants who could not be read, as they came.
 
     Raises
     ------
     BadInput
-        An applicant could not be read.
+        An applicant could not be read, and what came is not given.
     """
-    for fault in population.unreadable.values():
-        raise fault
+    given = as_given or {}
+    for k, fault in population.unreadable.items():
+        if k not in given:
+            raise fault
     template = population.template
     preferences: Any = [preferences_to_dict(one) for one in population.preferences]
     if all(one == preferences[0] for one in preferences):
@@ -51,7 +60,10 @@ def population_to_dict(population: Population) -> dict[str, Any]:
     return {
         "format": POPULATION_FORMAT,
         **_shared(template),
-        "factuals": [_factual(template, one) for one in population.factuals],
+        "factuals": [
+            dict(given[k]) if k in population.unreadable else _factual(template, one)
+            for k, one in enumerate(population.factuals)
+        ],
         "preferences": preferences,
     }
 

@@ -26,7 +26,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from milp_recourse.backends.cells import Cells, borders, score_goal
+from milp_recourse.backends.cells import Cells, borders
+from milp_recourse.forests.goal import score_goal
 from milp_recourse.forests.table import BITS, CellAxis, LeafTable, in_order
 
 LARGEST = 2.0**56

@@ -23,8 +23,9 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from milp_recourse.backends.cells import Cells, borders, score_goal
+from milp_recourse.backends.cells import Cells, borders
 from milp_recourse.forests.axes import Axis, rounded_down
+from milp_recourse.forests.goal import score_goal
 from milp_recourse.forests.table import BITS, LeafTable, in_order
 
 FEASIBILITY = 1e-7

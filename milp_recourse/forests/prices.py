@@ -1,0 +1,284 @@
+r"""Lower bounds by prices: what it costs at least when trees need not see the same point, but pay for it.
+
+Every tree t pays a price :math:`p_t(k)` for the cell k that its leaf is reached from, axis by axis; what it
+pays is credited to the axis. With a multiplier :math:`\mu \ge 0` on the score and g the score that is needed,
+for any prices whatsoever
+
+.. math:: \sum_i \min_k \Big(c_i(k) - \sum_t p_{t,i}(k)\Big)
+          + \sum_t \min_\ell \Big(\sum_i \min_{k \in \ell} p_{t,i}(k) - \mu v_\ell\Big) + \mu g
+
+is at most the cost of every accepted point. At the best prices this is the bound of the leaf formulation's
+linear program. The bound is concave in prices and multiplier; :func:`ascend` follows deflected subgradients
+with Polyak's step towards the cost of the action in hand. The same minima tell which cells, leaves and halves
+of axes cannot hold anything cheaper than that action (:func:`assess`).
+
+References
+----------
+Parmentier and Vidal (2021), https://proceedings.mlr.press/v139/parmentier21a.html (the linear program);
+Sherali and Ulular (1989), https://doi.org/10.1007/BF01448355 (average direction strategy);
+Polyak (1969), https://doi.org/10.1016/0041-5553(69)90061-5
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+INF = np.inf
+UNIT = 2.0**-53
+STALLED = 12
+"""Steps without progress after which the step is halved."""
+
+
+@njit(cache=True)
+def _left_over(f, cost, live, price, rest):  # type: ignore[no-untyped-def]
+    """rest = cost - sum of the trees' prices, for living cells."""
+    for n in range(live.cell_to[-1]):
+        rest[live.cell[n]] = cost[live.cell[n]]
+    for t in range(len(f.slot_from) - 1):
+        for n in range(live.slot_to[t], live.slot_to[t + 1]):
+            s = live.slot[n]
+            i, first = f.slot_axis[s], f.class_from[s]
+            for m in range(live.cell_to[i], live.cell_to[i + 1]):
+                c = live.cell[m]
+                rest[c] -= price[first + f.classes[t, c]]
+
+
+@njit(cache=True)
+def _energies(f, t, live, mu, price, set_price, energy):  # type: ignore[no-untyped-def]
+    """What each living leaf of a tree pays, and the leaf that pays least. Prices of sets are filled in."""
+    a, b = live.slot_to[t], live.slot_to[t + 1]
+    for n in range(a, b):
+        for u in range(live.used_to[n], live.used_to[n + 1]):
+            z, least = live.used[u], INF
+            for m in range(f.member_from[z], f.member_from[z + 1]):
+                k = f.member[m]
+                if live.kept[k] and price[k] < least:
+                    least = price[k]
+            set_price[z] = least
+    width, s0 = f.slot_from[t + 1] - f.slot_from[t], f.slot_from[t]
+    best, chosen = INF, live.leaf[live.leaf_to[t]]
+    for n in range(live.leaf_to[t], live.leaf_to[t + 1]):
+        leaf = live.leaf[n]
+        at = f.table_from[t] + (leaf - f.leaf_from[t]) * width - s0
+        total = -mu * f.value[leaf]
+        for m in range(a, b):
+            total += set_price[f.table[at + live.slot[m]]]
+        energy[leaf] = total
+        if total < best:
+            best, chosen = total, leaf
+    return best, chosen
+
+
+@njit(cache=True)
+def ascend(f, cost, live, mu, goal, price, target, steps, shrinking, weight):  # type: ignore[no-untyped-def]
+    """Improve prices and multiplier in place; the best bound, its multiplier and the step's last length.
+
+    Parameters
+    ----------
+    target
+        The bound to reach; the search stops there.
+    shrinking
+        What Polyak's step is multiplied by; halved when nothing is gained.
+    weight
+        How much larger a relative step of the multiplier is than one of a price.
+    """
+    trees, axes = len(f.slot_from) - 1, len(f.axis_from) - 1
+    size = f.class_from[-1]
+    set_price, energy, rest = np.empty(f.set_from[-1]), np.empty(len(f.value)), np.empty(len(cost))
+    kept_price, direction, slope = price.copy(), np.zeros(size), np.zeros(size)
+    x = np.zeros(axes, np.int32)
+    best, best_mu, turn, stalled = -INF, mu, 0.0, 0
+    for _ in range(steps):
+        _left_over(f, cost, live, price, rest)
+        total, miss = mu * goal, goal
+        for i in range(axes):
+            low = INF
+            for n in range(live.cell_to[i], live.cell_to[i + 1]):
+                c = live.cell[n]
+                if rest[c] < low:
+                    low = rest[c]
+                    x[i] = c
+            total += low
+        slope[:] = 0.0
+        for t in range(trees):
+            least, leaf = _energies(f, t, live, mu, price, set_price, energy)
+            total += least
+            miss -= f.value[leaf]
+            s0, width = f.slot_from[t], f.slot_from[t + 1] - f.slot_from[t]
+            at = f.table_from[t] + (leaf - f.leaf_from[t]) * width - s0
+            for n in range(live.slot_to[t], live.slot_to[t + 1]):
+                s = live.slot[n]
+                z = f.table[at + s]
+                mine, arg = f.class_from[s] + f.classes[t, x[f.slot_axis[s]]], -1
+                for m in range(f.member_from[z], f.member_from[z + 1]):
+                    k = f.member[m]
+                    if live.kept[k] and price[k] <= set_price[z] and (arg < 0 or k == mine):
+                        arg = k
+                if arg != mine:
+                    slope[arg] += 1.0
+                    slope[mine] -= 1.0
+        if total > best:
+            stalled = 0 if total > best + 1e-3 * (target - best) else stalled + 1
+            best, best_mu = total, mu
+            kept_price[:] = price
+            if best >= target:
+                break
+        else:
+            stalled += 1
+        if stalled >= STALLED:
+            shrinking, stalled = 0.6 * shrinking, 0
+        mine, old = (miss * weight * mu) ** 2, turn * turn
+        for k in range(size):
+            mine += slope[k] * slope[k]
+            old += direction[k] * direction[k]
+        if mine == 0.0:
+            break
+        pull = np.sqrt(mine / old) if old > 0.0 else 0.0
+        turn = miss * weight * mu + pull * turn
+        length = turn * turn
+        for k in range(size):
+            direction[k] = slope[k] + pull * direction[k]
+            length += direction[k] * direction[k]
+        if length < 1e-30:
+            break
+        move = shrinking * (target - total) / length
+        for k in range(size):
+            price[k] += move * direction[k]
+        mu = max(mu + move * turn * weight * mu, 0.2 * mu)
+    price[:] = kept_price
+    return best, best_mu, shrinking
+
+
+@njit(cache=True)
+def assess(f, cost, alive, leaf_alive, live, mu, goal, price, target, x, choice):  # type: ignore[no-untyped-def]
+    """The bound of a node, rounded down; cells and leaves that cannot be below the target are taken out.
+
+    Also fills the cheapest cells x by what is left over, and ``choice``: axis, cell, and how to split there
+    (0: cells up to it against those above, 1: the cell against all others). Returns the bound and how many
+    cells and leaves went.
+    """
+    trees, axes = len(f.slot_from) - 1, len(f.axis_from) - 1
+    set_price, set_least = np.empty(f.set_from[-1]), np.empty(f.set_from[-1])
+    energy, least = np.empty(len(f.value)), np.empty(f.class_from[-1])
+    rest, tree_least = np.empty(len(cost)), np.empty(trees)
+    _left_over(f, cost, live, price, rest)
+    total, size = mu * goal, abs(mu * goal)
+    only, up = np.zeros(len(cost)), np.zeros(len(cost))
+    down, others = np.zeros(len(cost)), np.zeros(len(cost))
+    for i in range(axes):
+        low = INF
+        for n in range(live.cell_to[i], live.cell_to[i + 1]):
+            c = live.cell[n]
+            size += abs(cost[c])
+            if rest[c] < low:
+                low = rest[c]
+                x[i] = c
+        total += low
+        _spread(live, i, rest, low, only, up, down, others)
+    values = np.empty(len(cost))
+    for t in range(trees):
+        best, _ = _energies(f, t, live, mu, price, set_price, energy)
+        tree_least[t] = best
+        total += best
+        a, b = live.slot_to[t], live.slot_to[t + 1]
+        width, s0 = f.slot_from[t + 1] - f.slot_from[t], f.slot_from[t]
+        for n in range(a, b):
+            for u in range(live.used_to[n], live.used_to[n + 1]):
+                set_least[live.used[u]] = INF
+        largest = 0.0
+        for n in range(live.leaf_to[t], live.leaf_to[t + 1]):
+            leaf = live.leaf[n]
+            at, e = f.table_from[t] + (leaf - f.leaf_from[t]) * width - s0, energy[leaf]
+            largest = max(largest, abs(f.value[leaf]))
+            for m in range(a, b):
+                z = f.table[at + live.slot[m]]
+                set_least[z] = min(set_least[z], e)
+        size += mu * largest
+        for n in range(a, b):
+            s = live.slot[n]
+            i, first, last = f.slot_axis[s], f.class_from[s], f.class_from[s + 1]
+            largest = 0.0
+            for k in range(first, last):
+                least[k] = INF
+                if live.kept[k]:
+                    largest = max(largest, abs(price[k]))
+            size += 4.0 * largest
+            for u in range(live.used_to[n], live.used_to[n + 1]):
+                z = live.used[u]
+                without = set_least[z] - set_price[z]
+                for m in range(f.member_from[z], f.member_from[z + 1]):
+                    k = f.member[m]
+                    least[k] = min(least[k], without)
+            for m in range(live.cell_to[i], live.cell_to[i + 1]):
+                c = live.cell[m]
+                k = first + f.classes[t, c]
+                values[c] = least[k] + price[k]
+            _spread(live, i, values, best, only, up, down, others)
+    slack = 8.0 * (2 * trees + axes + 32) * UNIT * size
+    bound = total - slack
+    gone = 0
+    for i in range(axes):
+        for n in range(live.cell_to[i], live.cell_to[i + 1]):
+            c = live.cell[n]
+            if bound + only[c] - slack >= target:
+                alive[c] = False
+                gone += 1
+    for t in range(trees):
+        for n in range(live.leaf_to[t], live.leaf_to[t + 1]):
+            leaf = live.leaf[n]
+            if bound + (energy[leaf] - tree_least[t]) - slack >= target:
+                leaf_alive[leaf] = False
+                gone += 1
+    _choose(f, live, bound, target, only, up, down, others, choice)
+    return bound, gone
+
+
+@njit(cache=True)
+def _spread(live, i, values, best, only, up, down, others):  # type: ignore[no-untyped-def]
+    """Add what one term loses at each cell, up to it, from it on, and everywhere else on the axis."""
+    a, b = live.cell_to[i], live.cell_to[i + 1]
+    low, second, at = INF, INF, -1
+    for n in range(a, b):
+        c = live.cell[n]
+        v = values[c] - best
+        only[c] += max(v, 0.0)
+        if v < low:
+            second = low
+            low, at = v, c
+        elif v < second:
+            second = v
+        up[c] += max(low, 0.0)
+    low2 = INF
+    for m in range(b - a):
+        c = live.cell[b - 1 - m]
+        low2 = min(low2, values[c] - best)
+        down[c] += max(low2, 0.0)
+        others[c] += max(second if c == at else low, 0.0)
+
+
+@njit(cache=True)
+def _choose(f, live, bound, target, only, up, down, others, choice):  # type: ignore[no-untyped-def]
+    """The split after which both sides' bounds have risen most."""
+    top = max(target - bound, 1e-300)
+    merit = -1.0
+    for i in range(len(f.axis_from) - 1):
+        a, b = live.cell_to[i], live.cell_to[i + 1]
+        for n in range(a, b):
+            c = live.cell[n]
+            for how in range(2):
+                if how == 0:
+                    if n + 1 == b:
+                        continue
+                    one, two = up[c], down[live.cell[n + 1]]
+                else:
+                    if b - a < 3 or n == a or n + 1 == b:
+                        continue
+                    one, two = only[c], others[c]
+                one, two = min(one / top, 1.0), min(two / top, 1.0)
+                value = (one + 1e-3) * (two + 1e-3) * (1.0 + 1e-3 * (b - a))
+                if how == 1:
+                    value *= 0.5
+                if value > merit:
+                    merit = value
+                    choice[0], choice[1], choice[2] = i, c, how

@@ -1,0 +1,167 @@
+"""Bounds by prices, good first actions, and the search that rests on both, against brute force."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import Counter
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from tree_samples import brute_force, random_tree_instance, size_of
+
+from milp_recourse.backends import Options, backend
+from milp_recourse.domain.cost import Cost
+from milp_recourse.domain.features import Feature
+from milp_recourse.domain.scm import independent
+from milp_recourse.forests.axes import axes_of, factual_cells
+from milp_recourse.forests.factors import factors
+from milp_recourse.forests.goal import score_goal
+from milp_recourse.forests.living import lists, shrink
+from milp_recourse.forests.priced import PricedSearch
+from milp_recourse.forests.prices import ascend, assess
+from milp_recourse.forests.starts import good_point, points
+from milp_recourse.forests.table import LeafTable
+from milp_recourse.instance import Acceptance, Instance, Preferences
+from milp_recourse.judge import already_good, judge
+from milp_recourse.result import gap_tolerance
+
+LARGEST = 20000
+
+
+def problems(count: int, trees: int) -> list[tuple[int, Instance]]:
+    """Random ensembles without a linf part, averaged and summed, in both precisions."""
+    chosen = []
+    for seed in range(count):
+        instance = random_tree_instance(seed, trees, depth=4)
+        if not instance.levers or already_good(instance) or size_of(instance) > LARGEST or instance.cost.linf:
+            continue
+        if seed % 3 == 1:
+            forest = replace(instance.classifier, aggregate="sum", base=0.25, sum_dtype="float32")
+            start = forest.score(instance.model_rows(instance.factual_row))
+            above = start + 0.08 * trees * np.random.default_rng(seed).random()
+            instance = replace(instance, classifier=forest, accept=Acceptance(float(above), 0.0, strict=True))
+        chosen.append((seed, instance))
+    return chosen
+
+
+@pytest.mark.parametrize("trees", [3, 15])
+def test_search_agrees_with_brute_force(trees: int) -> None:
+    """The same optimum, or nothing feasible in both, whether or not cells alone settle it."""
+    seen: Counter[str] = Counter()
+    for seed, instance in problems(200, trees):
+        best, found = brute_force(instance), PricedSearch(instance).run()
+        assert found.message is None, seed
+        seen["branched"] += found.nodes > 1
+        if best is None:
+            seen["infeasible"] += 1
+            assert found.action is None and found.lower_bound == math.inf, seed
+            continue
+        seen["optimal"] += 1
+        verdict = judge(instance, found.action)
+        assert verdict.feasible and abs(float(verdict.cost - best)) <= gap_tolerance(float(best)), seed
+        assert found.lower_bound <= best <= found.lower_bound + gap_tolerance(float(best)), seed
+    assert seen["optimal"] >= 40 and seen["infeasible"] >= 5 and seen["branched"] >= 15, seen
+
+
+def test_any_prices_give_a_lower_bound() -> None:
+    """At random prices and at improved ones: no accepted point costs less, and not all are taken out."""
+    positive = 0
+    for seed, instance in problems(200, 6):
+        best, axes = brute_force(instance), axes_of(instance)
+        if best is None or axes is None:
+            continue
+        table = LeafTable(instance.classifier, factual_cells(instance, instance.classifier), axes)
+        p = points(table, axes, 0.0, instance.accept.threshold)
+        f = factors(table, axes, p.masks)
+        goal, _ = score_goal(table, instance.accept.threshold)
+        rng = np.random.default_rng(seed)
+        alive, leaves = np.ones(len(p.added), dtype=bool), np.ones(len(f.value), dtype=bool)
+        live, x, choice = lists(f), np.zeros(len(axes), dtype=np.int32), np.zeros(3, dtype=np.int64)
+        assert shrink(f, p.added, alive, leaves, live)
+        for round_ in range(5):
+            scale = float(best) * rng.choice([0.0, 0.1, 0.5])
+            price = scale * rng.normal(size=int(f.class_from[-1]))
+            mu = float(best) * rng.exponential(5.0) / len(f.leaf_from)
+            target = float(best) * (1 + 1e-9) + 1e-12
+            if round_ % 2:  # towards more than there is to be had
+                _, mu, _ = ascend(f, p.added, live, mu, goal, price, 2.0 * target, 40, 0.5, 10.0)
+            bound, _ = assess(f, p.added, alive, leaves, live, mu, goal, price, target, x, choice)
+            assert bound <= float(best), seed
+            positive += bound > 0
+        assert shrink(f, p.added, alive, leaves, live), seed
+    assert positive >= 20
+
+
+def test_first_actions_are_accepted() -> None:
+    """A start that is accepted is never lost, and what comes back is accepted and no dearer."""
+    tried = 0
+    for seed, instance in problems(150, 8):
+        axes = axes_of(instance)
+        if axes is None:
+            continue
+        table = LeafTable(instance.classifier, factual_cells(instance, instance.classifier), axes)
+        p = points(table, axes, 0.0, instance.accept.threshold)
+        rng = np.random.default_rng(seed)
+        drawn = rng.integers(p.axis_from[:-1], p.axis_from[1:], (60, len(axes))).astype(np.int32)
+        cells = drawn - p.axis_from[:-1]
+        good = drawn[table.bound(table.met(cells, cells)) > instance.accept.threshold]
+        if not len(good):
+            continue
+        tried += 1
+        point, cost = good_point(p, good, 3)
+        here = (point - p.axis_from[:-1])[None]
+        assert table.bound(table.met(here, here))[0] > instance.accept.threshold, seed
+        assert cost <= p.added[good].sum(axis=1).min() * (1 + 1e-12), seed
+    assert tried >= 30
+
+
+def deep_forest(trees: int = 100, columns: int = 20, seed: int = 0) -> Instance:
+    """A trained forest over whole numbers, every column a lever, and a row that it refuses."""
+    from sklearn.ensemble import RandomForestClassifier
+
+    from milp_recourse.readers import read_sklearn_trees
+
+    rng = np.random.default_rng(seed)
+    rows = rng.integers(0, 10, (2000, columns)).astype(float)
+    labels = rows @ rng.normal(size=columns) + rng.normal(0, 5, 2000) > 0
+    model = RandomForestClassifier(trees, max_depth=6, random_state=seed).fit(rows, labels)
+    names = tuple(f"f{k}" for k in range(columns))
+    row = rows[np.argmin(model.predict_proba(rows)[:, 1])]
+    return Instance(
+        tuple(Feature(n, "integer", True, (0.0, 9.0)) for n in names),
+        independent(names),
+        read_sklearn_trees(model),
+        dict(zip(names, row.tolist(), strict=True)),
+        Preferences(names),
+        Cost.pure("l1", dict.fromkeys(names, 9.0)),
+        Acceptance(0.5, 0.0, strict=True),
+    )
+
+
+def test_a_time_limit_leaves_an_action_and_an_honest_bound() -> None:
+    """A hard problem: an action and a positive bound within a second or so, and a better bound later."""
+    instance = deep_forest()
+    PricedSearch(instance, time.perf_counter() + 0.1).run()  # compiled
+    start = time.perf_counter()
+    soon = PricedSearch(instance, start + 0.2).run()
+    assert time.perf_counter() - start < 5
+    later = PricedSearch(instance, time.perf_counter() + 3).run()
+    for found in (soon, later):
+        assert found.action is not None and judge(instance, found.action).feasible
+        assert 0 <= found.lower_bound <= found.cost
+    assert later.lower_bound >= soon.lower_bound and later.cost <= soon.cost
+    assert later.lower_bound >= 0.5 * later.cost
+
+
+def test_starts_are_used_and_junk_among_them_does_no_harm() -> None:
+    """Rows out of bounds, refused rows and gaps are only hints."""
+    instance = deep_forest(20, 8)
+    rng = np.random.default_rng(1)
+    rows = rng.integers(-5, 15, (50, 8)).astype(float)
+    rows[0, 0] = np.nan
+    plain = backend("bab").solve(instance, Options())
+    hinted = backend("bab").solve(instance, Options(starts=rows))
+    assert hinted.proof == "rigorous" and hinted.message is None
+    assert judge(instance, hinted.action).cost == judge(instance, plain.action).cost
