@@ -7,7 +7,8 @@ import operator
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import overload
+from importlib import import_module
+from typing import TYPE_CHECKING, cast, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +20,9 @@ from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.domain.scm import StructuralCausalModel
 from milp_recourse.errors import BadInput
 from milp_recourse.result import gap_tolerance
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Classifier = ReluNetwork | TreeEnsemble
 
@@ -328,6 +332,40 @@ class Population:
     preferences: tuple[Preferences, ...]
     unreadable: Mapping[int, BadInput] = field(default_factory=dict)
     ids: tuple[str, ...] | None = None
+
+    @staticmethod
+    def from_frame(
+        frame: pd.DataFrame,
+        model: Instance | Population,
+        preferences: Preferences | Sequence[Preferences] | None = None,
+        id: str | None = None,
+    ) -> Population:
+        """One applicant per row of a pandas DataFrame, for a model that is there as an instance.
+
+        Parameters
+        ----------
+        frame
+            A column per feature, in any order: numbers, labels as text, nan where missing; others ignored.
+        model
+            Features, causal model, classifier, acceptance and cost.
+        preferences
+            One for everybody or one per row; None: the model's own.
+        id
+            Column with the applicants' identifiers; None: ``id`` where there is one that is no feature.
+
+        Returns
+        -------
+        Population
+            Rows that cannot be read are in :attr:`unreadable`, with their label.
+
+        Raises
+        ------
+        BadInput
+            A column is missing or there twice, no row can be read, or preferences do not fit in number.
+        """
+        # what a value may be is the formats' to say, which stand above this module
+        made = import_module("milp_recourse.formats").population_from_frame(frame, model, preferences, id)
+        return cast(Population, made)
 
     def __repr__(self) -> str:
         """How many applicants, and the model."""
