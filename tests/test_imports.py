@@ -23,6 +23,7 @@ ARROW = (
     "encodings",
     "search",
     "backends.protocol",
+    "smaller",
     "judge",
     "magnitude",
     "forests",
@@ -51,7 +52,8 @@ ARROW = (
 ONLY = {
     "readers": {"errors", "domain", "instance", "readers"},
     "formats": {"errors", "domain", "instance", "result", "readers", "formats"},
-    "judge": {"errors", "domain", "instance", "result", "backends.protocol"},
+    "judge": {"errors", "domain", "instance", "result", "backends.protocol", "smaller"},
+    "smaller": {"instance"},
     "backends.protocol": {"instance", "result"},
 }
 """Stricter than the arrow: all that these may import of ours."""

@@ -127,28 +127,38 @@ def why_not(instance: Instance, values: dict[str, Fraction]) -> str | None:
 
 
 def check_coverage(instance: Instance, configurations: list[list[str]], clock: Clock) -> None:
-    """Every non-empty set of levers is stood for by some set that is acted on (section 4)."""
+    """Every non-empty set of levers is stood for by some set that is acted on (section 4).
+
+    Levers that are idle in every configuration make no difference to which sets are stood for: a set of
+    the others is, with any of them or none, if a configuration acts on it and on all of them.
+    """
     levers = list(instance.levers)
-    if len(levers) > MOST_LEVERS:
-        raise Rejected(f"more than {MOST_LEVERS} levers (section 8)")
-    covered, seen = bytearray(1 << len(levers)), set()
-    covered[0] = 1
+    seen, idle = set(), []
     for k, acted in enumerate(configurations):
         clock()
         if not acted or acted != [f for f in levers if f in acted]:
             raise Rejected(f"configurations.{k}.acted: not levers in the order of the features, or none")
-        whole = sum(1 << levers.index(f) for f in acted)
-        if whole in seen:
+        if tuple(acted) in seen:
             raise Rejected(f"configurations.{k}.acted: given before")
-        seen.add(whole)
-        free = part = sum(1 << levers.index(f) for f in Problem(instance, acted).idle)
+        seen.add(tuple(acted))
+        idle.append(Problem(instance, acted).idle)
+    always = set.intersection(*idle) if idle else set()
+    levers = [f for f in levers if f not in always]
+    if len(levers) > MOST_LEVERS:
+        raise Rejected(f"more than {MOST_LEVERS} levers that are not idle throughout (section 8)")
+    covered = bytearray(1 << len(levers))
+    covered[0] = not always  # the empty set of all levers is checked by itself
+    for acted, free_ in zip(configurations, idle, strict=True):
+        clock()
+        whole = sum(1 << levers.index(f) for f in acted if f not in always)
+        free = part = sum(1 << levers.index(f) for f in free_ - always)
         covered[whole] = 1
         while part:
             part = (part - 1) & free
             covered[whole - free + part] = 1
     missing = covered.find(0)
     if missing >= 0:
-        names = [f for k, f in enumerate(levers) if missing >> k & 1]
+        names = [f for k, f in enumerate(levers) if missing >> k & 1] or sorted(always)
         raise Rejected(f"configurations: nothing stands for acting on exactly {', '.join(names)}")
 
 

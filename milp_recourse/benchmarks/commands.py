@@ -110,14 +110,13 @@ def settings(
     """All refused test applicants of Loan in the paper's five settings, with and without plausibility."""
     from milp_recourse.benchmarks import settings as bench
     from milp_recourse.formats import read_population
-    from milp_recourse.instance import Population
     from milp_recourse.instances_path import instances_path
     from milp_recourse.reports.progress import progress_bar
 
     people = read_population(instances_path() / "loan" / "population.json")
     size = min(limit or len(people), len(people))
     if size < len(people):
-        people = Population(people.template, people.factuals[:size], people.preferences[:size])
+        people = people[:size]
     total = 2 * len(bench.SETTINGS)
     options = {"seed": seed, "time_limit": time_limit, "backend": backend}
     done = len(bench.read_rows(folder / "settings.csv"))
