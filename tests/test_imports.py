@@ -25,6 +25,7 @@ ARROW = (
     "backends.protocol",
     "judge",
     "magnitude",
+    "compiled",
     "forests",
     "backends",
     "readers",
@@ -54,7 +55,7 @@ ONLY = {
 }
 """Stricter than the arrow: all that these may import of ours."""
 
-HEAVY = ("torch", "zuko", "pyomo", "ortools", "highspy", "gurobipy", "sklearn", "pandas")
+HEAVY = ("torch", "zuko", "pyomo", "ortools", "highspy", "gurobipy", "sklearn", "pandas", "numba")
 SOLVERS = ("highspy", "pyomo", "ortools", "gurobipy", "pyscipopt", "scipy")
 
 

@@ -6,6 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
+import numpy as np
+from numpy.typing import NDArray
+
 from milp_recourse.instance import Instance
 from milp_recourse.result import Proof
 
@@ -20,10 +23,14 @@ class Options:
         Wall seconds per applicant; None for no limit.
     certificates
         Whether results are to carry certificates; the limit then holds for that search by itself.
+    starts
+        Feature rows, (n, features), that the model is known or believed to accept: where a search for a good action
+        may start. They change the time, never what is proven.
     """
 
     time_limit: float | None = None
     certificates: bool = False
+    starts: NDArray[np.float64] | None = None
 
 
 @dataclass(frozen=True)
