@@ -10,6 +10,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
+import numpy as np
+from numpy.typing import NDArray
+
 from milp_recourse.backends import Backend, BatchBackend, Options, Proposal
 from milp_recourse.backends import backend as find_backend
 from milp_recourse.domain.network import ReluNetwork
@@ -33,6 +36,7 @@ def solve(
     backend: str | None = None,
     time_limit: float | None = None,
     certificates: bool = False,
+    starts: NDArray[np.float64] | None = None,
 ) -> Result:
     """The cheapest action for one applicant, with a proven lower bound where the back end has one.
 
@@ -46,6 +50,9 @@ def solve(
         Wall seconds; None for no limit.
     certificates
         Whether the result is to carry a certificate (in :attr:`Result.evidence`).
+    starts
+        Rows of feature values, (n, features), labels by index, that the model is known or believed to accept:
+        good actions are looked for from there too.
 
     Returns
     -------
@@ -63,7 +70,7 @@ def solve(
     BackendUnavailable
         Unknown, or its solver is not installed.
     """
-    options = check_options(time_limit, certificates=certificates)
+    options = check_options(time_limit, certificates=certificates, starts=starts)
     instance = problem if isinstance(problem, Instance) else read_instance(problem)
     return _run(instance, choose_backend(instance, backend), options)
 
@@ -78,6 +85,7 @@ def solve_population(
     scheduler: str | None = None,
     first: int = 0,
     last: int | None = None,
+    starts: NDArray[np.float64] | None = None,
 ) -> Iterator[Result]:
     """One result per applicant, in order, each handed out as soon as it and all before it are there.
 
@@ -85,7 +93,7 @@ def solve_population(
     ----------
     population
         A population, or the path of its file.
-    backend, time_limit, certificates
+    backend, time_limit, certificates, starts
         As for :func:`solve`; the limit holds per applicant.
     jobs
         Processes.
@@ -99,7 +107,7 @@ def solve_population(
     BadInput, Unsupported, BackendUnavailable
         As for :func:`solve`; the file and the back end are checked before the first applicant.
     """
-    options = check_options(time_limit, jobs, certificates)
+    options = check_options(time_limit, jobs, certificates, starts)
     people = population if isinstance(population, Population) else read_population(population)
     name = choose_backend(people.template, backend).name
     end = len(people) if last is None else min(last, len(people))
@@ -181,7 +189,12 @@ def choose_backend(problem: Instance, name: str | None = None) -> Backend:
     raise Unsupported("no default back end for this problem: " + "; ".join(reasons))
 
 
-def check_options(time_limit: float | None, jobs: int = 1, certificates: bool = False) -> Options:
+def check_options(
+    time_limit: float | None,
+    jobs: int = 1,
+    certificates: bool = False,
+    starts: NDArray[np.float64] | None = None,
+) -> Options:
     """The options, if they make sense.
 
     Raises
@@ -193,7 +206,7 @@ def check_options(time_limit: float | None, jobs: int = 1, certificates: bool = 
         raise BadInput("time_limit", time_limit, "a number of seconds above 0")
     if jobs < 1:
         raise BadInput("jobs", jobs, "a whole number, 1 or more")
-    return Options(time_limit, certificates)
+    return Options(time_limit, certificates, starts)
 
 
 def _results(

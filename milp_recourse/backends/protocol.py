@@ -24,8 +24,8 @@ class Options:
     certificates
         Whether results are to carry certificates; the limit then holds for that search by itself.
     starts
-        Feature rows, (n, features), that the model is known or believed to accept: where a search for a good action
-        may start. They change the time, never what is proven.
+        Feature rows, (n, features), that the model is known or believed to accept: where a search for a good
+        action may start. They change the time, never what is proven.
     """
 
     time_limit: float | None = None
