@@ -207,7 +207,7 @@ class Recourse:
             raise BadInput("people", type(people).__name__, "a DataFrame with the columns of X")
         rows = read_rows(people, self.columns, self.X.columns)
         own = people_preferences(preferences, self._problem, self.columns, rows.frame)
-        options = replace(check_options(time_limit, jobs, certificates), starts=self._starts)
+        options = check_options(time_limit, jobs, certificates, self._starts)
         results: list[Result | None] = [None] * len(rows)
         readable = [i for i in range(len(rows)) if i not in rows.faults]
         if not readable:

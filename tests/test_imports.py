@@ -26,6 +26,7 @@ ARROW = (
     "smaller",
     "judge",
     "magnitude",
+    "compiled",
     "forests",
     "backends",
     "readers",
