@@ -11,6 +11,7 @@ from verify.equations import Counterfactual, constant
 from verify.instance import Instance, Source
 from verify.leaf import closed, proven, split
 from verify.network import Signs
+from verify.prices import Prices
 from verify.problem import Cells, Problem, fixed, term, total
 from verify.reading import Clock, Rejected, anything, conform, index, maybe, near, not_negative, refuse
 from verify.trees import inputs
@@ -23,7 +24,7 @@ SHAPE = {
     "action": maybe({str: anything}),
     "cost": maybe(not_negative),
     "lower_bound": maybe(not_negative),
-    "configurations": [{"acted": [str], "tree": list}],
+    "configurations": [{"acted": [str], "tree": list, "prices?": list}],
 }
 RELATIVE_GAP, LEVER_GAP = Fraction(1e-6), Fraction(1e-12)
 MOST_NODES, MOST_LEVERS = 1_000_000, 16
@@ -70,7 +71,9 @@ def check(certificate: Certificate, source: Source, seconds: float) -> None:
     for k, configuration in enumerate(certificate.configurations):
         problem = Problem(instance, configuration["acted"])
         target = problem.largest_cost() + 1 if bound is None else bound
-        check_tree(problem, configuration["tree"], target, f"configurations.{k}", clock)
+        here, listed = f"configurations.{k}", configuration["prices"]
+        prices = None if listed is None else Prices(problem, listed, here, clock)
+        check_tree(problem, configuration["tree"], target, here, clock, prices)
 
 
 def allowance(instance: Instance) -> Fraction:
@@ -129,30 +132,45 @@ def why_not(instance: Instance, values: dict[str, Fraction]) -> str | None:
 def check_coverage(instance: Instance, configurations: list[list[str]], clock: Clock) -> None:
     """Every non-empty set of levers is stood for by some set that is acted on (section 4)."""
     levers = list(instance.levers)
-    if len(levers) > MOST_LEVERS:
-        raise Rejected(f"more than {MOST_LEVERS} levers (section 8)")
-    covered, seen = bytearray(1 << len(levers)), set()
-    covered[0] = 1
+    whole: list[tuple[str, ...]] = []
+    idle: list[set[str]] = []
     for k, acted in enumerate(configurations):
         clock()
         if not acted or acted != [f for f in levers if f in acted]:
             raise Rejected(f"configurations.{k}.acted: not levers in the order of the features, or none")
-        whole = sum(1 << levers.index(f) for f in acted)
-        if whole in seen:
+        if tuple(acted) in whole:
             raise Rejected(f"configurations.{k}.acted: given before")
-        seen.add(whole)
-        free = part = sum(1 << levers.index(f) for f in Problem(instance, acted).idle)
-        covered[whole] = 1
+        whole.append(tuple(acted))
+        idle.append(Problem(instance, acted).idle)
+    always = set.intersection(*idle) if idle else set()  # in all of them, and idle: in a subset or not
+    counted = [f for f in levers if f not in always]
+    if len(counted) > MOST_LEVERS:
+        raise Rejected(f"more than {MOST_LEVERS} levers that are not idle everywhere (section 8)")
+    covered = bytearray(1 << len(counted))
+    covered[0] = not always
+    for acted_, free_ in zip(whole, idle, strict=True):
+        clock()
+        bits = {f: 1 << k for k, f in enumerate(counted)}
+        full = sum(bits.get(f, 0) for f in acted_)
+        free = part = sum(bits.get(f, 0) for f in free_)
+        covered[full] = 1
         while part:
             part = (part - 1) & free
-            covered[whole - free + part] = 1
+            covered[full - free + part] = 1
     missing = covered.find(0)
     if missing >= 0:
-        names = [f for k, f in enumerate(levers) if missing >> k & 1]
+        names = [f for k, f in enumerate(counted) if missing >> k & 1] or ["those that are always idle"]
         raise Rejected(f"configurations: nothing stands for acting on exactly {', '.join(names)}")
 
 
-def check_tree(problem: Problem, nodes: list[Any], target: Fraction, where: str, clock: Clock) -> None:
+def check_tree(  # noqa: PLR0912
+    problem: Problem,
+    nodes: list[Any],
+    target: Fraction,
+    where: str,
+    clock: Clock,
+    prices: Prices | None,
+) -> None:
     """The tree's leaves cover the whole box, and each of them holds (section 5)."""
     waiting: list[tuple[tuple[Interval, ...], Signs, Cells]] = [(tuple(problem.box), {}, {})]
     widths = problem.network.widths if problem.network else []
@@ -162,7 +180,9 @@ def check_tree(problem: Problem, nodes: list[Any], target: Fraction, where: str,
         if not waiting:
             raise Rejected(f"{here}: the tree was complete before this node")
         ends, signs, cells = waiting.pop()
-        kind = conform(node[0] if conform(node, list, here) else None, {"a", "s", "n", "c", "e", "d"}, here)
+        kind = conform(
+            node[0] if conform(node, list, here) else None, {"a", "s", "n", "c", "e", "d", "p"}, here
+        )
         if kind in ("a", "s"):
             _, i, at = conform(node, (str, index(len(ends)), float), here)
             (low, high), t = ends[i], Fraction(at)
@@ -185,6 +205,10 @@ def check_tree(problem: Problem, nodes: list[Any], target: Fraction, where: str,
             conform(node, (str,), here)
             if not closed(problem, ends, cells, target):
                 raise Rejected(f"{here}: an 'e' leaf that none of the rules closes")
+        elif kind == "p":
+            if prices is None:
+                raise Rejected(f"{here}: a 'p' leaf in a configuration without prices")
+            prices.close(node, ends, target, here)
         else:
             bound = proven(problem, ends, signs, cells, node, target, here, clock)
             if bound is not None and bound < target:
