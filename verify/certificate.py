@@ -11,6 +11,7 @@ from verify.equations import Counterfactual, constant
 from verify.instance import Instance, Source
 from verify.leaf import closed, proven, split
 from verify.network import Signs
+from verify.prices import Prices
 from verify.problem import Cells, Problem, fixed, term, total
 from verify.reading import Clock, Rejected, anything, conform, index, maybe, near, not_negative, refuse
 from verify.trees import inputs
@@ -23,7 +24,7 @@ SHAPE = {
     "action": maybe({str: anything}),
     "cost": maybe(not_negative),
     "lower_bound": maybe(not_negative),
-    "configurations": [{"acted": [str], "tree": list}],
+    "configurations": [{"acted": [str], "tree": list, "prices?": list}],
 }
 RELATIVE_GAP, LEVER_GAP = Fraction(1e-6), Fraction(1e-12)
 MOST_NODES, MOST_LEVERS = 1_000_000, 16
@@ -70,7 +71,9 @@ def check(certificate: Certificate, source: Source, seconds: float) -> None:
     for k, configuration in enumerate(certificate.configurations):
         problem = Problem(instance, configuration["acted"])
         target = problem.largest_cost() + 1 if bound is None else bound
-        check_tree(problem, configuration["tree"], target, f"configurations.{k}", clock)
+        here, listed = f"configurations.{k}", configuration["prices"]
+        prices = None if listed is None else Prices(problem, listed, here, clock)
+        check_tree(problem, configuration["tree"], target, here, clock, prices)
 
 
 def allowance(instance: Instance) -> Fraction:
@@ -162,7 +165,14 @@ def check_coverage(instance: Instance, configurations: list[list[str]], clock: C
         raise Rejected(f"configurations: nothing stands for acting on exactly {', '.join(names)}")
 
 
-def check_tree(problem: Problem, nodes: list[Any], target: Fraction, where: str, clock: Clock) -> None:
+def check_tree(  # noqa: PLR0912
+    problem: Problem,
+    nodes: list[Any],
+    target: Fraction,
+    where: str,
+    clock: Clock,
+    prices: Prices | None,
+) -> None:
     """The tree's leaves cover the whole box, and each of them holds (section 5)."""
     waiting: list[tuple[tuple[Interval, ...], Signs, Cells]] = [(tuple(problem.box), {}, {})]
     widths = problem.network.widths if problem.network else []
@@ -172,7 +182,9 @@ def check_tree(problem: Problem, nodes: list[Any], target: Fraction, where: str,
         if not waiting:
             raise Rejected(f"{here}: the tree was complete before this node")
         ends, signs, cells = waiting.pop()
-        kind = conform(node[0] if conform(node, list, here) else None, {"a", "s", "n", "c", "e", "d"}, here)
+        kind = conform(
+            node[0] if conform(node, list, here) else None, {"a", "s", "n", "c", "e", "d", "p"}, here
+        )
         if kind in ("a", "s"):
             _, i, at = conform(node, (str, index(len(ends)), float), here)
             (low, high), t = ends[i], Fraction(at)
@@ -195,6 +207,10 @@ def check_tree(problem: Problem, nodes: list[Any], target: Fraction, where: str,
             conform(node, (str,), here)
             if not closed(problem, ends, cells, target):
                 raise Rejected(f"{here}: an 'e' leaf that none of the rules closes")
+        elif kind == "p":
+            if prices is None:
+                raise Rejected(f"{here}: a 'p' leaf in a configuration without prices")
+            prices.close(node, ends, target, here)
         else:
             bound = proven(problem, ends, signs, cells, node, target, here, clock)
             if bound is not None and bound < target:

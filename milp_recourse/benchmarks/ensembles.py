@@ -36,10 +36,9 @@ class Table:
         """The model's columns: labels one-hot encoded."""
         parts = []
         for k, feature in enumerate(self.features):
-            column = self.values[:, k : k + 1]
-            parts.append(
-                (column == np.arange(len(feature.columns))).astype(np.float64) if feature.by_label else column
-            )
+            column = self.values[:, k]
+            lookup = feature.lookup
+            parts.append(column[:, None] if lookup is None else lookup[column.astype(np.int64)])
         return np.concatenate(parts, axis=1)
 
 

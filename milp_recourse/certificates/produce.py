@@ -16,7 +16,7 @@ from milp_recourse.certificates.canonical import instance_digest
 from milp_recourse.certificates.causal import causal_configurations, why_not_causal
 from milp_recourse.certificates.document import CERTIFICATE_FORMAT
 from milp_recourse.certificates.networks import configurations_of
-from milp_recourse.certificates.trees import forest_configurations
+from milp_recourse.certificates.prices import ensemble_configurations
 from milp_recourse.domain.forest import TreeEnsemble
 from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.forests.axes import separable
@@ -92,7 +92,7 @@ def certificates_for(
         if k in trees:
             tree = trees[k]
         elif separable(instances[k]):
-            tree = forest_configurations(instances[k], bound, time_limit)
+            tree = ensemble_configurations(instances[k], bound, time_limit)
         else:
             tree = _causal(instances[k], bound, results[k], time_limit)
         if tree is not None:

@@ -170,10 +170,10 @@ def _nodes(instance: Instance, tree: BranchTree, acted: tuple[str, ...]) -> Iter
         elif entry[0] == "cost":
             yield ["e"]
         else:
-            yield from _refined(instance, tree, acted, box)
+            yield from refined(instance, tree, acted, box)
 
 
-def _refined(instance: Instance, tree: BranchTree, acted: tuple[str, ...], box: Box) -> Iterator[list[Any]]:
+def refined(instance: Instance, tree: BranchTree, acted: tuple[str, ...], box: Box) -> Iterator[list[Any]]:
     """A leaf closed by score, split until the document's rule closes every part."""
     cuts = _cuts(tree, box) if may_be_accepted(instance, box) else []
     if not cuts:
@@ -184,7 +184,7 @@ def _refined(instance: Instance, tree: BranchTree, acted: tuple[str, ...], box: 
     cut = mine[len(mine) // 2]
     yield ["s", acted.index(name), cut]
     for half in _halves(instance, box, name, cut):
-        yield from _refined(instance, tree, acted, half)
+        yield from refined(instance, tree, acted, half)
 
 
 def _cuts(tree: BranchTree, box: Box) -> list[tuple[str, float]]:

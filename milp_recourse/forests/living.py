@@ -58,10 +58,10 @@ def lists(f: Factors) -> Live:
 
 
 @njit(cache=True)
-def shrink(f, cost, alive, leaf_alive, live):  # type: ignore[no-untyped-def]
+def shrink(f, cost, alive, leaf_alive, live, merge):  # type: ignore[no-untyped-def]
     """Take out leaves without cells, cells without leaves and cells that a cheaper one stands for.
 
-    False: a tree has no leaf left, so nothing is in the node.
+    False: a tree has no leaf left, so nothing is in the node. Without ``merge`` no cell stands for another.
     """
     trees, axes = len(f.slot_from) - 1, len(f.axis_from) - 1
     set_good, set_used = np.zeros(f.set_from[-1], np.bool_), np.zeros(f.set_from[-1], np.bool_)
@@ -140,7 +140,7 @@ def shrink(f, cost, alive, leaf_alive, live):  # type: ignore[no-untyped-def]
                 if not matters:
                     n_used = start
                     continue
-                crowded = n_used - start >= FLAGS
+                crowded = not merge or n_used - start >= FLAGS
                 for k in range(first, last):
                     kind[k] = k
                     if not crowded:
@@ -155,7 +155,7 @@ def shrink(f, cost, alive, leaf_alive, live):  # type: ignore[no-untyped-def]
         if changed:
             continue
         # Cells in equal classes of all slots that matter: the cheapest stands for all.
-        for i in range(axes):
+        for i in range(axes if merge else 0):
             last_cell = -1
             for c in range(f.axis_from[i], f.axis_from[i + 1]):
                 if alive[c]:

@@ -24,7 +24,7 @@ from milp_recourse.forests.axes import Axis, action_of, axes_of, factual_cells, 
 from milp_recourse.forests.factors import Array, Factors, factors
 from milp_recourse.forests.goal import affordable, score_goal
 from milp_recourse.forests.living import lists, shrink
-from milp_recourse.forests.prices import ascend, assess
+from milp_recourse.forests.prices import ascend, assess, choose, take_out
 from milp_recourse.forests.search import Outcome
 from milp_recourse.forests.starts import Cells, Points, good_point, points, settled
 from milp_recourse.forests.table import LeafTable, may_be_missing
@@ -88,6 +88,8 @@ class PricedSearch:
             self._set([affordable(axis, 0.0, self.best[0]) for axis in axes])
         self.factors = factors(self.table, self.axes, self.points.masks)
         self.room = lists(self.factors)
+        self.x = np.zeros(len(self.axes), dtype=np.int32)
+        self.energy, self.loss = np.zeros(len(self.factors.value)), np.zeros((4, len(self.points.added)))
         cost = self.points.added * (1.0 - 2.0**-49) - 2.0**-1000
         self.cost = np.maximum(cost, 0.0)
         self.goal, _ = score_goal(self.table, self.instance.accept.above)
@@ -122,7 +124,7 @@ class PricedSearch:
         if self.starts is None or not len(self.starts) or not axes:
             return np.empty((0, len(axes)), dtype=np.int32)
         names = [f.name for f in self.instance.features]
-        first = self.points.axis_from
+        offset = self.points.axis_from
         rows, paid = [], np.zeros(len(self.starts))
         for i, axis in enumerate(axes):
             values = self.starts[:, names.index(axis.feature)]
@@ -130,7 +132,7 @@ class PricedSearch:
             cells = after + np.searchsorted(axis.high[after:], values)
             cells = np.where(np.isnan(values), axis.start, np.minimum(cells, len(axis) - 1))
             paid += axis.added[cells]
-            rows.append(cells + first[i])
+            rows.append(cells + offset[i])
         nearest = np.argsort(paid, kind="stable")[:NEAREST]
         return np.ascontiguousarray(np.stack(rows, axis=1)[nearest].astype(np.int32))
 
@@ -200,41 +202,45 @@ class PricedSearch:
         """Bound a new node; None where it is closed."""
         self.nodes += 1
         f, live = self.factors, self.room
-        x = np.zeros(len(self.axes), dtype=np.int32)
-        choice = np.zeros(3, dtype=np.int64)
         best, before = parent, -math.inf
         for round_ in range(rounds):
-            if not shrink(f, self.cost, alive, leaves, live):
+            if not shrink(f, self.cost, alive, leaves, live, True):
                 return None
-            if not self._largest(leaves) > self.instance.accept.above:
-                return None
-            if self._cheapest(alive):
+            if not self._largest() > self.instance.accept.above or self._cheapest(alive):
                 return None
             target = self.target
             _, mu, length = ascend(
                 f, self.cost, live, mu, self.goal, price, target, steps, max(length, 0.02), WEIGHT
             )
-            bound, gone = assess(f, self.cost, alive, leaves, live, mu, self.goal, price, target, x, choice)
+            bound, slack = self._assess(mu, price)
             best = max(best, bound)
             if best >= target:
                 self.floor = min(self.floor, best)
                 return None
-            if (round_ == 0 or self.nodes % 8 == 0) and self._offer(*settled(self.points, x)):
-                continue
+            if (round_ == 0 or self.nodes % 8 == 0) and self._offer(*settled(self.points, self.x)):
+                target = self.target
+            gone = take_out(f, live, bound, slack, self.energy, self.loss, target, alive, leaves)
             gained = (best - before) / max(target - best, 1e-300)
-            if gone == 0 and gained < 0.05:
+            late = self.deadline is not None and time.perf_counter() > self.deadline
+            if (gone == 0 and gained < 0.05) or late:
                 break
             before = best
-            if self.deadline is not None and time.perf_counter() > self.deadline:
-                break
-        else:
-            if not shrink(f, self.cost, alive, leaves, live):
+        if gone:
+            if not shrink(f, self.cost, alive, leaves, live, True):
                 return None
-            _, _ = assess(f, self.cost, alive, leaves, live, mu, self.goal, price, self.target, x, choice)
+            bound, _ = self._assess(mu, price)
+        choice = np.zeros(3, dtype=np.int64)
+        choose(f, live, bound, self.target, self.loss, False, choice)
         i, c, how = (int(k) for k in choice)
         return _Node(best, alive, leaves, price.astype(np.float32), mu, length, (i, c, how))
 
-    def _largest(self, leaves: NDArray[np.bool_]) -> float:
+    def _assess(self, mu: float, price: Array) -> tuple[float, float]:
+        """The node's bound, rounded down, and by how much."""
+        f, live = self.factors, self.room
+        bound, slack = assess(f, self.cost, live, mu, self.goal, price, self.x, self.energy, self.loss)
+        return float(bound), float(slack)
+
+    def _largest(self) -> float:
         """The deployed score of the trees' most valuable living leaves."""
         live, f = self.room, self.factors
         first = live.leaf[live.leaf_to[:-1]]

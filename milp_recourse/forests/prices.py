@@ -151,21 +151,18 @@ def ascend(f, cost, live, mu, goal, price, target, steps, shrinking, weight):  #
 
 
 @njit(cache=True)
-def assess(f, cost, alive, leaf_alive, live, mu, goal, price, target, x, choice):  # type: ignore[no-untyped-def]
-    """The bound of a node, rounded down; cells and leaves that cannot be below the target are taken out.
+def assess(f, cost, live, mu, goal, price, x, energy, loss):  # type: ignore[no-untyped-def]
+    """The bound of a node, rounded down, and by how much it may have been rounded.
 
-    Also fills the cheapest cells x by what is left over, and ``choice``: axis, cell, and how to split there
-    (0: cells up to it against those above, 1: the cell against all others). Returns the bound and how many
-    cells and leaves went.
+    Fills the cheapest cells x by what is left over, by how much each leaf exceeds its tree's least energy,
+    and ``loss``, (4, cells): how much the bound rises in the cell, up to it, from it on, and without it.
     """
     trees, axes = len(f.slot_from) - 1, len(f.axis_from) - 1
     set_price, set_least = np.empty(f.set_from[-1]), np.empty(f.set_from[-1])
-    energy, least = np.empty(len(f.value)), np.empty(f.class_from[-1])
-    rest, tree_least = np.empty(len(cost)), np.empty(trees)
+    least, rest, values = np.empty(f.class_from[-1]), np.empty(len(cost)), np.empty(len(cost))
     _left_over(f, cost, live, price, rest)
     total, size = mu * goal, abs(mu * goal)
-    only, up = np.zeros(len(cost)), np.zeros(len(cost))
-    down, others = np.zeros(len(cost)), np.zeros(len(cost))
+    loss[:] = 0.0
     for i in range(axes):
         low = INF
         for n in range(live.cell_to[i], live.cell_to[i + 1]):
@@ -175,11 +172,9 @@ def assess(f, cost, alive, leaf_alive, live, mu, goal, price, target, x, choice)
                 low = rest[c]
                 x[i] = c
         total += low
-        _spread(live, i, rest, low, only, up, down, others)
-    values = np.empty(len(cost))
+        _spread(live, i, rest, low, loss)
     for t in range(trees):
         best, _ = _energies(f, t, live, mu, price, set_price, energy)
-        tree_least[t] = best
         total += best
         a, b = live.slot_to[t], live.slot_to[t + 1]
         width, s0 = f.slot_from[t + 1] - f.slot_from[t], f.slot_from[t]
@@ -194,6 +189,7 @@ def assess(f, cost, alive, leaf_alive, live, mu, goal, price, target, x, choice)
             for m in range(a, b):
                 z = f.table[at + live.slot[m]]
                 set_least[z] = min(set_least[z], e)
+            energy[leaf] = e - best
         size += mu * largest
         for n in range(a, b):
             s = live.slot[n]
@@ -214,52 +210,57 @@ def assess(f, cost, alive, leaf_alive, live, mu, goal, price, target, x, choice)
                 c = live.cell[m]
                 k = first + f.classes[t, c]
                 values[c] = least[k] + price[k]
-            _spread(live, i, values, best, only, up, down, others)
+            _spread(live, i, values, best, loss)
     slack = 8.0 * (2 * trees + axes + 32) * UNIT * size
-    bound = total - slack
-    gone = 0
-    for i in range(axes):
-        for n in range(live.cell_to[i], live.cell_to[i + 1]):
-            c = live.cell[n]
-            if bound + only[c] - slack >= target:
-                alive[c] = False
-                gone += 1
-    for t in range(trees):
-        for n in range(live.leaf_to[t], live.leaf_to[t + 1]):
-            leaf = live.leaf[n]
-            if bound + (energy[leaf] - tree_least[t]) - slack >= target:
-                leaf_alive[leaf] = False
-                gone += 1
-    _choose(f, live, bound, target, only, up, down, others, choice)
-    return bound, gone
+    return total - slack, slack
 
 
 @njit(cache=True)
-def _spread(live, i, values, best, only, up, down, others):  # type: ignore[no-untyped-def]
+def take_out(f, live, bound, slack, energy, loss, target, alive, leaf_alive):  # type: ignore[no-untyped-def]
+    """Take out cells and leaves that hold nothing below the target; how many there are."""
+    gone = 0
+    for n in range(live.cell_to[-1]):
+        c = live.cell[n]
+        if bound + loss[0, c] - slack >= target:
+            alive[c] = False
+            gone += 1
+    for n in range(live.leaf_to[-1]):
+        leaf = live.leaf[n]
+        if bound + energy[leaf] - slack >= target:
+            leaf_alive[leaf] = False
+            gone += 1
+    return gone
+
+
+@njit(cache=True)
+def _spread(live, i, values, best, loss):  # type: ignore[no-untyped-def]
     """Add what one term loses at each cell, up to it, from it on, and everywhere else on the axis."""
     a, b = live.cell_to[i], live.cell_to[i + 1]
     low, second, at = INF, INF, -1
     for n in range(a, b):
         c = live.cell[n]
         v = values[c] - best
-        only[c] += max(v, 0.0)
+        loss[0, c] += max(v, 0.0)
         if v < low:
             second = low
             low, at = v, c
         elif v < second:
             second = v
-        up[c] += max(low, 0.0)
+        loss[1, c] += max(low, 0.0)
     low2 = INF
     for m in range(b - a):
         c = live.cell[b - 1 - m]
         low2 = min(low2, values[c] - best)
-        down[c] += max(low2, 0.0)
-        others[c] += max(second if c == at else low, 0.0)
+        loss[2, c] += max(low2, 0.0)
+        loss[3, c] += max(second if c == at else low, 0.0)
 
 
 @njit(cache=True)
-def _choose(f, live, bound, target, only, up, down, others, choice):  # type: ignore[no-untyped-def]
-    """The split after which both sides' bounds have risen most."""
+def choose(f, live, bound, target, loss, cuts_only, choice):  # type: ignore[no-untyped-def]
+    """The split after which both sides' bounds have risen most; False where there is nothing to split.
+
+    ``choice``: axis, cell, and how (0: cells up to it against those above, 1: the cell against all others).
+    """
     top = max(target - bound, 1e-300)
     merit = -1.0
     for i in range(len(f.axis_from) - 1):
@@ -270,11 +271,11 @@ def _choose(f, live, bound, target, only, up, down, others, choice):  # type: ig
                 if how == 0:
                     if n + 1 == b:
                         continue
-                    one, two = up[c], down[live.cell[n + 1]]
+                    one, two = loss[1, c], loss[2, live.cell[n + 1]]
                 else:
-                    if b - a < 3 or n == a or n + 1 == b:
+                    if cuts_only or b - a < 3 or n == a or n + 1 == b:
                         continue
-                    one, two = only[c], others[c]
+                    one, two = loss[0, c], loss[3, c]
                 one, two = min(one / top, 1.0), min(two / top, 1.0)
                 value = (one + 1e-3) * (two + 1e-3) * (1.0 + 1e-3 * (b - a))
                 if how == 1:
@@ -282,3 +283,4 @@ def _choose(f, live, bound, target, only, up, down, others, choice):  # type: ig
                 if value > merit:
                     merit = value
                     choice[0], choice[1], choice[2] = i, c, how
+    return merit >= 0.0

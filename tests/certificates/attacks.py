@@ -838,13 +838,13 @@ def unknown_key_in_a_term(c):
     tree(c)[2][2][0]["x"] = 1.0
 
 
-@malformed("toy.json", "allowed: one of a, c, d, e, n, s")
+@malformed("toy.json", "allowed: one of a, c, d, e, n, p, s")
 def unknown_node(c):
     """A kind of node that the format does not have."""
     tree(c)[6] = ["trusted"]
 
 
-@malformed("toy.json", "allowed: one of a, c, d, e, n, s")
+@malformed("toy.json", "allowed: one of a, c, d, e, n, p, s")
 def empty_node(c):
     """A node that is nothing."""
     tree(c)[6] = []
