@@ -25,7 +25,6 @@ from milp_recourse.forests.starts import good_point, points
 from milp_recourse.forests.table import LeafTable
 from milp_recourse.instance import Acceptance, Instance, Preferences
 from milp_recourse.judge import already_good, judge
-from milp_recourse.result import gap_tolerance
 
 LARGEST = 20000
 
@@ -60,8 +59,9 @@ def test_search_agrees_with_brute_force(trees: int) -> None:
             continue
         seen["optimal"] += 1
         verdict = judge(instance, found.action)
-        assert verdict.feasible and abs(float(verdict.cost - best)) <= gap_tolerance(float(best)), seed
-        assert found.lower_bound <= best <= found.lower_bound + gap_tolerance(float(best)), seed
+        gap = instance.gap_tolerance(float(best))
+        assert verdict.feasible and abs(float(verdict.cost - best)) <= gap, seed
+        assert found.lower_bound <= best <= found.lower_bound + gap, seed
     assert seen["optimal"] >= 40 and seen["infeasible"] >= 5 and seen["branched"] >= 15, seen
 
 
@@ -73,9 +73,9 @@ def test_any_prices_give_a_lower_bound() -> None:
         if best is None or axes is None:
             continue
         table = LeafTable(instance.classifier, factual_cells(instance, instance.classifier), axes)
-        p = points(table, axes, 0.0, instance.accept.threshold)
+        p = points(table, axes, 0.0, instance.accept.above)
         f = factors(table, axes, p.masks)
-        goal, _ = score_goal(table, instance.accept.threshold)
+        goal, _ = score_goal(table, instance.accept.above)
         rng = np.random.default_rng(seed)
         alive, leaves = np.ones(len(p.added), dtype=bool), np.ones(len(f.value), dtype=bool)
         live, x, choice = lists(f), np.zeros(len(axes), dtype=np.int32), np.zeros(3, dtype=np.int64)
@@ -102,17 +102,17 @@ def test_first_actions_are_accepted() -> None:
         if axes is None:
             continue
         table = LeafTable(instance.classifier, factual_cells(instance, instance.classifier), axes)
-        p = points(table, axes, 0.0, instance.accept.threshold)
+        p = points(table, axes, 0.0, instance.accept.above)
         rng = np.random.default_rng(seed)
         drawn = rng.integers(p.axis_from[:-1], p.axis_from[1:], (60, len(axes))).astype(np.int32)
         cells = drawn - p.axis_from[:-1]
-        good = drawn[table.bound(table.met(cells, cells)) > instance.accept.threshold]
+        good = drawn[table.bound(table.met(cells, cells)) > instance.accept.above]
         if not len(good):
             continue
         tried += 1
         point, cost = good_point(p, good, 3)
         here = (point - p.axis_from[:-1])[None]
-        assert table.bound(table.met(here, here))[0] > instance.accept.threshold, seed
+        assert table.bound(table.met(here, here))[0] > instance.accept.above, seed
         assert cost <= p.added[good].sum(axis=1).min() * (1 + 1e-12), seed
     assert tried >= 30
 
