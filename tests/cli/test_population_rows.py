@@ -252,7 +252,7 @@ def test_a_batch_is_smaller_where_people_have_many_levers(population_file) -> No
     for count in (2, 4, 5, 10, 14, 20):
         own = Preferences(tuple(map(str, range(count))))
         sizes.append(batch_size(replace(people, preferences=(own,) * len(people)), backend("bab")))
-    assert sizes == [1024, 1024, 512, 16, 1, 1]
+    assert sizes == [256, 256, 256, 16, 1, 1]
     assert batch_size(people, backend("highs")) == 1
 
 
