@@ -35,7 +35,7 @@ DEFAULTS = ("bab", "highs")
 CERTIFIED_TOGETHER = 128
 """Most results certified in one batch: large enough for the kernel."""
 
-_FEW_LEVERS = 4
+_FEW_LEVERS, _TOGETHER = 4, 256  # more at once is no faster, and keeps more people waiting
 _TREES_TOGETHER = 16
 
 
@@ -179,7 +179,7 @@ def batch_size(population: Population, back_end: Backend) -> int:
     if not isinstance(population.template.classifier, ReluNetwork):
         return min(back_end.batch, _TREES_TOGETHER)
     levers = max(len(p.actionable) for p in population.preferences)
-    return max(1, back_end.batch >> max(0, levers - _FEW_LEVERS))
+    return max(1, min(_TOGETHER, back_end.batch >> max(0, levers - _FEW_LEVERS)))
 
 
 def as_instance(problem: Instance | Mapping[str, Any] | str | Path) -> Instance:

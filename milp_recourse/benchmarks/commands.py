@@ -84,7 +84,9 @@ def speed(
         title=f"{len(paths)} instances (bab: in a batch of {together}), one thread, {time_limit:g} s limit"
     )
     for column in summary[0]:
-        table.add_column(column.replace("_", " "), justify="left" if column == "solver" else "right")
+        table.add_column(
+            column.replace("_", " "), justify="left" if column == "solver" else "right", overflow="fold"
+        )
     for row in summary:
         table.add_row(*(_cell(v) for v in row.values()))
     console.print(table)
@@ -224,7 +226,7 @@ def print_rows(title: str, rows: Sequence[Mapping[str, object]]) -> None:
         console = Console(width=180)
     table = Table(title=title)
     for k, column in enumerate(rows[0]):
-        table.add_column(column.replace("_", " "), justify="left" if k == 0 else "right")
+        table.add_column(column.replace("_", " "), justify="left" if k == 0 else "right", overflow="fold")
     for row in rows:
         table.add_row(*(_cell(v) for v in row.values()))
     console.print(table)

@@ -141,9 +141,9 @@ def _print(summary: dict[str, Any]) -> None:
 
 
 def _table(title: str, rows: list[dict[str, Any]], columns: list[str]) -> Table:
-    from rich.table import Table
+    from rich.table import Column, Table
 
-    table = Table(*columns, title=title)
+    table = Table(*(Column(name, overflow="fold") for name in columns), title=title)  # nothing is cut off
     for row in rows:
         table.add_row(*(_cell(row[c]) for c in columns))
     return table

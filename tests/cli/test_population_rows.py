@@ -252,7 +252,7 @@ def test_a_batch_is_smaller_where_people_have_many_levers(population_file) -> No
     for count in (2, 4, 5, 10, 14, 20):
         own = Preferences(tuple(map(str, range(count))))
         sizes.append(batch_size(replace(people, preferences=(own,) * len(people)), backend("bab")))
-    assert sizes == [1024, 1024, 512, 16, 1, 1]
+    assert sizes == [256, 256, 256, 16, 1, 1]
     assert batch_size(people, backend("highs")) == 1
 
 
@@ -293,3 +293,23 @@ def test_nothing_is_left_behind_by_what_is_refused(instance_file, population_fil
         assert main(["certify", str(file), "--backend", "cpsat", "--out", str(out)]) == 2
     assert main(["reproduce", "table3", "--out", str(out)]) == 2
     assert not out.exists()
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_tables_cut_nothing_off(width) -> None:
+    """Cells and headings are folded where a terminal is narrow."""
+    from io import StringIO
+
+    from rich.console import Console
+
+    from milp_recourse.formats import read_instance
+    from milp_recourse.reports.table import print_table
+    from milp_recourse.studies.commands import SHOWN, _table
+
+    instance = read_instance(ROOT / "instances/smoke/hold.json")
+    printed = StringIO()
+    console = Console(file=printed, width=width, force_terminal=True)
+    print_table([("a_name_of_some_length", instance, solve(instance), "agrees")], console)
+    columns = list(SHOWN)[:8]
+    console.print(_table("table", [dict.fromkeys(columns, 0.123)], columns))
+    assert "…" not in printed.getvalue()
