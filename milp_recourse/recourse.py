@@ -152,7 +152,7 @@ class Recourse:
         self.reading = read_model(model, X, desired)
         self.X, self.margin = X, margin
         self._wants = desires(desired, self.reading.classes)
-        self._predict = own_predict(model, self.reading.classes) if predict is None else predict
+        self._predict = own_predict(model, X, self.reading.classes) if predict is None else predict
         self.columns = table_columns(self.reading, X, said, cause_columns(scm, X))
         self._problem = Instance(
             features=tuple(c.feature for c in self.columns),
