@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from fractions import Fraction
 from math import inf, nextafter
 from typing import Any
@@ -10,11 +11,11 @@ from verify.bounds import Interval
 from verify.equations import Counterfactual, constant
 from verify.instance import Instance, Source
 from verify.leaf import closed, proven, split
-from verify.network import Signs
+from verify.network import Signs, computed
 from verify.prices import Prices
 from verify.problem import Cells, Problem, fixed, term, total
 from verify.reading import Clock, Rejected, anything, conform, index, maybe, near, not_negative, refuse
-from verify.trees import inputs
+from verify.trees import float32, float64, inputs
 
 SHAPE = {
     "format": {"milp-recourse/certificate-1"},
@@ -45,10 +46,13 @@ class Certificate:
             raise Rejected(f"more than {MOST_NODES} nodes (section 8)")
 
     def says(self) -> str:
-        """The claim in one line."""
+        """The claim in one line: about whom, and what to do."""
+        whose = "" if self.index is None else f" index={self.index:.0f}"
         if self.claim == "infeasible":
-            return self.claim
-        return f"{self.claim} cost={self.cost!r} lower_bound={self.lower_bound!r}"
+            return self.claim + whose
+        gap = float((Fraction(self.cost) - Fraction(self.lower_bound)) / (Fraction(self.cost) or 1))
+        stated = f"cost={self.cost!r} lower_bound={self.lower_bound!r} relative_gap={gap:.2g}"
+        return f"{self.claim} {stated}{whose} action={json.dumps(self.action)}"
 
 
 def check(certificate: Certificate, source: Source, seconds: float) -> None:
@@ -101,6 +105,8 @@ def check_action(instance: Instance, action: dict[str, Any], cost: Fraction) -> 
     reason = why_not(instance, values)
     if reason:
         raise Rejected(f"action: {reason}")
+    if instance.model.network and not deployed(instance, values):
+        raise Rejected("action: the network, computed in its dtype, does not accept (section 3)")
     exact = fixed(instance, list(values)) + total(term(instance, f).parts(v) for f, v in values.items())
     if not exact <= cost <= exact * (1 + Fraction(1, 2**52)):
         raise Rejected(f"cost: not the action's, {near(exact)}")
@@ -127,6 +133,15 @@ def why_not(instance: Instance, values: dict[str, Fraction]) -> str | None:
     if rest + sum(w * max(map(abs, moved.range(r))) ** 2 for w, r in squares) > 0:
         return "the counterfactual is less plausible than the factual"
     return None
+
+
+def deployed(instance: Instance, values: dict[str, Fraction]) -> bool:
+    """Whether the network accepts as it computes: in its dtype, without the margin (section 3, 4)."""
+    classifier, accept = instance.model.content["classifier"], instance.model.content["accept"]
+    moved = Counterfactual(instance, {f: constant(value) for f, value in values.items()})
+    columns = [float64(sum(moved.range(form)) / 2) for form in moved.columns()]
+    rounded = float32 if classifier["dtype"] == "float32" else float
+    return computed(classifier["layers"], columns, rounded) >= accept["at_least"]
 
 
 def check_coverage(instance: Instance, configurations: list[list[str]], clock: Clock) -> None:

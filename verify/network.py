@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from math import lcm
 from operator import mul
@@ -65,6 +65,22 @@ class Network:
                 low, high = ([max(v, Fraction(0)) for v in values] for values in (low, high))
             low, high = layer.extremes(low, high), layer.extremes(high, low)
         return low[0]
+
+
+def computed(layers: Any, inputs: list[float], rounded: Callable[[float], float]) -> float:
+    """The output in floats: every product and sum rounded, left to right, the bias last (section 3)."""
+    values = [rounded(x) for x in inputs]
+    for k, layer in enumerate(layers):
+        if k:
+            values = [0.0 if v <= 0 else v for v in values]  # what is not a number stays so
+        sums = []
+        for row, bias in zip(layer["weight"], layer["bias"], strict=True):
+            total = 0.0
+            for w, v in zip(row, values, strict=True):
+                total = rounded(total + rounded(w * v))
+            sums.append(rounded(total + bias))
+        values = sums
+    return values[0]
 
 
 class Composed:
