@@ -9,7 +9,7 @@ from operator import mul
 from typing import Any
 
 from verify.bounds import Box, Interval, Row, whole_numbers
-from verify.reading import Rejected
+from verify.reading import Clock, Rejected
 
 GRID = 2**32
 """Slopes of chords are multiples of 1 / GRID."""
@@ -61,6 +61,7 @@ class Network:
         """The output, from below where inputs are not known exactly; accepted where it is at least 0."""
         low, high = ([pair[k] for pair in inputs] for k in (0, 1))
         for k, layer in enumerate(self.layers):
+            Clock.look()
             if k:
                 low, high = ([max(v, Fraction(0)) for v in values] for values in (low, high))
             low, high = layer.extremes(low, high), layer.extremes(high, low)
@@ -157,6 +158,7 @@ class Neurons:
 
     def _most(self, k: int, j: int, side: int, lower: list[list[int]]) -> int:
         """The maximum of an argument (side 1) or of its negative (-1), from above."""
+        Clock.look()
         if not k:
             return self.box.most([side * column[j] for column in self.columns])
         weights = self.network.layers[k].rows[j]
@@ -176,6 +178,7 @@ class Neurons:
         """
         constant = 0
         for layer in range(k, -1, -1):
+            Clock.look()
             constant += sum(c * b for c, b in zip(outputs, self.intercept[layer], strict=True) if c > 0)
             arguments = [
                 c * (u if c > 0 else l)
