@@ -112,7 +112,7 @@ class Feature:
         if (
             labelled != bool(self.labels)
             or len(set(self.labels or ())) < len(self.labels or ())
-            or (labelled and content["bounds"])
+            or (labelled and any(k not in range(len(self.labels or ())) for k in content["bounds"] or ()))
             or (content["actionable"] and not labelled and not content["bounds"])
             or (not ordered and (self.domain or self.monotone))
             or (not labelled and (content["encoding"] != "code" or "table" in content))
@@ -120,7 +120,7 @@ class Feature:
             raise Rejected(f"{where}: what it has does not go with a feature that is {self.kind}")
         if len(self.name) == 16 and set(self.name) <= set(hexdigits.lower()):
             raise Rejected(f"{where}.name: reads as a number in the digest (section 2)")
-        self.bounds = content["bounds"] if self.labels is None else [0.0, len(self.labels) - 1.0]
+        self.bounds = content["bounds"] or [0.0, len(self.labels or ()) - 1.0]
 
     @property
     def width(self) -> int:

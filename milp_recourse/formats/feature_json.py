@@ -121,10 +121,13 @@ def _feature(model: FeatureModel, path: str) -> Feature:
 
 
 def _check_labels(model: FeatureModel, path: str) -> None:
-    if model.bounds is not None:
-        raise BadInput(f"{path}.bounds", shown(model.bounds), f"nothing: {model.kind} takes categories")
     if model.categories is None:
         raise BadInput(f"{path}.categories", "nothing", f"a list of labels for {model.kind}")
+    last = len(model.categories) - 1
+    if model.bounds is not None and not all(0 <= k <= last and float(k).is_integer() for k in model.bounds):
+        raise BadInput(
+            f"{path}.bounds", shown(model.bounds), f"indices of labels, whole numbers from 0 to {last}"
+        )
     for k, label in enumerate(model.categories):
         if label in model.categories[:k]:
             raise BadInput(f"{path}.categories.{k}", label, "each label once")
