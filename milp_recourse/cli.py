@@ -1,32 +1,33 @@
 """The command line. Each command calls one public function and prints what it returns.
 
-Exit codes: 0 done (also "infeasible, proven", ``found``, ``not-found``); 2 bad input, one line on
-stderr; 3 a limit was reached; 4 a result contradicts a known answer, or verification failed; 130
-interrupted.
+Exit codes: 0 done (also "infeasible, proven", ``found``, ``not-found``); 1 the machine failed (a full
+disk); 2 bad input, one line on stderr; 3 a limit was reached, or an applicant could not be read; 4 a
+result contradicts a known answer, or verification failed; 130 interrupted.
 """
 
 from __future__ import annotations
 
+import os
 import sys
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 import typer
 from rich.console import Console
 from rich.table import Table
 
-from milp_recourse.errors import BackendUnavailable, BadInput, RecourseError, Unsupported
-from milp_recourse.instance import Instance, Population
+from milp_recourse.errors import BackendUnavailable, BadInput, MachineFailed, RecourseError, Unsupported
+from milp_recourse.instance import Instance, Population, Preferences
 from milp_recourse.result import Result, Status
 from milp_recourse.workers import Workers
 
-DONE, BAD_INPUT, LIMIT, FAILED, INTERRUPTED = 0, 2, 3, 4, 130
+DONE, MACHINE_FAILED, BAD_INPUT, LIMIT, FAILED, INTERRUPTED = 0, 1, 2, 3, 4, 130
 LOAN_INSTANCES = 12
 
 app = typer.Typer(
@@ -38,6 +39,12 @@ app = typer.Typer(
 
 Backend = Annotated[str | None, typer.Option(help="see the command backends; networks default to bab")]
 TimeLimit = Annotated[float | None, typer.Option(metavar="S", help="seconds per applicant")]
+Index = Annotated[int | None, typer.Option(metavar="N", help="of a population: applicant N, from 0")]
+Own = Annotated[Path | None, typer.Option(metavar="FILE", help="preferences, typed in a few lines")]
+Problem = Annotated[Path, typer.Argument(help="an instance, .json or .json.gz; a population with --index")]
+
+
+Chosen = TypeVar("Chosen", Instance, Population)
 
 
 class ExportFormat(StrEnum):
@@ -72,10 +79,13 @@ def certify(
     ] = None,
     certificates: Annotated[bool, typer.Option(help="write a proof that verify checks for each")] = True,
     report: Annotated[bool, typer.Option("--report", help="write DIR/report.html, to look at")] = False,
+    index: Index = None,
+    preferences: Own = None,
 ) -> None:
     """Solve an instance, a population or the shipped instances; results in DIR.
 
-    A population's run that was stopped goes on where it was when the same command runs again.
+    A population's run that was stopped goes on where it was when the same command runs again. With
+    --preferences the problem that was solved is written to DIR too: verify DIR DIR/population.json.
     """
     from milp_recourse.formats import read_any
     from milp_recourse.solve import check_options
@@ -88,17 +98,21 @@ def certify(
     if report and file is None:
         raise BadInput("--report", "no FILE", "an instance or a population: a page is about one problem")
     if file is None:
-        from milp_recourse.instances_path import instance_files
-
-        files = instance_files("smoke") + instance_files("loan", limit or LOAN_INSTANCES)
+        files = _shipped({"--index": index, "--preferences": preferences}, limit)
         code = _certify_files(files, out, backend, time_limit, jobs, certificates)
     else:
         problem = read_any(file)
         if isinstance(problem, Population):
-            workers = Workers(jobs, scheduler)
-            code = _certify_population(problem, out, backend, time_limit, workers, limit, certificates)
+            _checked(index, problem, file)
+            problem = _with_own(problem, preferences)
+            run = _Run(out, backend, time_limit, certificates, limit, index, preferences is not None)
+            code = _certify_population(problem, run, Workers(jobs, scheduler))
         else:
-            code = _certify_files([file], out, backend, time_limit, jobs, certificates)
+            if index is not None:
+                raise BadInput("--index", index, f"nothing: {file} is an instance")
+            problem = _with_own(problem, preferences)
+            own = None if preferences is None else problem
+            code = _certify_files([file], out, backend, time_limit, jobs, certificates, own)
         if report:
             from milp_recourse.reports.pages.folder import write_report
 
@@ -108,20 +122,23 @@ def certify(
 
 @app.command()
 def solve(
-    instance: Annotated[Path, typer.Argument(help="an instance, .json or .json.gz")],
+    instance: Problem,
     backend: Backend = None,
     json: Annotated[Path | None, typer.Option(metavar="RESULT.json", help="write the result")] = None,
     certificate: Annotated[
         Path | None,
         typer.Option(metavar="CERT.json", help="write the proof, which the command verify checks"),
     ] = None,
-    preferences: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="the applicant's own, typed in a few lines")
-    ] = None,
+    preferences: Own = None,
     time_limit: TimeLimit = None,
+    index: Index = None,
 ) -> None:
-    """Solve one instance and print the answer."""
-    from milp_recourse.formats import preferences_from_text, read_instance, write_result
+    """Solve one instance and print the answer.
+
+    With --preferences and --certificate CERT.json the instance that was solved, these preferences in
+    place, is written to CERT.instance.json: verify CERT.json CERT.instance.json.
+    """
+    from milp_recourse.formats import write_instance, write_result
     from milp_recourse.reports.progress import progress_bar
     from milp_recourse.reports.words import describe
     from milp_recourse.solve import solve as run
@@ -129,21 +146,19 @@ def solve(
     for option, target in (("--json", json), ("--certificate", certificate)):
         if target is not None and target.is_dir():
             raise BadInput(option, f"{target}, a directory", "the name of a file")
-    problem = read_instance(instance)
+    problem = _one(instance, index)
     if preferences is not None:
-        try:
-            text = preferences.read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            raise BadInput("--preferences", str(preferences), f"a text file ({error})") from None
-        try:
-            own = preferences_from_text(text, problem)
-        except BadInput as error:
-            raise error.in_file(preferences.name) from None
-        problem = replace(problem, preferences=own, reference=None)
+        problem, index = _with_own(problem, preferences), None
+    _warn_of_empty_masks([problem.preferences])
     with progress_bar(problem.name or instance.name, 1):
-        result = run(problem, backend, time_limit, certificate is not None)
+        result = run(problem, backend, time_limit, certificate is not None, index)
     if certificate is not None:
         result = _write_certificate(problem, result, certificate)
+        if preferences is not None and result.certificate is not None:
+            beside = certificate.with_name(certificate.name.removesuffix(".gz").removesuffix(".json"))
+            beside = beside.with_name(f"{beside.name}.instance.json")
+            write_instance(problem, beside)
+            typer.echo(f"verify the certificate against {beside}, which holds these preferences")
     if json is not None:
         write_result(result, json)
     typer.echo(describe(problem, result))
@@ -152,7 +167,7 @@ def solve(
 
 @app.command()
 def prove(
-    instance: Annotated[Path, typer.Argument(help="an instance, .json or .json.gz")],
+    instance: Problem,
     action: Annotated[
         Path, typer.Option(metavar="FILE", help="the action: {feature: value}, or a result with one")
     ],
@@ -161,9 +176,10 @@ def prove(
     ] = None,
     json: Annotated[Path | None, typer.Option(metavar="RESULT.json", help="write the result")] = None,
     time_limit: TimeLimit = None,
+    index: Index = None,
 ) -> None:
     """Check anybody's action and prove how far it is from the optimum."""
-    from milp_recourse.formats import read_action, read_instance, write_result
+    from milp_recourse.formats import read_action, write_result
     from milp_recourse.prove import prove as run
     from milp_recourse.reports.progress import progress_bar
     from milp_recourse.reports.words import describe_given, distance
@@ -171,10 +187,10 @@ def prove(
     for option, target in (("--json", json), ("--certificate", certificate)):
         if target is not None and target.is_dir():
             raise BadInput(option, f"{target}, a directory", "the name of a file")
-    problem = read_instance(instance)
+    problem = _one(instance, index)
     given = read_action(action, problem)
     with progress_bar(problem.name or instance.name, 1):
-        proof = run(problem, given, time_limit)
+        proof = run(problem, given, time_limit, index)
     if proof.result is None:
         for fault in proof.faults:
             typer.echo(f"not feasible: {fault}")
@@ -216,27 +232,26 @@ class By(StrEnum):
 
 @app.command()
 def alternatives(
-    instance: Annotated[Path, typer.Argument(help="an instance, .json or .json.gz")],
+    instance: Problem,
     count: Annotated[int, typer.Option(help="at most so many")] = 15,
     by: Annotated[By, typer.Option(help="one per accepting leaf, or per set of features acted on")] = By.leaf,
     apart: Annotated[int, typer.Option(help="features any two differ by in what they act on")] = 0,
     backend: Backend = None,
     json: Annotated[Path | None, typer.Option(metavar="FILE.json", help="write the list")] = None,
     time_limit: TimeLimit = None,
+    index: Index = None,
 ) -> None:
     """The cheapest distinct recourses of one applicant, cheapest first."""
-    from json import dumps
-
     from milp_recourse.alternatives import alternatives as find
-    from milp_recourse.formats import read_instance
+    from milp_recourse.formats.strict_json import write_json
     from milp_recourse.reports.words import describe_action
 
     if json is not None and json.is_dir():
         raise BadInput("--json", f"{json}, a directory", "the name of a file")
-    problem = read_instance(instance)
+    problem = _one(instance, index)
     found = find(problem, count, by.value, backend, time_limit, apart)
     if json is not None:
-        json.write_text(dumps([a.to_dict() for a in found], indent=1) + "\n", encoding="utf-8")
+        write_json([a.to_dict() for a in found], json, indent=1)
     for rank, way in enumerate(found, 1):
         typer.echo(f"{rank:3}  {way.cost:<12.6g} {describe_action(problem, way.action)}")
     if not found:
@@ -256,23 +271,22 @@ def backends() -> None:
 
 @app.command()
 def export(
-    instance: Annotated[Path, typer.Argument(help="an instance, .json or .json.gz")],
+    instance: Problem,
     out: Annotated[Path, typer.Option(metavar="FILE", help="the file to write")],
     format: Annotated[ExportFormat | None, typer.Option(help="by the name of FILE if not given")] = None,
+    index: Index = None,
 ) -> None:
     """Write the problem as a mathematical program that other solvers read."""
     try:
         exporter = import_module("milp_recourse.export")
     except ModuleNotFoundError:
         raise Unsupported("export: this version cannot export programs") from None
-    from milp_recourse.formats import read_instance
-
     suffix = out.suffix.removeprefix(".")
     known = [member.value for member in ExportFormat]
     if suffix not in known or (format is not None and format.value != suffix):
         wanted = f".{format.value}" if format is not None else " or ".join(f".{name}" for name in known)
         raise BadInput("--out", str(out), f"a file name ending in {wanted}")
-    exporter.export(read_instance(instance), out)
+    exporter.export(_one(instance, index), out)
     typer.echo(f"written: {out}")
 
 
@@ -282,8 +296,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     command = typer.main.get_command(app)
     try:
         code = command.main(args=given or ["--help"], prog_name="milp-recourse", standalone_mode=False)
+        sys.stdout.flush()
+    except MachineFailed as error:
+        return _fail(str(error), MACHINE_FAILED)
     except RecourseError as error:
         return _fail(str(error))
+    except BrokenPipeError:  # whoever read our output has gone: nothing is left to say
+        sys.stdout = sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+        return MACHINE_FAILED
+    except (OSError, MemoryError) as error:
+        return _fail(f"the machine failed: {error or type(error).__name__}", MACHINE_FAILED)
     except _Interrupted as error:
         return _fail(str(error), INTERRUPTED)
     except (KeyboardInterrupt, typer.Abort):
@@ -309,7 +331,9 @@ def _certify_files(
     time_limit: float | None,
     jobs: int,
     certificates: bool,
+    own: Instance | None = None,
 ) -> int:
+    from milp_recourse.formats import write_instance
     from milp_recourse.reports.instances import solve_files, write_rows
     from milp_recourse.reports.population_folder import make_folder, refuse_foreign
     from milp_recourse.reports.progress import progress_bar
@@ -324,7 +348,7 @@ def _certify_files(
     rows: list[Row] = []
     try:
         with progress_bar("instances", len(files)) as bar:
-            for row in solve_files(files, backend, time_limit, jobs, certificates):
+            for row in solve_files(files if own is None else [own], backend, time_limit, jobs, certificates):
                 rows.append(row)
                 bar.advance()
         interrupted = False
@@ -334,7 +358,11 @@ def _certify_files(
     if refused and len(files) == 1:
         raise Unsupported(refused[0])
     make_folder(out)
+    if own is not None or len(files) == 1:
+        _warn_of_empty_masks(problem.preferences for _, problem, _, _ in rows)
     summary = write_rows(rows, out)
+    if own is not None:
+        write_instance(own, out / "instance.json")
     console = _console()
     print_table(rows, console)
     verdicts = Counter(remark for _, _, result, remark in rows if result is not None and remark)
@@ -349,50 +377,136 @@ def _certify_files(
     return FAILED if contradicted else _code(result for _, _, result, _ in rows)
 
 
-def _certify_population(
-    population: Population,
-    out: Path,
-    backend: str | None,
-    time_limit: float | None,
-    workers: Workers,
-    limit: int | None,
-    certificates: bool,
-) -> int:
+@dataclass(frozen=True)
+class _Run:
+    """What ``certify`` was asked for about a population; ``write``: the population as it was solved too."""
+
+    out: Path
+    backend: str | None
+    time_limit: float | None
+    certificates: bool
+    limit: int | None
+    index: int | None
+    write: bool
+
+
+def _certify_population(population: Population, run: _Run, workers: Workers) -> int:
+    from milp_recourse.formats import write_population
     from milp_recourse.reports.population_folder import PopulationFolder
     from milp_recourse.reports.progress import progress_bar
     from milp_recourse.reports.summary import in_words
-    from milp_recourse.solve import choose_backend, solve_population
+    from milp_recourse.reports.table import BAD_INPUT as UNREAD
+    from milp_recourse.solve import check_backend, check_options, choose_backend, solve, solve_as_finished
 
-    name = choose_backend(population.template, backend).name
-    folder = PopulationFolder(
-        out, population, {"backend": name, "time_limit": time_limit, "certificates": certificates}
-    )
-    total = min(limit or len(population), len(population))
+    out, index = run.out, run.index
+    everybody = range(min(run.limit or len(population), len(population)))
+    wanted: Sequence[int] = everybody if index is None else [index]
+    chosen = choose_backend(population.template, run.backend)
+    check_backend(population.template, chosen)
+    _warn_of_empty_masks(population.preferences[k] for k in wanted)
+    asked = {"backend": chosen.name, "time_limit": run.time_limit, "certificates": run.certificates}
+    folder = PopulationFolder(out, population, asked | ({} if index is None else {"index": index}))
+    if run.write:
+        write_population(population, out / "population.json")
     console = _console()
+    if folder.damaged:
+        lines = ", ".join(map(str, folder.damaged[:10])) + (", ..." if len(folder.damaged) > 10 else "")
+        typer.echo(f"results.csv: not rows of this run, and dropped: lines {lines}", err=True)
     if folder.done:
-        console.print(f"going on after {folder.done} applicants", markup=False)
+        console.print(f"going on after {len(folder.done)} applicants", markup=False)
+    total, options = len(wanted), check_options(run.time_limit, workers.jobs, run.certificates)
     try:
-        with progress_bar("applicants", total, folder.done) as bar:
-            for result in solve_population(
-                population,
-                name,
-                time_limit,
-                certificates=certificates,
-                jobs=workers.jobs,
-                scheduler=workers.scheduler,
-                first=folder.done,
-                last=total,
-            ):
-                folder.add(result)
+        left = folder.left(wanted)
+        with progress_bar("applicants", total, total - len(left)) as bar:
+            solved = solve_as_finished(population, chosen.name, options, left, workers)
+            if index is not None:  # alone, not with the others of a batch
+                some = (population[k] for k in left)
+                name, limit = chosen.name, run.time_limit
+                solved = ((index, solve(one, name, limit, run.certificates, index)) for one in some)
+            for k, result in solved:
+                folder.add(k, result)
                 bar.advance()
     except KeyboardInterrupt:
         folder.summarise()
-        kept = f"{folder.done} of {total} applicants kept in {out}"
+        kept = f"{len(folder.done)} of {total} applicants kept in {out}"
         raise _Interrupted(f"interrupted; {kept}; the same command goes on") from None
     summary = folder.summarise()
     console.print(in_words(summary), markup=False)
     console.print(f"results in {out}", markup=False, soft_wrap=True)
-    return LIMIT if "limit" in summary["counts"] else DONE
+    return LIMIT if {"limit", UNREAD} & summary["counts"].keys() else DONE
+
+
+def _shipped(given: Mapping[str, object], limit: int | None) -> list[Path]:
+    """The shipped instances, smoke and Loan; what is only for a file must not be given."""
+    from milp_recourse.instances_path import instance_files
+
+    for option, value in given.items():
+        if value is not None:
+            raise BadInput(option, value, "nothing, without a file")
+    return [*instance_files("smoke"), *instance_files("loan", limit or LOAN_INSTANCES)]
+
+
+def _one(file: Path, index: int | None) -> Instance:
+    """The instance in a file, or the applicant of a population that ``--index`` says."""
+    from milp_recourse.formats import read_any
+
+    problem = read_any(file)
+    if isinstance(problem, Population):
+        if index is None:
+            allowed = f"--index with a number from 0 to {len(problem) - 1}: {file} is a population"
+            raise BadInput("--index", "nothing", allowed)
+        _checked(index, problem, file)
+        return problem[index]
+    if index is not None:
+        raise BadInput("--index", index, f"nothing: {file} is an instance")
+    return problem
+
+
+def _checked(index: int | None, population: Population, file: Path) -> None:
+    """Raise BadInput where ``--index`` is no applicant, or one who could not be read."""
+    if index is None:
+        return
+    if not 0 <= index < len(population):
+        raise BadInput(
+            "--index", index, f"a number from 0 to {len(population) - 1}, the applicants of {file}"
+        )
+    if index in population.unreadable:
+        raise population.unreadable[index]
+
+
+def _with_own(problem: Chosen, file: Path | None) -> Chosen:
+    """The problem with the preferences of a text file, if there is one, for everybody."""
+    if file is None:
+        return problem
+    from milp_recourse.formats import preferences_from_text
+    from milp_recourse.formats.applicant_json import check_scale
+
+    template = problem.template if isinstance(problem, Population) else problem
+    try:
+        text = file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadInput("--preferences", str(file), f"a text file ({error})") from None
+    try:
+        own = preferences_from_text(text, template)
+        check_scale(template.cost, own)
+    except BadInput as error:
+        raise error.in_file(file.name) from None
+    if isinstance(problem, Population):
+        return replace(
+            problem, template=replace(template, preferences=own), preferences=(own,) * len(problem)
+        )
+    return replace(problem, preferences=own, reference=None)
+
+
+def _warn_of_empty_masks(preferences: Iterable[Preferences]) -> None:
+    """One line where somebody's preferences name nothing to act on: likely not what was meant."""
+    empty = everyone = 0
+    for one in preferences:
+        everyone += 1
+        empty += not one.actionable
+    if empty:
+        whose = "the applicant's" if everyone == 1 else f"{empty} of {everyone} applicants'"
+        typer.echo(f"warning: {whose} preferences.actionable is empty: nothing can be acted on", err=True)
 
 
 def _write_certificate(problem: Instance, result: Result, path: Path) -> Result:

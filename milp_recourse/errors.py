@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+
 
 class RecourseError(Exception):
     """Base class of every error this package raises on purpose."""
@@ -40,6 +42,18 @@ class BadInput(RecourseError):
         where = f"{self.file}: " if self.file else ""
         line = f"{where}{self.field}: got {shown}; allowed: {self.allowed}"
         return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in line)
+
+
+class MachineFailed(RecourseError):
+    """The machine failed: a full disk, no memory, a worker that died. The same command can go on."""
+
+
+MACHINE = frozenset(
+    getattr(errno, name)
+    for name in ("ENOSPC", "EDQUOT", "EIO", "EFBIG", "ENOMEM", "EMFILE", "ENFILE")
+    if hasattr(errno, name)
+)
+"""Errors of the system that no other argument would have avoided."""
 
 
 class Unsupported(RecourseError):

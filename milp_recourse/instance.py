@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+import operator
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import overload
@@ -105,8 +106,7 @@ class Instance:
 
     def __post_init__(self) -> None:
         check_whole(self.features, self.scm)
-        if self.missing:
-            check_missing(self)
+        check_missing(self, self.missing)
 
     @cached_property
     def missing(self) -> frozenset[str]:
@@ -218,8 +218,15 @@ def check_whole(features: Sequence[Feature], scm: StructuralCausalModel) -> None
                 )
 
 
-def check_missing(instance: Instance) -> None:
+def check_missing(instance: Instance, missing: Collection[str], path: str = "factual") -> None:
     """Values may be missing where the classifier has a rule for it and nothing else looks at them.
+
+    Parameters
+    ----------
+    instance
+        The model side; its own factual does not matter.
+    missing
+        Features without a value, of an applicant at ``path``.
 
     Raises
     ------
@@ -228,12 +235,11 @@ def check_missing(instance: Instance) -> None:
         model has equations, or plausibility is asked for.
     """
     column = 0
-    for f in instance.features:
+    for f in instance.features if missing else ():
         columns = range(column, column := column + len(f.columns))
-        if f.name in instance.missing:
-            reason = _why_not_missing(instance, columns)
-            if reason is not None:
-                raise BadInput(f"factual.{f.name}", "null", f"a value: {reason}")
+        reason = _why_not_missing(instance, columns) if f.name in missing else None
+        if reason is not None:
+            raise BadInput(f"{path}.{f.name}", "null", f"a value: {reason}")
 
 
 def _why_not_missing(instance: Instance, columns: range) -> str | None:
@@ -288,18 +294,59 @@ class FactualTable(Sequence[Mapping[str, float]]):
 
 @dataclass(frozen=True)
 class Population:
-    """Many applicants, one model: ``template`` with each factual and preference put in."""
+    """Many applicants, one model: ``template`` with each factual and preference put in.
+
+    An index gives an :class:`Instance`, a slice a population.
+
+    Parameters
+    ----------
+    template
+        The model side, with some applicant's factual and preferences.
+    factuals, preferences
+        One per applicant.
+    unreadable
+        By index, why an applicant could not be read; asking for one of them raises it, and what stands
+        in ``factuals`` at their place means nothing.
+    ids
+        The applicants' own identifiers, if the factuals came with any.
+    """
 
     template: Instance
     factuals: Sequence[Mapping[str, float]]
     preferences: tuple[Preferences, ...]
+    unreadable: Mapping[int, BadInput] = field(default_factory=dict)
+    ids: tuple[str, ...] | None = None
 
     def __len__(self) -> int:
         return len(self.factuals)
 
-    def __getitem__(self, index: int) -> Instance:
+    @overload
+    def __getitem__(self, index: int) -> Instance: ...
+    @overload
+    def __getitem__(self, index: slice) -> Population: ...
+    def __getitem__(self, index: int | slice) -> Instance | Population:
+        if isinstance(index, slice):
+            return self._part(index)
+        index = operator.index(index)
+        if not -len(self) <= index < len(self):
+            raise IndexError(f"applicant {index} of {len(self)}")
+        index %= len(self)
+        if index in self.unreadable:
+            raise self.unreadable[index]
         return replace(
             self.template, factual=self.factuals[index], preferences=self.preferences[index], reference=None
+        )
+
+    def _part(self, index: slice) -> Population:
+        kept = range(len(self))[index]
+        faults = {k: self.unreadable[old] for k, old in enumerate(kept) if old in self.unreadable}
+        ids = None if self.ids is None else self.ids[index]
+        return replace(
+            self,
+            factuals=self.factuals[index],
+            preferences=self.preferences[index],
+            unreadable=faults,
+            ids=ids,
         )
 
     def __iter__(self) -> Iterator[Instance]:

@@ -32,7 +32,12 @@ class Proof:
     """Whether the search for the optimum was cut short, so that the bound may be far below it."""
 
 
-def prove(instance: Instance, action: Mapping[str, float], time_limit: float | None = None) -> Proof:
+def prove(
+    instance: Instance,
+    action: Mapping[str, float],
+    time_limit: float | None = None,
+    index: int | None = None,
+) -> Proof:
     """Check an action from any source exactly and bound its distance from the optimum.
 
     The engine finds a lower bound of every feasible action's cost, which becomes part of the
@@ -44,6 +49,8 @@ def prove(instance: Instance, action: Mapping[str, float], time_limit: float | N
         Feature name -> number (labels by index); features that are not named are not acted on.
     time_limit
         Seconds for each of the two searches; None for no limit.
+    index
+        The applicant's, where the instance is one of a population: what the certificate says.
 
     Raises
     ------
@@ -68,7 +75,7 @@ def prove(instance: Instance, action: Mapping[str, float], time_limit: float | N
     message = dearer if best.status is Status.OPTIMAL else best.message
     proposal = Proposal(action, best.lower_bound, best.proof, best.nodes, message)
     result = conclude(instance, proposal, best.backend, best.seconds, as_given=True)
-    (certificate,) = certificates_for([instance], [result], time_limit)
+    (certificate,) = certificates_for([instance], [result], time_limit, None if index is None else [index])
     if certificate is not None:
         result = replace(result, evidence=encode(certificate))
     return Proof((), result, best.status is Status.LIMIT)

@@ -10,10 +10,12 @@ from __future__ import annotations
 import json
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.domain.scm import StructuralCausalModel
@@ -37,15 +39,19 @@ from milp_recourse.frames.problem import (
     table_columns,
 )
 from milp_recourse.frames.rows import Rows, read_rows
-from milp_recourse.frames.verdict import Desired, Predict, desires, own_predict
+from milp_recourse.frames.verdict import Desired, Predict, desires, own_predict, verdicts
 from milp_recourse.instance import FactualTable, Instance, Population, Preferences, of_one_model
 from milp_recourse.program.lower import reachable
 from milp_recourse.readers import read_model, rounding_margin
 from milp_recourse.reports.progress import progress_bar
 from milp_recourse.result import Result
-from milp_recourse.solve import solve_population
+from milp_recourse.solve import check_options, choose_backend, solve_as_finished
+from milp_recourse.workers import Workers
 
 PLAUSIBILITY = "scm-density"
+
+SAMPLE, STARTS = 20_000, 2_000
+"""Rows of X that the model is asked about, and accepted ones that searches may start from."""
 
 
 class Recourse:
@@ -201,13 +207,16 @@ class Recourse:
             raise BadInput("people", type(people).__name__, "a DataFrame with the columns of X")
         rows = read_rows(people, self.columns, self.X.columns)
         own = people_preferences(preferences, self._problem, self.columns, rows.frame)
-        population = self._population(rows, own)
+        options = replace(check_options(time_limit, jobs, certificates), starts=self._starts)
         results: list[Result | None] = [None] * len(rows)
         readable = [i for i in range(len(rows)) if i not in rows.faults]
-        solved = solve_population(population, backend, time_limit, certificates=certificates, jobs=jobs)
+        if not readable:
+            return self._answers(rows, None, results)
+        population = self._population(rows, own, readable)
+        name = choose_backend(population.template, backend).name
         try:
             with progress_bar("people", len(readable)) as bar:
-                for i, result in enumerate(solved):
+                for i, result in solve_as_finished(population, name, options, readable, Workers(jobs)):
                     results[i] = result
                     bar.advance()
         except KeyboardInterrupt:
@@ -309,7 +318,10 @@ class Recourse:
         ranges = self._reach(people)
         ends = [column_range(ranges[str(c.name)], c) for c in self.reading.columns]
         lower, upper = (np.concatenate(side) for side in zip(*ends, strict=True))
-        return rounding_margin(self.reading, lower.tolist(), upper.tolist())
+        margin = rounding_margin(self.reading, lower.tolist(), upper.tolist())
+        if not np.isfinite(margin):
+            raise BadInput("margin", "None, and no rounding bound is finite", "narrower bounds, or a number")
+        return margin
 
     def _reach(self, people: Sequence[Instance]) -> dict[str, tuple[float, float]]:
         """The least and largest value of every feature under all actions of all people."""
@@ -320,22 +332,34 @@ class Recourse:
                 ranges[name] = min(low, float(ends.lower)), max(high, float(ends.upper))
         return ranges
 
-    def _population(self, rows: Rows, own: Sequence[Preferences]) -> Population:
+    def _population(self, rows: Rows, own: Sequence[Preferences], readable: Sequence[int]) -> Population:
         """The people as one population, with the margin that they need."""
-        people = self._unlimited(rows, own)
-        accept = replace(self._problem.accept, margin=self._margin(people))
+        accept = replace(self._problem.accept, margin=self._margin(self._unlimited(rows, own)))
         factuals = FactualTable([f.name for f in self._problem.features], rows.values)
-        template = replace(self._problem, accept=accept, factual=factuals[0], preferences=own[0])
+        first = readable[0]
+        template = replace(self._problem, accept=accept, factual=factuals[first], preferences=own[first])
         return Population(template, factuals, tuple(own), rows.faults)
 
-    def _answers(self, rows: Rows, population: Population, results: Sequence[Result | None]) -> Answers:
+    @cached_property
+    def _starts(self) -> NDArray[np.float64] | None:
+        """Rows of X that the model itself accepts, as numbers: searches may start from them."""
+        if self._predict is None:
+            return None
+        some = self.X.sample(min(len(self.X), SAMPLE), random_state=0)
+        accepted = verdicts(self._predict, some, self._wants)
+        rows = read_rows(some[accepted].head(STARTS), self.columns, self.X.columns)
+        return rows.values[[i not in rows.faults for i in range(len(rows))]]
+
+    def _answers(
+        self, rows: Rows, population: Population | None, results: Sequence[Result | None]
+    ) -> Answers:
         judged, confirmed = asked(rows, self.columns, results, self._predict, self._wants)
-        accept, cost = population.template.accept, population.template.cost
-        rule = f"{'above' if accept.strict else 'at least'} {accept.threshold:g}"
-        if accept.margin:
-            rule += f" + margin {accept.margin:.3g}, which bounds and impossibility are proven for"
-        score = "logit" if accept.margin or not accept.strict else "score"
-        facts = {"accepted": f"{self.reading.desired}: {score} {rule}", "cost": cost.kind}
+        facts = {"desired": self.reading.desired, "cost": self._problem.cost.kind}
+        if population is not None and population.template.accept.margin:
+            margin = population.template.accept.margin
+            facts["margin"] = (
+                f"{margin:.3g}: bounds and impossibility are proven for logits above 0 by this much"
+            )
         return Answers(rows, self.columns, population, judged, confirmed, facts)
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -15,7 +16,7 @@ from milp_recourse.backends import backend as find_backend
 from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.domain.scm import StructuralCausalModel
 from milp_recourse.errors import BadInput, Unsupported
-from milp_recourse.formats import read_instance, read_population
+from milp_recourse.formats import instance_from_dict, population_from_dict, read_instance, read_population
 from milp_recourse.instance import Classifier, Instance, Population, of_one_model
 from milp_recourse.judge import already_good, conclude
 from milp_recourse.magnitude import too_large
@@ -28,24 +29,35 @@ DEFAULTS = ("bab", "highs")
 """What is tried, in this order, where no back end is named."""
 
 
+CERTIFIED_TOGETHER = 128
+"""Most results certified in one batch: large enough for the kernel."""
+
+_FEW_LEVERS = 4
+_TREES_TOGETHER = 16
+
+
 def solve(
-    problem: Instance | str | Path,
+    problem: Instance | Mapping[str, Any] | str | Path,
     backend: str | None = None,
     time_limit: float | None = None,
     certificates: bool = False,
+    index: int | None = None,
 ) -> Result:
     """The cheapest action for one applicant, with a proven lower bound where the back end has one.
 
     Parameters
     ----------
     problem
-        An instance, or the path of its file.
+        An instance, the JSON value of one, or the path of its file.
     backend
         Name of a back end; None takes the default for the problem.
     time_limit
         Wall seconds; None for no limit.
     certificates
         Whether the result is to carry a certificate (in :attr:`Result.evidence`).
+    index
+        Where ``problem`` is one of a population's applicants (``population[17]``): which, for the
+        certificate, which can then be verified against the population.
 
     Returns
     -------
@@ -64,12 +76,14 @@ def solve(
         Unknown, or its solver is not installed.
     """
     options = check_options(time_limit, certificates=certificates)
-    instance = problem if isinstance(problem, Instance) else read_instance(problem)
-    return _run(instance, choose_backend(instance, backend), options)
+    instance = as_instance(problem)
+    back_end = choose_backend(instance, backend)
+    [(_, result)] = _run_many([instance], back_end, options, None if index is None else [index])
+    return result
 
 
 def solve_population(
-    population: Population | str | Path,
+    population: Population | Mapping[str, Any] | str | Path,
     backend: str | None = None,
     time_limit: float | None = None,
     *,
@@ -84,7 +98,7 @@ def solve_population(
     Parameters
     ----------
     population
-        A population, or the path of its file.
+        A population, the JSON value of one, or the path of its file.
     backend, time_limit, certificates
         As for :func:`solve`; the limit holds per applicant.
     jobs
@@ -97,13 +111,97 @@ def solve_population(
     Raises
     ------
     BadInput, Unsupported, BackendUnavailable
-        As for :func:`solve`; the file and the back end are checked before the first applicant.
+        As for :func:`solve`; the file and the back end are checked before the first applicant. Also
+        BadInput when an applicant's turn comes who could not be read (:attr:`Population.unreadable`).
     """
     options = check_options(time_limit, jobs, certificates)
-    people = population if isinstance(population, Population) else read_population(population)
+    people = as_population(population)
     name = choose_backend(people.template, backend).name
-    end = len(people) if last is None else min(last, len(people))
-    return _results(people, name, options, range(first, end), Workers(jobs, scheduler))
+    wanted = range(first, len(people) if last is None else min(last, len(people)))
+    solved = solve_as_finished(people, name, options, wanted, Workers(jobs, scheduler))
+    return _in_order(people, wanted, solved)
+
+
+def solve_as_finished(
+    population: Population, name: str, options: Options, wanted: Iterable[int], workers: Workers
+) -> Iterator[tuple[int, Result]]:
+    """(index, result) of the wanted applicants who could be read, each as soon as it is finished.
+
+    Applicants are solved in chunks that start at multiples of a size that depends on the population and
+    the back end only. So an applicant always has the same company, whoever solves the chunk and whatever
+    was wanted of it, and going on after an interruption gives the results of an uninterrupted run.
+
+    Parameters
+    ----------
+    name
+        Of a back end.
+    wanted
+        Indices; the others of their chunks are solved again where the back end solves chunks together.
+    """
+    asked = {k for k in wanted if k not in population.unreadable}
+    back_end = find_backend(name)
+    size = batch_size(population, back_end)
+    starts = sorted({k - k % size for k in asked})
+    chunks = [
+        [k for k in range(start, min(start + size, len(population))) if k not in population.unreadable]
+        for start in starts
+    ]
+    if size > 1 and not isinstance(population.template.classifier, ReluNetwork):  # solved one by one
+        chunks = [[k for k in chunk if k in asked] for chunk in chunks]
+    tasks = ((chunk, [population[k] for k in chunk]) for chunk in chunks)
+    if workers.alone or (workers.scheduler is None and len(chunks) <= 1):
+        for chunk, people in tasks:
+            for position, result in _run_many(people, back_end, options, chunk):
+                if chunk[position] in asked:
+                    yield chunk[position], result
+        return
+    work = partial(_run_by_name, name=name, options=options)
+    for found in workers.map(work, tasks):
+        yield from ((k, result) for k, result in found if k in asked)
+
+
+def batch_size(population: Population, back_end: Backend) -> int:
+    """How many applicants are solved together: fewer where each has many configurations.
+
+    With more than four levers every one doubles the work of an applicant, so that half as many are
+    taken: the first rows are there after the same time. Trees are solved one by one anyway.
+    """
+    if not isinstance(back_end, BatchBackend):
+        return 1
+    if not isinstance(population.template.classifier, ReluNetwork):
+        return min(back_end.batch, _TREES_TOGETHER)
+    levers = max(len(p.actionable) for p in population.preferences)
+    return max(1, back_end.batch >> max(0, levers - _FEW_LEVERS))
+
+
+def as_instance(problem: Instance | Mapping[str, Any] | str | Path) -> Instance:
+    """An instance, whatever it is given as.
+
+    Raises
+    ------
+    BadInput
+        It breaks the format, or is something else altogether.
+    """
+    if isinstance(problem, Instance):
+        return problem
+    if isinstance(problem, Mapping):
+        return instance_from_dict(problem)
+    if isinstance(problem, str | Path):
+        return read_instance(problem)
+    allowed = "an Instance, the JSON value of one, or a file's path"
+    raise BadInput("problem", f"a {type(problem).__name__}", allowed)
+
+
+def as_population(population: Population | Mapping[str, Any] | str | Path) -> Population:
+    """A population, whatever it is given as; errors as of :func:`as_instance`."""
+    if isinstance(population, Population):
+        return population
+    if isinstance(population, Mapping):
+        return population_from_dict(population)
+    if isinstance(population, str | Path):
+        return read_population(population)
+    allowed = "a Population, the JSON value of one, or a file's path"
+    raise BadInput("population", f"a {type(population).__name__}", allowed)
 
 
 def solve_together(
@@ -126,7 +224,8 @@ def solve_together(
     options = check_options(time_limit)
     if not instances:
         return iter(())
-    return _run_many(sharing(instances), choose_backend(instances[0], backend), options)
+    found = _run_many(sharing(instances), choose_backend(instances[0], backend), options)
+    return _ordered(found, len(instances))
 
 
 def sharing(instances: Sequence[Instance]) -> list[Instance]:
@@ -196,90 +295,102 @@ def check_options(time_limit: float | None, jobs: int = 1, certificates: bool = 
     return Options(time_limit, certificates)
 
 
-def _results(
-    population: Population, name: str, options: Options, indices: range, workers: Workers
+def _in_order(
+    population: Population, wanted: range, solved: Iterator[tuple[int, Result]]
 ) -> Iterator[Result]:
-    """Chunks start at multiples of the back end's batch, whatever was asked for and whoever solves them.
-
-    So a chunk is always solved in the same company, and going on after an interruption gives the
-    results of an uninterrupted run.
-    """
-    back_end = find_backend(name)
-    size = back_end.batch if isinstance(back_end, BatchBackend) else 1
-    start = indices.start - indices.start % size
-    chunks = [range(k, min(k + size, indices.stop)) for k in range(start, indices.stop, size)]
-    if workers.alone or (workers.scheduler is None and len(chunks) <= 1):
-        solved: Iterator[Iterable[Result]] = (
-            _run_many([population[i] for i in chunk], back_end, options, chunk.start) for chunk in chunks
-        )
-    else:
-        tasks = ((chunk.start, [population[i] for i in chunk]) for chunk in chunks)
-        solved = iter(workers.map(partial(_run_by_name, name=name, options=options), tasks))
-    for chunk, results in zip(chunks, solved, strict=True):
-        for index, result in zip(chunk, results, strict=True):
-            if index >= indices.start:
-                yield result
+    waiting: dict[int, Result] = {}
+    for index in wanted:
+        if index in population.unreadable:
+            raise population.unreadable[index]
+        while index not in waiting:
+            found, result = next(solved)
+            waiting[found] = result
+        yield waiting.pop(index)
 
 
-def _run_by_name(chunk: tuple[int, list[Instance]], name: str, options: Options) -> list[Result]:
-    first, instances = chunk
-    return list(_run_many(instances, find_backend(name), options, first))
+def _ordered(found: Iterator[tuple[int, Result]], count: int) -> Iterator[Result]:
+    """The results in the order of their positions."""
+    waiting: dict[int, Result] = {}
+    for position in range(count):
+        while position not in waiting:
+            k, result = next(found)
+            waiting[k] = result
+        yield waiting.pop(position)
 
 
-def _run(instance: Instance, backend: Backend, options: Options) -> Result:
-    return next(_run_many([instance], backend, options))
-
-
-CERTIFIED_TOGETHER = 128
-"""Results certified in one batch: large enough for the kernel, small enough not to keep anyone waiting."""
+def _run_by_name(
+    chunk: tuple[list[int], list[Instance]], name: str, options: Options
+) -> list[tuple[int, Result]]:
+    indices, instances = chunk
+    found = _run_many(instances, find_backend(name), options, indices)
+    return [(indices[position], result) for position, result in found]
 
 
 def _run_many(
-    instances: Sequence[Instance], backend: Backend, options: Options, first: int | None = None
-) -> Iterator[Result]:
-    """Solve, and certify where it is asked for; in order. ``first`` is the first applicant's index."""
+    instances: Sequence[Instance],
+    backend: Backend,
+    options: Options,
+    indices: Sequence[int] | None = None,
+) -> Iterator[tuple[int, Result]]:
+    """Solve, and certify where it is asked for: (position, result), as they are finished.
+
+    Certificates of networks are searched for together, half of those who are left at a time, so that a
+    single hard applicant keeps nobody else waiting.
+
+    Parameters
+    ----------
+    indices
+        Every instance's index in its population.
+    """
     from milp_recourse.certificates import certificates_for, encode
 
     solved = _solve_many(instances, backend, options)
     if not options.certificates:
         yield from solved
         return
-    for start in range(0, len(instances), CERTIFIED_TOGETHER):
-        some = instances[start : start + CERTIFIED_TOGETHER]
-        results = [result for _, result in zip(some, solved, strict=False)]
+    left = len(instances)
+    together = isinstance(backend, BatchBackend) and all(
+        isinstance(i.classifier, ReluNetwork) for i in instances
+    )
+    while left:
+        block = list(islice(solved, min(CERTIFIED_TOGETHER, max(1, left // 2)) if together else 1))
+        left -= len(block)
         clock = time.perf_counter()
-        index = None if first is None else first + start
-        certificates = certificates_for(some, results, options.time_limit, index)
-        share = (time.perf_counter() - clock) / len(some)
-        for result, certificate in zip(results, certificates, strict=True):
+        certificates = certificates_for(
+            [instances[k] for k, _ in block],
+            [result for _, result in block],
+            options.time_limit,
+            None if indices is None else [indices[k] for k, _ in block],
+        )
+        share = (time.perf_counter() - clock) / len(block)
+        for (position, result), certificate in zip(block, certificates, strict=True):
             evidence = None if certificate is None else encode(certificate)
-            yield replace(result, evidence=evidence, seconds=result.seconds + share)
+            yield position, replace(result, evidence=evidence, seconds=result.seconds + share)
 
 
-def _solve_many(instances: Sequence[Instance], backend: Backend, options: Options) -> Iterator[Result]:
-    """Decide what needs no search, search the rest (together, if the back end can); in order."""
-    results: dict[int, Result] = {}
+def _solve_many(
+    instances: Sequence[Instance], backend: Backend, options: Options
+) -> Iterator[tuple[int, Result]]:
+    """Decide what needs no search, then search the rest (together, if the back end can)."""
+    easy: list[tuple[int, Result]] = []
     hard: list[int] = []
-    given, begun = 0, time.perf_counter()
+    begun = time.perf_counter()
     for k, instance in enumerate(instances):
         start = time.perf_counter()
         proposal = _without_search(instance, backend)
         if proposal is None:
             hard.append(k)
         else:
-            results[k] = _finish(instance, proposal, backend, time.perf_counter() - start)
+            easy.append((k, _finish(instance, proposal, backend, time.perf_counter() - start)))
+    yield from easy
     left = [instances[k] for k in hard]
+    start = time.perf_counter()
     _check(left, backend)
-    each = (time.perf_counter() - begun) / max(1, len(instances))  # what was spent on all before the search
+    # what was spent on all before the search
+    each = (start - begun) / max(1, len(instances)) + (time.perf_counter() - start) / max(1, len(left))
     for position, proposal, seconds in _searched(left, backend, options):
         k = hard[position]
-        results[k] = _finish(instances[k], proposal, backend, seconds + each)
-        while given in results:
-            yield results.pop(given)
-            given += 1
-    while given in results:
-        yield results.pop(given)
-        given += 1
+        yield k, _finish(instances[k], proposal, backend, seconds + each)
 
 
 def _searched(
@@ -312,6 +423,13 @@ def _without_search(instance: Instance, backend: Backend) -> Proposal | None:
         bound = math.inf if backend.proves else None
         return Proposal(None, bound, "rigorous" if backend.proves else None, message=message)
     return None
+
+
+def check_backend(problem: Instance, backend: Backend) -> None:
+    """Raise :class:`Unsupported` where the back end cannot solve a problem, or a population's template."""
+    reason = backend.why_not(problem)
+    if reason is not None:
+        raise Unsupported(f"{problem.name or 'instance'}: backend {backend.name}: {reason}")
 
 
 def _check(instances: Sequence[Instance], backend: Backend) -> None:

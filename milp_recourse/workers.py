@@ -1,16 +1,17 @@
 """Who solves the parts of a long run: this process, others on this machine, or a Dask cluster.
 
-All of it is joblib; what a part is, and that parts come back in order, is said here.
+All of it is joblib; what a part is, and that parts come back as they are finished, is said here.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import BrokenExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TypeVar
 
-from milp_recourse.errors import BackendUnavailable
+from milp_recourse.errors import BackendUnavailable, MachineFailed
 
 Part = TypeVar("Part")
 Answer = TypeVar("Answer")
@@ -37,7 +38,7 @@ class Workers:
         return self.jobs == 1 and self.scheduler is None
 
     def map(self, work: Callable[[Part], Answer], parts: Iterable[Part]) -> Iterator[Answer]:
-        """``work`` of every part, in order, each handed out as soon as it and all before it are there.
+        """``work`` of every part, each handed out as soon as it is there, in any order.
 
         Only a few parts more than there are workers are made and kept at any time.
 
@@ -45,6 +46,8 @@ class Workers:
         ------
         BackendUnavailable
             Dask is not installed, or the scheduler does not answer.
+        MachineFailed
+            A process died.
         """
         from joblib import Parallel, delayed, parallel_config
 
@@ -57,9 +60,14 @@ class Workers:
                 jobs = -1
             else:
                 jobs = self.jobs
-            yield from Parallel(n_jobs=jobs, return_as="generator", batch_size=1, pre_dispatch="2*n_jobs")(
-                delayed(work)(part) for part in parts
+            parallel = Parallel(
+                n_jobs=jobs, return_as="generator_unordered", batch_size=1, pre_dispatch="2*n_jobs"
             )
+            try:
+                yield from parallel(delayed(work)(part) for part in parts)
+            except BrokenExecutor as error:
+                first = " ".join(str(error).split())
+                raise MachineFailed(f"a process of --jobs died, of memory perhaps: {first}") from None
 
 
 def _connect(scheduler: str):  # type: ignore[no-untyped-def]

@@ -75,7 +75,7 @@ def examine(
         check(certificate, source(files[0]), seconds)
         if row is not None:
             names = {str(source(file).name or file.name.split(".")[0]) for file in files}
-            agree(row, certificate, None if source(files[0]).population else names)
+            agree(row, certificate, source(files[0]), None if source(files[0]).population else names)
         claim, line = certificate.claim, f"VERIFIED {certificate.says()}"
     except Rejected as reason:
         claim, line = None, f"REJECTED: {reason}"

@@ -280,12 +280,19 @@ class Source:
         self.model = Model(data, path.parent)
         self.factuals = data["factuals"] if self.population else [data["factual"]]
         self.preferences = data["preferences"]
+        self.ids: list[str] = []
         if isinstance(self.factuals, dict):
             table = conform(self.factuals, {"csv": str}, "factuals")["csv"]
-            self.factuals = _table(path.parent / table, self.model.features)
+            self.factuals, self.ids = _table(path.parent / table, self.model.features)
         conform(self.factuals, [anything], "factuals")
         if isinstance(self.preferences, list) and len(self.preferences) != len(self.factuals):
             raise Rejected("preferences: not as many as applicants")
+
+    def id(self, applicant: Any) -> str | None:
+        """An applicant's own identifier, in one line; None where the file has none."""
+        if not self.ids:
+            return None
+        return " ".join(self.ids[index(len(self.ids))(applicant, "index")].split())
 
     def instance(self, applicant: Any) -> Instance:
         """The instance a certificate's ``index`` names; None in an instance's own file (section 2)."""
@@ -331,20 +338,35 @@ def _classifier(data: Any, folder: Path) -> dict[str, Any]:
     return forest(found) if "trees" in found else found
 
 
-def _table(path: Path, features: list[Feature]) -> list[dict[str, Any]]:
-    """Applicants from CSV; labels stay text, everything else is a number."""
+def _table(path: Path, features: list[Feature]) -> tuple[list[dict[str, Any]], list[str]]:
+    """Applicants from CSV, and their ``id``; an empty cell is null, text that is no number stays text."""
     try:
         text = io.StringIO(read_bytes(path).decode("utf-8-sig"), newline="")
         header, *rows = [row for row in csv.reader(text) if row]
         labelled = {f.name for f in features if f.labels is not None}
-        if sorted(header) != sorted(f.name for f in features):
+        names = {f.name for f in features}
+        ids = [row[header.index("id")] for row in rows] if "id" in header and "id" not in names else []
+        if sorted(header) != sorted(names | ({"id"} if ids else set())):
             raise Rejected(f"{path.name}: the header is not the features")
         return [
-            {name: cell if name in labelled else float(cell) for name, cell in zip(header, row, strict=True)}
+            {
+                name: _cell(cell, name in labelled)
+                for name, cell in zip(header, row, strict=True)
+                if name in names
+            }
             for row in rows
-        ]
-    except (ValueError, csv.Error) as error:
+        ], ids
+    except (IndexError, ValueError, csv.Error) as error:
         raise Rejected(f"{path.name}: {error}") from None
+
+
+def _cell(cell: str, label: bool) -> str | float | None:
+    if not cell.strip():
+        return None
+    try:
+        return cell if label else float(cell)
+    except ValueError:
+        return cell
 
 
 def _scm(

@@ -15,6 +15,7 @@ from fractions import Fraction
 
 from milp_recourse.backends.protocol import Proposal
 from milp_recourse.instance import Instance
+from milp_recourse.judge import deltas
 
 USUAL_COST, USUAL_LENGTH = (-7, 14), (-4, 10)
 """Binary exponents of largest costs, and of longest levers in cost scales, that are left alone."""
@@ -61,12 +62,14 @@ def _exponents(instance: Instance) -> tuple[int, int]:
 
 def _largest(instance: Instance) -> float:
     """The cost of the dearest values of all levers together; 0 where it is no double."""
-    cost, deltas = instance.cost, {}
-    for name, ends in instance.levers.items():
-        at = cost.position(name, instance.factual[name])
-        far = max(abs(cost.position(name, end) - at) for end in ends)
-        deltas[name] = Fraction(1) if instance.feature(name).kind == "categorical" else far
+    ends = [deltas(instance, {name: pair[k] for name, pair in instance.levers.items()}) for k in (0, 1)]
+    far = {
+        name: Fraction(1)
+        if instance.feature(name).kind == "categorical"
+        else max(abs(end[name]) for end in ends)
+        for name in instance.levers
+    }
     try:
-        return float(cost.exact(deltas, instance.weights))
+        return float(instance.cost.exact(far, instance.weights))
     except OverflowError:
         return 0.0

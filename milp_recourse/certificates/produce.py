@@ -43,7 +43,7 @@ def certificates_for(
     instances: Sequence[Instance],
     results: Sequence[Result],
     time_limit: float | None = None,
-    first: int | None = None,
+    indices: Sequence[int] | None = None,
 ) -> list[dict[str, Any] | None]:
     """One certificate per result, as JSON values; None where nothing can be proven or it was not managed.
 
@@ -53,8 +53,8 @@ def certificates_for(
         From any back end: a floating-point solver's bound is proven here or not certified.
     time_limit
         Seconds per applicant.
-    first
-        Where the instances are applicants of a population, one after the other: the first one's index.
+    indices
+        Where the instances are applicants of a population: their indices.
     """
     certificates: list[dict[str, Any] | None] = [None] * len(instances)
     chosen = [k for k, r in enumerate(results) if _provable(r) and why_not(instances[k]) is None]
@@ -76,7 +76,7 @@ def certificates_for(
         else:
             tree = _causal(instances[k], bound, results[k], time_limit)
         if tree is not None:
-            index = None if first is None else first + k
+            index = None if indices is None else indices[k]
             certificates[k] = _certificate(instances[k], results[k], bound, tree, index)
     return certificates
 

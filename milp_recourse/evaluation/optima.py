@@ -10,7 +10,8 @@ from pathlib import Path
 from milp_recourse.instance import Population
 from milp_recourse.reports.population_folder import PopulationFolder
 from milp_recourse.result import Result
-from milp_recourse.solve import choose_backend, solve_population
+from milp_recourse.solve import check_options, choose_backend, solve_as_finished, solve_population
+from milp_recourse.workers import Workers
 
 
 @dataclass(frozen=True)
@@ -64,13 +65,13 @@ def certified_optima(
     name = choose_backend(population.template).name
     options = {"backend": name, "time_limit": time_limit, "certificates": certificates}
     kept = PopulationFolder(folder, population, options)
-    for _ in range(kept.done):
+    for _ in kept.done:
         advance()
-    if kept.done < len(population):  # a batch that is gone on with is solved from its first applicant
-        for result in solve_population(
-            population, name, time_limit, certificates=certificates, jobs=jobs, first=kept.done
-        ):
-            kept.add(result)
+    left = kept.left(range(len(population)))
+    if left:
+        asked = check_options(time_limit, jobs, certificates)
+        for index, result in solve_as_finished(population, name, asked, left, Workers(jobs)):
+            kept.add(index, result)
             advance()
         kept.summarise()
     with (folder / "results.csv").open(newline="", encoding="utf-8") as file:

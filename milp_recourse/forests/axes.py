@@ -186,7 +186,8 @@ def _intervals(instance: Instance, cuts: Array, feature: Feature) -> tuple[Array
     A factual outside the allowed interval forms a cell's part of its own: not acting.
     """
     first, last = instance.levers[feature.name]
-    low = np.concatenate([[-np.inf], np.nextafter(cuts, np.inf)])
+    with np.errstate(over="ignore"):  # nothing but infinity is above the largest double
+        low = np.concatenate([[-np.inf], np.nextafter(cuts, np.inf)])
     high = np.concatenate([cuts, [np.inf]])
     if feature.integral:
         low, high = np.ceil(low), np.floor(high)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 import re
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -29,7 +30,14 @@ from milp_recourse.formats.schema import (
 from milp_recourse.formats.scm_json import build_scm
 from milp_recourse.formats.strict_json import read_bytes, read_json
 from milp_recourse.formats.validate import dotted, shown, validate
-from milp_recourse.instance import FactualTable, Instance, Population, Preferences, Reference
+from milp_recourse.instance import (
+    FactualTable,
+    Instance,
+    Population,
+    Preferences,
+    Reference,
+    check_missing,
+)
 
 _JSON_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
@@ -120,18 +128,23 @@ def instance_from_dict(data: Any, folder: str | Path = ".") -> Instance:
 
 
 def population_from_dict(data: Any, folder: str | Path = ".") -> Population:
-    """A population from its JSON value; ``folder`` as in :func:`instance_from_dict`."""
+    """A population from its JSON value; ``folder`` as in :func:`instance_from_dict`.
+
+    An applicant whose values cannot be read is kept, with the reason, in ``Population.unreadable``. Where
+    nobody can be read, the first reason is raised.
+    """
     model = validate(PopulationModel, data)
     features, shared = _shared(model, Path(folder))
-    factuals = _factuals(model, features, Path(folder))
-    for k, factual in enumerate(factuals):
-        _check_abduction(shared["scm"], features, factual, f"factuals.{k}", shared["plausible"])
+    factuals, unreadable, ids = _factuals(
+        model, Instance(**shared, factual={}, preferences=Preferences()), Path(folder)
+    )
     preferences = _preferences(model, features, len(factuals))
     for k, one in enumerate(preferences):
         where = f"preferences.{k}" if isinstance(model.preferences, list) else "preferences"
         check_scale(shared["cost"], one, where)
-    template = Instance(**shared, factual=factuals[0], preferences=preferences[0])
-    return Population(template, factuals, tuple(preferences))
+    first = next(k for k in range(len(factuals)) if k not in unreadable)
+    template = Instance(**shared, factual=factuals[first], preferences=preferences[first])
+    return Population(template, factuals, tuple(preferences), unreadable, ids)
 
 
 def _read(path: str | Path, formats: Sequence[str]) -> Instance | Population:
@@ -179,59 +192,114 @@ def _preferences(model: PopulationModel, features: Sequence[Feature], count: int
     return [build_preferences(one, features, f"preferences.{k}") for k, one in enumerate(model.preferences)]
 
 
-def _factuals(model: PopulationModel, features: Sequence[Feature], folder: Path) -> FactualTable:
-    if isinstance(model.factuals, CsvModel):
-        file = folder / model.factuals.csv
+Person = Mapping[str, Any]
+"""Values by feature, as a file gives them."""
+
+
+def _factuals(
+    model: PopulationModel, problem: Instance, folder: Path
+) -> tuple[FactualTable, dict[int, BadInput], tuple[str, ...] | None]:
+    """The applicants' numbers, why some could not be read, and their identifiers where the file has some.
+
+    Parameters
+    ----------
+    problem
+        The model side; its own factual does not matter.
+    """
+    if not isinstance(model.factuals, CsvModel):
+        people = ((f"factuals.{k}", one) for k, one in enumerate(model.factuals))
+        return *_as_table(people, problem), None
+    file, ids = folder / model.factuals.csv, list[str]()
+    try:
+        table, unreadable = _as_table(_rows(file, problem.features, ids), problem, str(file))
+    except BadInput as error:
+        raise error.in_file(str(file)) from None
+    return table, unreadable, tuple(ids) if ids else None
+
+
+def _as_table(
+    people: Iterable[tuple[str, Person]], problem: Instance, file: str | None = None
+) -> tuple[FactualTable, dict[int, BadInput]]:
+    """One row per person, its place and values given; a row of nan for those who cannot be read."""
+    names = [f.name for f in problem.features]
+    values, unreadable = array("d"), {}
+    for k, (path, person) in enumerate(people):
         try:
-            return _table(file, features)
+            row: Mapping[str, float] = _person(person, problem, path)
         except BadInput as error:
-            raise error.in_file(str(file)) from None
-    rows = (build_factual(one, features, f"factuals.{k}") for k, one in enumerate(model.factuals))
-    return _as_table(rows, features)
-
-
-def _as_table(rows: Iterable[Mapping[str, float]], features: Sequence[Feature]) -> FactualTable:
-    names = [f.name for f in features]
-    values = array("d")
-    for row in rows:
+            unreadable[k] = error if file is None else error.in_file(file)
+            row = dict.fromkeys(names, math.nan)
         values.extend(row[name] for name in names)
-    return FactualTable(names, np.frombuffer(values, dtype=np.float64).reshape(-1, len(names)))
+    table = FactualTable(names, np.frombuffer(values, dtype=np.float64).reshape(-1, len(names)))
+    if len(unreadable) == len(table) > 0:
+        raise unreadable[0]
+    return table, unreadable
 
 
-def _table(file: Path, features: Sequence[Feature]) -> FactualTable:
-    """Applicants from CSV: a header with exactly the features, in any order; rows count from 1."""
+def _person(person: Person, problem: Instance, path: str) -> dict[str, float]:
+    """One applicant's numbers, every rule about values checked."""
+    factual = build_factual(person, problem.features, path)
+    check_missing(problem, {name for name, value in factual.items() if math.isnan(value)}, path)
+    _check_abduction(problem.scm, problem.features, factual, path, problem.plausible)
+    return factual
+
+
+ID = "id"
+"""Column of a factuals CSV with the applicants' own identifiers, unless a feature is called so."""
+
+
+def _check_header(header: Sequence[str], names: Sequence[str]) -> None:
+    """Exactly the features, in any order, and perhaps ``id``; else the columns that are wrong."""
+    if not header:
+        raise BadInput("header", "nothing", "the features: " + ",".join(names))
+    twice = [name for name in dict.fromkeys(header) if header.count(name) > 1]
+    missing = [name for name in names if name not in header]
+    unknown = [name for name in dict.fromkeys(header) if name not in names and name != ID]
+    faults = (("columns twice", twice), ("no column", missing), ("unknown columns", unknown))
+    said = "; ".join(f"{what} {', '.join(map(repr, found))}" for what, found in faults if found)
+    if said:
+        raise BadInput("header", said, "the features, each once, and 'id'")
+
+
+def _rows(file: Path, features: Sequence[Feature], ids: list[str]) -> Iterator[tuple[str, Person]]:
+    """Applicants from CSV: a header with the features, in any order, perhaps ``id``; rows count from 1.
+
+    Parameters
+    ----------
+    ids
+        Gets the applicants' identifiers.
+    """
     names = [f.name for f in features]
-
-    def rows() -> Iterator[Mapping[str, float]]:
-        content = io.TextIOWrapper(io.BytesIO(read_bytes(file)), encoding="utf-8-sig", newline="")
+    content = io.TextIOWrapper(
+        io.BytesIO(read_bytes(file, "a CSV file, .csv or .csv.gz")), encoding="utf-8-sig", newline=""
+    )
+    count = 0
+    try:
         filled = (row for row in csv.reader(content) if row)
         header = next(filled, [])
-        if sorted(header) != sorted(names):
-            raise BadInput("header", ",".join(header) or "nothing", "the features: " + ",".join(names))
-        for k, row in enumerate(filled, start=1):
-            if len(row) != len(names):
-                raise BadInput(f"row {k}", f"{len(row)} cells", f"{len(names)}, one per column")
+        _check_header(header, names)
+        for count, row in enumerate(filled, start=1):
+            if len(row) != len(header):
+                raise BadInput(f"row {count}", f"{len(row)} cells", f"{len(header)}, one per column")
             cells = dict(zip(header, row, strict=True))
-            values = {f.name: _cell(cells[f.name], f, f"row {k}.{f.name}") for f in features}
-            yield build_factual(values, features, f"row {k}")
-
-    try:
-        table = _as_table(rows(), features)
+            if ID in cells and ID not in names:
+                ids.append(cells[ID])
+            yield f"row {count}", {f.name: _cell(cells[f.name], f) for f in features}
     except (UnicodeDecodeError, csv.Error) as error:
         raise BadInput("file", f"an error: {error}", "a table in CSV, UTF-8") from None
-    if not len(table):
+    if not count:
         raise BadInput("file", "no rows", "at least one applicant")
-    return table
 
 
-def _cell(text: str, feature: Feature, path: str) -> float | str:
+def _cell(text: str, feature: Feature) -> float | str | None:
+    """A cell's value: empty is null; of a numeric feature, text that is no number stays text."""
+    number = text.strip()
+    if not number:
+        return None
     if feature.labelled:
         return text
-    number = text.strip()
-    value = float(number) if _JSON_NUMBER.fullmatch(number) else float("inf")
-    if abs(value) == float("inf"):
-        raise BadInput(path, repr(text), "a number")
-    return value
+    value = float(number) if _JSON_NUMBER.fullmatch(number) else math.inf
+    return text if math.isinf(value) else value
 
 
 def _check_abduction(

@@ -51,12 +51,13 @@ class ResultsModel(Strict):
 
     format: Literal["milp-recourse/results-1"]
     applicants: int = Field(description="with a result")
-    counts: dict[StatusName, int] = Field(description="applicants per status")
+    counts: dict[StatusName | Literal["bad-input"], int] = Field(description="applicants per status")
     not_solved: int = Field(default=0, description="instances that the back end does not support")
     cost_mean: NonNegative | None = Field(description="over the applicants with an action")
     cost_median: NonNegative | None
     seconds: NonNegative = Field(description="sum over applicants")
     backend: str | None = None
     time_limit: Number | None = None
+    index: int | None = Field(default=None, description="of the only applicant that was asked for")
     certificates: bool | None = Field(default=None, description="whether they were asked for")
     results: list[NamedResultModel] | None = Field(default=None, description="not for populations")

@@ -15,13 +15,18 @@ import zlib
 from pathlib import Path
 from typing import Any
 
-from milp_recourse.errors import BadInput
+from milp_recourse.errors import MACHINE, BadInput, MachineFailed
 
 _LARGEST_PLAIN_INTEGER = 2**53
 
 
-def read_bytes(path: str | Path) -> bytes:
+def read_bytes(path: str | Path, wanted: str = "a JSON file, .json or .json.gz") -> bytes:
     """The content of a regular file; of the file inside, where the name ends in ``.gz``.
+
+    Parameters
+    ----------
+    wanted
+        What kind of file it should be, for the message.
 
     Raises
     ------
@@ -32,11 +37,11 @@ def read_bytes(path: str | Path) -> bytes:
     try:
         target = Path(path)
         if target.is_dir():
-            raise BadInput("file", "a directory", "a JSON file, .json or .json.gz", shown)
+            raise BadInput("file", "a directory", wanted, shown)
         if not target.exists():
-            raise BadInput("file", "nothing: no such file", "a JSON file, .json or .json.gz", shown)
+            raise BadInput("file", "nothing: no such file", wanted, shown)
         if not target.is_file():
-            raise BadInput("file", "a device or pipe", "a JSON file, .json or .json.gz", shown)
+            raise BadInput("file", "a device or pipe", wanted, shown)
         content = target.read_bytes()
     except (OSError, ValueError) as error:
         raise BadInput("file", f"an error: {error}", "a readable file", shown) from None
@@ -45,7 +50,9 @@ def read_bytes(path: str | Path) -> bytes:
     try:
         return gzip.decompress(content)
     except (OSError, EOFError, zlib.error) as error:
-        raise BadInput("file", f"broken gzip data: {error}", "gzipped JSON (.json.gz)", shown) from None
+        raise BadInput(
+            "file", f"broken gzip data: {error}", f"{wanted}, gzipped where the name says so", shown
+        ) from None
 
 
 def read_json(path: str | Path) -> Any:
@@ -142,6 +149,8 @@ def write_whole(content: bytes, path: str | Path) -> None:
     ------
     BadInput
         The file cannot be written.
+    MachineFailed
+        The disk is full, or fails.
     """
     target = Path(path)
     try:
@@ -156,6 +165,8 @@ def write_whole(content: bytes, path: str | Path) -> None:
             Path(beside).unlink(missing_ok=True)
             raise
     except (OSError, ValueError) as error:
+        if isinstance(error, OSError) and error.errno in MACHINE:
+            raise MachineFailed(f"{path}: not written: {error.strerror}") from None
         raise BadInput("file", f"an error: {error}", "a path that can be written", str(path)) from None
 
 

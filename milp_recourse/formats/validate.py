@@ -30,7 +30,7 @@ _DISCRIMINATOR = {"scm": "name"}
 _TAGS = {
     "scm": "'loan', 'loan-as-printed', 'independent', 'explicit'",
     "classifier": "'relu-network', 'tree-ensemble', or a path and its sha256",
-    "cost": "'l2-squared', 'l1', 'linf', 'l0', 'mixture'",
+    "cost": "'l2-squared', 'l1', 'linf', 'l0', 'mixture', 'percentile', 'percentile-max'",
     "noise": "'normal', 'gamma', 'bernoulli'",
 }
 

@@ -34,8 +34,25 @@ def instance_to_dict(instance: Instance) -> dict[str, Any]:
     return written
 
 
-def population_to_dict(population: Population) -> dict[str, Any]:
-    """The population as JSON, applicants and classifier in place."""
+def population_to_dict(
+    population: Population, as_given: Mapping[int, Mapping[str, Any]] | None = None
+) -> dict[str, Any]:
+    """The population as JSON, applicants and classifier in place; without their identifiers.
+
+    Parameters
+    ----------
+    as_given
+        By index, the values of applicants who could not be read, as they came.
+
+    Raises
+    ------
+    BadInput
+        An applicant could not be read, and what came is not given.
+    """
+    given = as_given or {}
+    for k, fault in population.unreadable.items():
+        if k not in given:
+            raise fault
     template = population.template
     preferences: Any = [preferences_to_dict(one) for one in population.preferences]
     if all(one == preferences[0] for one in preferences):
@@ -43,7 +60,10 @@ def population_to_dict(population: Population) -> dict[str, Any]:
     return {
         "format": POPULATION_FORMAT,
         **_shared(template),
-        "factuals": [_factual(template, one) for one in population.factuals],
+        "factuals": [
+            dict(given[k]) if k in population.unreadable else _factual(template, one)
+            for k, one in enumerate(population.factuals)
+        ],
         "preferences": preferences,
     }
 
@@ -51,12 +71,17 @@ def population_to_dict(population: Population) -> dict[str, Any]:
 def population_digest(population: Population) -> str:
     """SHA-256 of the population's content, however its files are laid out; one applicant at a time."""
     digest = hashlib.sha256(json.dumps(_shared(population.template), sort_keys=True).encode())
+    if population.ids is not None:
+        digest.update(json.dumps(population.ids).encode())
     last: Preferences | None = None
-    for factual, preferences in zip(population.factuals, population.preferences, strict=True):
+    for k, (factual, preferences) in enumerate(zip(population.factuals, population.preferences, strict=True)):
         if preferences is not last:
             digest.update(json.dumps(preferences_to_dict(preferences), sort_keys=True).encode())
             last = preferences
-        digest.update(json.dumps(list(_factual(population.template, factual).values())).encode())
+        if k in population.unreadable:
+            digest.update(json.dumps(str(population.unreadable[k])).encode())
+        else:
+            digest.update(json.dumps(list(_factual(population.template, factual).values())).encode())
     return digest.hexdigest()
 
 

@@ -6,19 +6,23 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from milp_recourse.errors import BadInput
+from milp_recourse.formats.strict_json import write_json
 from milp_recourse.formats.write import population_to_dict
 from milp_recourse.frames.columns import TableColumn
-from milp_recourse.frames.rows import Rows, counterfactual_rows
+from milp_recourse.frames.rows import Rows, as_came, counterfactual_rows
 from milp_recourse.frames.verdict import Predict, verdicts
 from milp_recourse.instance import Population
+from milp_recourse.reports.population_folder import PopulationFolder
+from milp_recourse.reports.table import BAD_INPUT
 from milp_recourse.result import Result, Status
 
-BAD_INPUT = "bad-input"
 _COLUMNS = ("status", "cost", "lower_bound", "gap", "proof", "confirmed", "message", "seconds")
 
 
@@ -42,7 +46,7 @@ class Answers:
     columns
         The features, and how values of the table become numbers.
     problem
-        Everybody who could be read, as the population that was solved, and why the others could not.
+        The population that was solved; None where nobody could be read.
     results
         What was proven; None for a person who could not be read or whose turn never came.
     confirmed
@@ -53,7 +57,7 @@ class Answers:
 
     rows: Rows
     columns: Sequence[TableColumn]
-    problem: Population
+    problem: Population | None
     results: Sequence[Result | None]
     confirmed: Sequence[bool | None]
     facts: Mapping[str, str]
@@ -92,8 +96,42 @@ class Answers:
         return made.set_axis(self.rows.frame.index[people], axis=0)
 
     def population(self) -> dict[str, Any]:
-        """The problem as a ``population-1`` document, which ``milp-recourse certify`` and ``verify`` read."""
-        return population_to_dict(self.problem)
+        """The problem as a ``population-1`` document, which ``milp-recourse certify`` and ``verify`` read.
+
+        People who could not be read are in it with the values they came with.
+
+        Raises
+        ------
+        BadInput
+            Nobody could be read.
+        """
+        if self.problem is None:
+            raise next(iter(self.rows.faults.values()), BadInput("people", "nobody", "at least one person"))
+        return population_to_dict(
+            self.problem, {i: as_came(self.rows, self.columns, i) for i in self.rows.faults}
+        )
+
+    def save(self, folder: str | Path) -> None:
+        """Write what ``milp-recourse certify --out DIR`` writes, and ``population.json``, the problem itself.
+
+        ``milp-recourse verify DIR DIR/population.json`` checks the certificates, if there are any.
+
+        Raises
+        ------
+        BadInput
+            The folder cannot be written, holds something else, or nobody could be read.
+        """
+        problem, where = self.population(), Path(folder)
+        assert self.problem is not None
+        done = [result for result in self.results if result is not None]
+        options = {"backend": done[0].backend if done else None, "time_limit": None, "certificates": None}
+        report = PopulationFolder(where, self.problem, options, confirmed=True)
+        for index in report.left(range(len(self))):
+            result = self.results[index]
+            if result is not None:
+                report.add(index, result, self.confirmed[index])
+        report.summarise()
+        write_json(problem, where / "population.json")
 
     def summary(self) -> str:
         """Counts, what the model itself says, and what the proofs are about, in a few lines."""

@@ -76,6 +76,21 @@ def read_rows(people: pd.DataFrame, columns: Sequence[TableColumn], order: pd.In
     return Rows(frame, values, missing, faults)
 
 
+def as_came(rows: Rows, columns: Sequence[TableColumn], i: int) -> dict[str, float | int | str | None]:
+    """A person's values as a file can hold them, whether or not they can be read."""
+    found: dict[str, float | int | str | None] = {}
+    for column in columns:
+        value = rows.frame[column.key].iloc[i]
+        try:
+            code = column.code(value)
+        except (BadInput, TypeError):
+            number = isinstance(value, int | float | np.number) and np.isfinite(value)
+            found[column.name] = float(value) if number else str(value)
+        else:
+            found[column.name] = None if np.isnan(code) else column.feature.show(code)
+    return found
+
+
 def counterfactual_rows(
     rows: Rows, columns: Sequence[TableColumn], changed: Sequence[Mapping[str, float] | None]
 ) -> pd.DataFrame:

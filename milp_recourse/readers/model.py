@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from os import PathLike
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -61,6 +62,8 @@ def read_model(model: Any, X: Any, desired: object = None) -> Reading:
     BadInput
         X lacks a column, or there is no such class.
     """
+    if isinstance(model, str | PathLike) and not Path(model).is_file():
+        raise refuse("model", f"{str(model)!r}, which is no file", "a fitted classifier, or an ONNX file")
     steps, final = _unwrap(model, "model")
     names = model_columns(model, X)
     graph = None if steps else _graph(final)

@@ -10,6 +10,7 @@ from milp_recourse.errors import Unsupported
 from milp_recourse.formats.read import read_instance
 from milp_recourse.formats.strict_json import write_json, write_whole
 from milp_recourse.formats.write import result_to_dict
+from milp_recourse.instance import Instance
 from milp_recourse.reports.compare import compare
 from milp_recourse.reports.population_folder import store_certificate
 from milp_recourse.reports.summary import summarise
@@ -18,13 +19,13 @@ from milp_recourse.solve import check_options, solve
 
 
 def solve_files(
-    files: Sequence[Path],
+    files: Sequence[Path | Instance],
     backend: str | None,
     time_limit: float | None,
     jobs: int,
     certificates: bool = False,
 ) -> Iterator[Row]:
-    """One row per file, in order; what the back end cannot solve becomes a remark.
+    """One row per file or instance, in order; what the back end cannot solve becomes a remark.
 
     Raises
     ------
@@ -71,9 +72,9 @@ def write_rows(rows: Sequence[Row], folder: Path) -> dict[str, Any]:
     return summary
 
 
-def _row(file: Path, backend: str | None, time_limit: float | None, certificates: bool) -> Row:
-    instance = read_instance(file)
-    name = instance.name or file.name.split(".")[0]
+def _row(file: Path | Instance, backend: str | None, time_limit: float | None, certificates: bool) -> Row:
+    instance = file if isinstance(file, Instance) else read_instance(file)
+    name = instance.name or ("instance" if isinstance(file, Instance) else file.name.split(".")[0])
     try:
         result = solve(instance, backend, time_limit, certificates)
     except Unsupported as error:

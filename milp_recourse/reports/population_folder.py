@@ -1,28 +1,37 @@
 """A population's results on disk: one row per applicant as it is solved, and a way to go on.
 
-``results.csv`` grows row by row, and an applicant's ``certificates/<index>.json.gz`` is there before
-its row; ``run.json`` says what input and options they belong to; ``results.json`` is the summary.
-Running the same command again goes on after the last complete row; another input or other options
-are refused.
+``results.csv`` grows row by row, as applicants are finished, and an applicant's
+``certificates/<index>.json.gz`` is there before its row. When the run ends, the rows are put in the
+order of the applicants. ``run.json`` says what input and options they belong to; ``results.json`` is the
+summary. Running the same command again keeps every whole row and solves the rest; another input or other
+options are refused.
 """
 
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from milp_recourse.errors import BadInput
+from milp_recourse.errors import MACHINE, BadInput, MachineFailed
 from milp_recourse.formats.strict_json import read_json, write_json, write_whole
 from milp_recourse.formats.write import population_digest
 from milp_recourse.instance import Population
 from milp_recourse.reports.summary import Tally
-from milp_recourse.reports.table import cells, csv_line, header
-from milp_recourse.result import Result
+from milp_recourse.reports.table import (
+    BAD_INPUT,
+    cells,
+    cells_of_unread,
+    csv_line,
+    header,
+    one_line,
+)
+from milp_recourse.result import Result, Status
 
 RUN_FORMAT = "milp-recourse/run-1"
+_STATUSES = frozenset(status.value for status in Status) | {BAD_INPUT}
 
 
 class PopulationFolder:
@@ -36,6 +45,16 @@ class PopulationFolder:
         The applicants.
     options
         Back end and time limit: what a resumed run must share.
+    confirmed
+        Whether there is a model whose own answer every row states (last column).
+
+    Attributes
+    ----------
+    done
+        Indices of the applicants whose row is there.
+    damaged
+        Numbers of the lines of results.csv that were no rows of this run when the folder was opened, the
+        unfinished last line of a killed run aside; their applicants count as not done.
 
     Raises
     ------
@@ -43,40 +62,85 @@ class PopulationFolder:
         The folder cannot be written, or holds the results of something else.
     """
 
-    def __init__(self, folder: Path, population: Population, options: dict[str, Any]) -> None:
-        self.folder, self.options = folder, options
+    def __init__(
+        self, folder: Path, population: Population, options: dict[str, Any], confirmed: bool = False
+    ) -> None:
+        self.folder, self.options, self.population, self.confirmed = folder, options, population, confirmed
         self.features = [f.name for f in population.template.features]
+        self.columns = header(self.features, population.ids is not None, confirmed)
         self.table = folder / "results.csv"
         make_folder(folder)
         self._claim(population_digest(population))
         self.tally = Tally()
-        end = self._count_complete()
-        with self.table.open("r+b" if end else "wb") as stream:
-            if end:
-                stream.truncate(end)
-            else:
-                stream.write(csv_line(header(self.features)).encode())
+        self.done: set[int] = set()
+        self.damaged: list[int] = []
+        self._last, self._ordered = -1, True
+        self._read()
 
-    @property
-    def done(self) -> int:
-        """Applicants whose row is complete."""
-        return self.tally.applicants
+    def left(self, wanted: Iterable[int]) -> list[int]:
+        """Who of the wanted has no row yet; those who cannot be read get theirs now."""
+        missing = [k for k in wanted if k not in self.done]
+        for k in missing:
+            if k in self.population.unreadable:
+                reason = str(self.population.unreadable[k])
+                self._append(cells_of_unread(k, reason, self.features), None)
+        return [k for k in missing if k not in self.done]
 
-    def add(self, result: Result) -> None:
-        """Append the next applicant's row; the system has it when this returns, so that a kill loses none."""
-        row = cells(self.done, store_certificate(result, self.done, self.folder), self.features)
-        with self.table.open("a", encoding="utf-8", newline="") as stream:
-            stream.write(csv_line(row))
-        self._count(row)
+    def add(self, index: int, result: Result, confirmed: bool | None = None) -> None:
+        """Append an applicant's row; the system has it when this returns, so that a kill loses none.
+
+        Parameters
+        ----------
+        confirmed
+            What the model itself says; None where it was not asked.
+
+        Raises
+        ------
+        MachineFailed
+            The disk is full; nothing of the row is left.
+        """
+        self._append(cells(index, store_certificate(result, index, self.folder), self.features), confirmed)
 
     def summarise(self) -> dict[str, Any]:
-        """Write results.json over all rows so far and return it."""
+        """Put the rows in order, write results.json over all of them and return it."""
+        if not self._ordered:
+            head, *rows = self.table.read_bytes().splitlines(keepends=True)
+            rows.sort(key=lambda row: int(row.partition(b",")[0]))
+            write_whole(b"".join([head, *rows]), self.table)
+            self._ordered, self._last = True, max(self.done)
         summary = self.tally.summary() | self.options
         write_json(summary, self.folder / "results.json")
         return summary
 
+    def _append(self, row: list[str], confirmed: bool | None) -> None:
+        index = int(row[0])
+        if self.population.ids is not None:
+            row = [row[0], one_line(self.population.ids[index]), *row[1:]]
+        if self.confirmed:
+            row = [*row, "" if confirmed is None else str(confirmed)]
+        line = csv_line(row).encode()
+        try:
+            with self.table.open("r+b") as stream:
+                end = stream.seek(0, 2)
+                try:
+                    stream.write(line)
+                    stream.flush()
+                except OSError:
+                    stream.truncate(end)
+                    raise
+        except OSError as error:
+            if error.errno not in MACHINE:
+                raise BadInput("--out", f"{self.table}: {error}", "a folder that can be written") from None
+            raise MachineFailed(f"{self.table}: row {index} not written: {error.strerror}") from None
+        self._count(row)
+
     def _count(self, row: list[str]) -> None:
-        self.tally.add(row[1], float(row[2]) if row[2] else None, float(row[7]))
+        values = dict(zip(self.columns, row, strict=True))
+        index, cost = int(values["index"]), values["cost"]
+        self.done.add(index)
+        self._ordered &= index > self._last
+        self._last = max(self._last, index)
+        self.tally.add(values["status"], float(cost) if cost else None, float(values["seconds"] or 0.0))
 
     def _claim(self, digest: str) -> None:
         """Make the folder this run's, or find that it is."""
@@ -94,31 +158,44 @@ class PopulationFolder:
         else:
             write_json(claim, file)
 
-    def _count_complete(self) -> int:
-        """Count the rows that are there whole and in order; where they end in the file, in bytes."""
-        if not self.table.exists():
-            return 0
-        end = read = 0
-        columns = header(self.features)
-        with self.table.open("rb") as stream:
+    def _read(self) -> None:
+        """Take the rows that are there whole; write the table anew where it holds anything else."""
+        first = csv_line(self.columns).encode()
+        content = self.table.read_bytes() if self.table.exists() else b""
+        lines = content.splitlines(keepends=True)
+        if lines and lines[0].endswith(b"\n") and lines[0] != first:
+            raise BadInput("--out", f"{self.table} with other columns", "a new folder")
+        good = [first]
+        for number, line in enumerate(lines[1:], start=2):
+            row = self._row(line)
+            if row is not None:
+                self._count(row)
+                good.append(line)
+            elif line.endswith(b"\n"):
+                self.damaged.append(number)
+        if len(good) != len(lines):
+            write_whole(b"".join(good), self.table)
 
-            def lines() -> Iterator[str]:
-                nonlocal read
-                for line in stream:
-                    if not line.endswith(b"\n"):
-                        return
-                    read += len(line)
-                    yield line.decode("utf-8", "replace")
-
-            for k, row in enumerate(csv.reader(lines())):
-                if k == 0 and row != columns:
-                    raise BadInput("--out", f"{self.table} with other columns", "a new folder")
-                if k > 0:
-                    if len(row) != len(columns) or row[0] != str(k - 1):
-                        break
-                    self._count(row)
-                end = read
-        return end
+    def _row(self, line: bytes) -> list[str] | None:
+        """The cells of a line, if it can be an applicant's row."""
+        try:
+            [row] = csv.reader([line.decode("utf-8")], strict=True)
+            values = dict(zip(self.columns, row, strict=True))
+            index = int(values["index"])
+            numbers = [float(values[name] or 0) for name in ("cost", "lower_bound", "gap", "seconds")]
+        except (ValueError, csv.Error):
+            return None
+        ids = self.population.ids
+        fits = (
+            line.endswith(b"\n")
+            and values["index"] == str(index)
+            and 0 <= index < len(self.population)
+            and index not in self.done
+            and values["status"] in _STATUSES
+            and all(number >= 0 for number in numbers)
+            and (ids is None or values["id"] == one_line(ids[index]))
+        )
+        return row if fits else None
 
 
 def store_certificate(result: Result, index: int, folder: Path) -> Result:
@@ -151,4 +228,6 @@ def make_folder(folder: Path) -> None:
         probe.touch()
         probe.unlink()
     except (OSError, ValueError) as error:
+        if isinstance(error, OSError) and error.errno in MACHINE:
+            raise MachineFailed(f"{folder}: {error.strerror}") from None
         raise BadInput("--out", f"{folder}: {error}", "a folder that can be written") from None

@@ -14,19 +14,31 @@ from milp_recourse.reports.words import action_in_words, short
 from milp_recourse.result import Result
 
 COLUMNS = ("index", "status", "cost", "lower_bound", "gap", "proof", "backend", "seconds", "certificate")
+BAD_INPUT = "bad-input"
+"""Status of an applicant who could not be read."""
 
 Row = tuple[str, Instance, Result | None, str]
 """Name, problem, result (None: not solved) and a remark: a comparison, or why it was not solved."""
 
 
-def header(features: Sequence[str]) -> list[str]:
-    """The columns of results.csv."""
-    return [*COLUMNS, *(f"action_{name}" for name in features)]
+def header(features: Sequence[str], ids: bool = False, confirmed: bool = False) -> list[str]:
+    """The columns of results.csv.
+
+    Parameters
+    ----------
+    ids
+        Whether the applicants' own identifiers come second.
+    confirmed
+        Whether a last column says what the model itself answers.
+    """
+    values = [f"{part}_{name}" for part in ("action", "counterfactual") for name in features]
+    more = ["confirmed"] if confirmed else []
+    return [COLUMNS[0], *(["id"] if ids else []), *COLUMNS[1:], *values, "message", *more]
 
 
 def cells(index: int, result: Result, features: Sequence[str]) -> list[str]:
-    """One row of results.csv; empty cells are null."""
-    action = result.action or {}
+    """One row of results.csv, without the columns ``id`` and ``confirmed``; empty cells are null."""
+    action, counterfactual = result.action or {}, result.counterfactual or {}
     fixed = (
         index,
         result.status.value,
@@ -38,7 +50,19 @@ def cells(index: int, result: Result, features: Sequence[str]) -> list[str]:
         round(result.seconds, 6),
         result.certificate,
     )
-    return [_cell(value) for value in (*fixed, *(action.get(name) for name in features))]
+    values = (part.get(name) for part in (action, counterfactual) for name in features)
+    return [*(_cell(value) for value in (*fixed, *values)), one_line(result.message or "")]
+
+
+def cells_of_unread(index: int, reason: str, features: Sequence[str]) -> list[str]:
+    """The row of an applicant who could not be read, as :func:`cells`."""
+    empty = [""] * (len(header(features)) - 3)
+    return [str(index), BAD_INPUT, *empty, one_line(reason)]
+
+
+def one_line(text: str) -> str:
+    """Text without line ends, so that a row of CSV is a line."""
+    return " ".join(text.split())
 
 
 def csv_line(values: Iterable[str]) -> str:

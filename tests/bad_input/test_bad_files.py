@@ -152,7 +152,7 @@ TABLES = {
     "ColumnUnknown": (HEADER.replace("age", "years"), "header: "),
     "CellsTooFew": (HEADER + "1,2,0.1,3,4,5,6\n1,2,0.1\n", "row 2: got 3 cells"),
     "CellNotANumber": (HEADER + "1,2,0.1,3,4,abc,6\n", r"row 1\.income: got 'abc'; allowed: a number"),
-    "CellEmpty": (HEADER + "1,2,0.1,3,4,,6\n", r"row 1\.income: got ''"),
+    "CellEmpty": (HEADER + "1,2,0.1,3,4,,6\n", r"row 1\.income: got null; allowed: a value"),
     "CellNan": (HEADER + "1,2,0.1,3,4,nan,6\n", r"row 1\.income: got 'nan'"),
     "CellOverflows": (HEADER + "1,2,0.1,3,4,1e999,6\n", r"row 1\.income: got '1e999'"),
     "CellWithUnderscore": (HEADER + "1,2,0.1,3,4,1_000,6\n", r"row 1\.income: got '1_000'"),

@@ -22,6 +22,7 @@ ACCEPTED = {
     "toy.json": "docs/examples/toy_instance.json",
     "two_trees.json": "instances/smoke/two_trees.json",
     "causal_trees.json": "tests/certificates/instances/causal_trees.json",
+    "gaps.json": "tests/certificates/instances/gaps.json",
     "loan_002.json.gz": "instances/loan/loan_002.json",
     "loan_004.json.gz": "instances/loan/loan_004.json",
     "population_0.json": "tests/certificates/instances/toy_population.json",
@@ -55,7 +56,7 @@ ACCEPTED = {
 Attack = Callable[[dict[str, Any]], Any]
 REJECTED: dict[str, tuple[str, str, str, Attack]] = {}
 MALFORMED: dict[str, tuple[str, str, str, Attack]] = {}
-FOREIGN: dict[str, Callable[[dict[str, Any]], None]] = {}
+FOREIGN: dict[str, tuple[str, Callable[[dict[str, Any]], None]]] = {}
 
 
 def attack(base: str, reason: str, kind: dict[str, tuple[str, str, str, Attack]] = REJECTED) -> Any:
@@ -145,12 +146,12 @@ def optimal_though_infeasible(c):
 # -- the instance ---------------------------------------------------------------------------------
 
 
-def edited(name: str) -> Any:
-    """Register an edit of the toy instance, to which the toy's certificate does not belong."""
+def edited(name: str, base: str = "toy.json", reason: str = "belongs to another instance") -> Any:
+    """Register an edit of an instance, to which the instance's certificate does not belong."""
 
     def register(function: Callable[[dict[str, Any]], None]) -> Callable[[dict[str, Any]], None]:
-        FOREIGN[function.__name__] = function
-        REJECTED[function.__name__] = ("toy.json", "belongs to another instance", name, lambda c: None)
+        FOREIGN[function.__name__] = base, function
+        REJECTED[function.__name__] = (base, reason, name, lambda c: None)
         return function
 
     return register
@@ -191,6 +192,87 @@ def edited_plausibility(i):
     noise = {"kind": "normal", "sd": 1}
     i["scm"] = {"name": "explicit", "mechanisms": {"income": {"equation": 0, "noise": noise}}}
     i["plausibility"] = {"kind": "scm-density", "at_least": "factual"}
+
+
+# -- missing values and tables --------------------------------------------------------------------
+
+
+@edited("A missing value sent the other way.", "gaps.json")
+def edited_missing_rule(i):
+    i["classifier"]["trees"][1]["missing_left"][0] = True
+
+
+@edited("A missing value without a rule for it.", "gaps.json", "the classifier has no rule for it")
+def null_without_rule(i):
+    del i["classifier"]["trees"][0]["missing_left"]
+
+
+@edited("A missing value that something is computed from.", "gaps.json", "missing inside a causal model")
+def null_with_effects(i):
+    i["scm"] = {"name": "explicit", "mechanisms": {"debt": {"equation": "income"}}}
+
+
+@edited("A missing value as a number.", "gaps.json")
+def null_filled_in(i):
+    i["factual"]["debt"] = 0
+
+
+@edited("A row of a table with a number too few.", "gaps.json", "not one row per label")
+def table_row_too_short(i):
+    i["features"][2]["table"][1] = [1]
+
+
+@edited("A table with a row too few.", "gaps.json", "not one row per label")
+def table_without_a_label(i):
+    i["features"][2]["table"].pop()
+
+
+@edited("One number of a table changed in its last bit.", "gaps.json")
+def edited_table(i):
+    i["features"][2]["table"][0][1] = 0.12500000000000003
+
+
+@edited("A score that has to exceed what it had to reach.", "gaps.json")
+def edited_rule_of_acceptance(i):
+    i["accept"] = {"above": 2}
+
+
+@edited("A whole number that actions on others move.", "gaps.json", "actions on other features move debt")
+def whole_number_with_causes(i):
+    i["features"][1] |= {"kind": "integer"}
+    i["scm"] = {"name": "explicit", "mechanisms": {"debt": {"equation": "income"}}}
+    i["factual"] |= {"income": 1, "debt": 1}
+
+
+@attack("gaps.json", "action: the classifier does not accept")
+def missing_value_that_goes_the_other_way(c):
+    """A cheaper action, accepted if the missing debt went left, as small ones do."""
+    c |= {"action": {"job": "full"}, "cost": 3.0, "lower_bound": 3.0}
+
+
+@attack("gaps.json", "cost: not the action's")
+def missing_value_set_for_nothing(c):
+    """Setting a missing income at no cost, as if there were no distance."""
+    c |= {"cost": 3.0, "lower_bound": 3.0}
+
+
+@attack("gaps.json", "action.income: got None")
+def action_that_is_missing(c):
+    """A missing value held, as if that were an action."""
+    c["action"]["income"] = None
+
+
+@attack("gaps.json", "nothing stands for acting on exactly job")
+def missing_lever_taken_for_idle(c):
+    """The configuration in which income stays missing left out, as if setting it cost nothing."""
+    c["configurations"] = [one for one in c["configurations"] if "income" in one["acted"]]
+
+
+@attack("gaps.json", "none of the rules closes")
+def label_of_another_number(c):
+    """One leaf for all labels, as if none of them had the number that the last tree asks for."""
+    c |= {"claim": "infeasible", "action": None, "cost": None, "lower_bound": None}
+    c["configurations"] = [{**one, "tree": [["e"]]} for one in c["configurations"]]
 
 
 @attack("toy.json", "belongs to another instance")
@@ -828,9 +910,8 @@ def files() -> dict[str, bytes]:
     """Path below this folder -> content, of everything that this module writes."""
     index: dict[str, Any] = {"accepted": ACCEPTED, "rejected": {}, "malformed": {}}
     contents: dict[str, bytes] = {}
-    toy = (ROOT / ACCEPTED["toy.json"]).read_text(encoding="utf-8")
-    for name, edit in FOREIGN.items():
-        instance = json.loads(toy)
+    for name, (base, edit) in FOREIGN.items():
+        instance = json.loads((ROOT / ACCEPTED[base]).read_text(encoding="utf-8"))
         edit(instance)
         contents[f"instances/{name}.json"] = (json.dumps(instance, indent=1) + "\n").encode()
     for kind, attacks in (("rejected", REJECTED), ("malformed", MALFORMED)):

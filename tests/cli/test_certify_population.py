@@ -38,7 +38,9 @@ def test_a_population_writes_its_table_and_summary(certify, tmp_path, capsys):
     """The documented columns, empty cells for null, a summary that fits its schema."""
     assert certify() == 0
     text = (tmp_path / "out" / "results.csv").read_text()
-    assert text.splitlines()[0] == COLUMNS + ACTIONS
+    assert (
+        text.splitlines()[0] == COLUMNS + ACTIONS + ACTIONS.replace("action_", "counterfactual_") + ",message"
+    )
     table = rows(tmp_path)
     assert [row["index"] for row in table] == ["0", "1", "2"]
     assert [row["status"] for row in table] == ["optimal"] * 3

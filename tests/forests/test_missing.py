@@ -144,7 +144,9 @@ def test_files_say_null(tmp_path: Path) -> None:
         instance = sample(seed)
         if not instance.missing:
             continue
-        instance = replace(instance, preferences=replace(instance.preferences, ranges={}))
+        features = tuple(replace(f, domain=None) for f in instance.features)
+        preferences = replace(instance.preferences, ranges={})
+        instance = replace(instance, features=features, preferences=preferences)
         data = json.loads(json.dumps(instance_to_dict(instance), allow_nan=False))
         assert {name for name, value in data["factual"].items() if value is None} == instance.missing
         again = instance_from_dict(data)

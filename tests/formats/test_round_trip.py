@@ -23,6 +23,7 @@ from milp_recourse.formats import (
     write_instance,
     write_population,
 )
+from milp_recourse.formats.write import population_digest
 from milp_recourse.instance import Acceptance, Instance, Population
 from milp_recourse.instances_path import instances_path
 from milp_recourse.judge import judge
@@ -153,3 +154,53 @@ def test_an_ordinal_range_is_given_by_index():
     instance = instance_from_dict(data)
     assert instance.allowed("degree") == (1.0, 1.0)
     assert np.array_equal(instance.model_rows(instance.factual_row)[3:], [1, 0, 1, 0])
+
+
+def test_a_person_who_cannot_be_read_holds_up_nobody(tmp_path: Path):
+    """The others keep their places; the reason names the file, the row and the value; nothing is written."""
+    data = loan_population()
+    names = list(data["factuals"][0])
+    rows = [[str(one[name]) for name in names] for one in data["factuals"]]
+    rows[1][names.index("income")] = ""
+    rows[2][names.index("gender")] = "0.5"
+    (tmp_path / "people.csv").write_text("\n".join(",".join(row) for row in [names, *rows]) + "\n")
+    data["factuals"] = {"csv": "people.csv"}
+    (tmp_path / "population.json").write_text(json.dumps(data))
+    population = read_population(tmp_path / "population.json")
+    assert len(population) == 3 and population[0].factual["income"] == 0.75
+    reasons = {k: str(reason).removeprefix(f"{tmp_path}/") for k, reason in population.unreadable.items()}
+    assert reasons == {
+        1: "people.csv: row 2.income: got null; allowed: a value: a network has no rule for missing values",
+        2: "people.csv: row 3.gender: got 0.5; allowed: 0 or 1",
+    }
+    for k, reason in population.unreadable.items():
+        with pytest.raises(BadInput) as caught:
+            population[k]
+        assert caught.value is reason
+    with pytest.raises(BadInput, match=r"row 2\.income"):
+        write_population(population, tmp_path / "again.json")
+    digest = population_digest(population)
+    table = (tmp_path / "people.csv").read_text()
+    (tmp_path / "people.csv").write_text(table.replace("0.5,", "0.25,"))
+    assert population_digest(read_population(tmp_path / "population.json")) != digest
+
+
+def test_missing_values_of_a_population(tmp_path: Path):
+    """null in a list and an empty cell say the same, where the trees have rules."""
+    data = tree_instance()
+    data |= {"format": "milp-recourse/population-1"}
+    factual = data.pop("factual")
+    data.pop("reference")
+    for tree in data["classifier"]["trees"]:
+        tree["missing_left"] = [True] * len(tree["left"])
+    people = [factual, factual | {"income": None}, factual | {"job": None, "degree": None}]
+    data["factuals"] = people
+    listed = population_from_dict(data)
+    assert [set(one.missing) for one in listed] == [set(), {"income"}, {"job", "degree"}]
+    names = list(factual)
+    lines = [names, *(["" if one[n] is None else str(one[n]) for n in names] for one in people)]
+    (tmp_path / "people.csv").write_text("\n".join(",".join(line) for line in lines) + "\n")
+    tabled = population_from_dict(data | {"factuals": {"csv": "people.csv"}}, tmp_path)
+    assert tabled.factuals == listed.factuals
+    assert population_digest(tabled) == population_digest(listed)
+    assert population_to_dict(listed)["factuals"] == people

@@ -20,7 +20,12 @@ def sampled_rows(recourse: Recourse, person: pd.Series, count: int, rng: np.rand
     for key, said in review[review["lever"]].iterrows():
         acted = rng.random(count) < rng.choice([0.2, 0.5, 0.9])
         rows.loc[acted, key] = drawn(recourse, key, said, person[key], int(acted.sum()), rng)
-    return rows.astype(dict(X.dtypes.items()))
+    for key, dtype in X.dtypes.items():
+        if isinstance(dtype, pd.CategoricalDtype):
+            known = pd.CategoricalDtype([v for v in pd.unique(rows[key]) if not pd.isna(v)])
+            dtype = known if not set(known.categories) <= set(dtype.categories) else dtype
+        rows[key] = rows[key].astype(dtype)
+    return rows
 
 
 def drawn(

@@ -56,7 +56,7 @@ MISTAKES: dict[str, tuple[Callable[[], object], str]] = {
     "X lacks a column": (make(X=X.drop(columns="income")), "income"),
     "model is not fitted": (make(model=pipeline()), "fit"),
     "bare model is not fitted": (make(model=LogisticRegression(), X=TWO), "fit"),
-    "model is a string": (make(model="model.pkl"), "str"),
+    "model is a string": (make(model="model.pkl", X=TWO), "model.pkl"),
     "model is None": (make(model=None), "NoneType"),
     "model is a class": (make(model=LogisticRegression, X=TWO), "type"),
     "a regressor": (make(model=numeric(LinearRegression()), X=TWO), "LinearRegression"),
@@ -170,10 +170,10 @@ def test_an_unknown_keyword_names_its_neighbour() -> None:
     [
         ("age", np.nan, "age: got nothing"),
         ("age", 35.5, "age: got 35.5; allowed: a whole number"),
-        ("age", "35", "age: got 35; allowed: a number"),
+        ("age", "35", "age: got '35'; allowed: a number"),
         ("income", np.inf, "income: got inf; allowed: a finite number"),
         ("owns", 2, "owns: got 2.0; allowed: 0 or 1"),
-        ("purpose", "boat", "purpose: got boat; allowed: one of car, house, school"),
+        ("purpose", "boat", "purpose: got 'boat'; allowed: one of car, house, school"),
         ("purpose", None, "purpose: got nothing"),
     ],
 )

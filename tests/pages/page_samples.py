@@ -63,6 +63,7 @@ def everybody() -> list[Person]:
         solved("p4", **none | {"status": "limit", "lower_bound": 0.25}),
         solved("p5", status="found", cost=3.5, lower_bound=None, gap=None, proof=None, confirmed=False),
         solved("p6", **none | {"status": "not-found", "proof": None}),
+        solved("p8", status="found", cost=4.5, lower_bound=None, gap=None, proof=None, confirmed=None),
         Person("p7", "bad-input", message="age: got nothing; allowed: a number"),
         solved(HOSTILE, features=strange, message=HOSTILE, group={HOSTILE: HOSTILE}),
     ]

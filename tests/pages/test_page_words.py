@@ -18,7 +18,8 @@ EXPECTED = {
     "p2": (Outcome.IMPOSSIBLE, "No allowed change leads to acceptance."),
     "p3": (Outcome.UNPROVEN, "Changing income and degree and holding savings is enough, at a cost of 2.5."),
     "p4": (Outcome.OPEN, "Not settled: no way to acceptance was found, but one may exist."),
-    "p5": (Outcome.UNPROVEN, "Changing income and degree and holding savings is enough, at a cost of 3.5."),
+    "p5": (Outcome.CONTRADICTED, "The model itself contradicts this answer."),
+    "p8": (Outcome.UNPROVEN, "Changing income and degree and holding savings is enough, at a cost of 4.5."),
     "p6": (Outcome.OPEN, "Not settled: no way to acceptance was found, but one may exist."),
     "p7": (Outcome.UNREADABLE, "This person's data could not be used."),
 }
@@ -38,6 +39,13 @@ def test_only_a_proof_is_called_proven(id):
         assert "Proven" not in said
     if BY_ID[id].proof == "solver":
         assert "floating-point solver" in said
+
+
+@pytest.mark.parametrize("status", ["optimal", "limit", "found", "infeasible"])
+def test_what_the_model_contradicts_counts_for_nothing(status):
+    """Neither as a way to be accepted nor as a proof, whatever the status says."""
+    kind = outcome(solved(status=status, confirmed=False))
+    assert (kind, kind.recourse, kind.settled) == (Outcome.CONTRADICTED, False, False)
 
 
 def test_every_status_of_a_result_is_known():

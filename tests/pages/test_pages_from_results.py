@@ -210,19 +210,18 @@ def damaged(folder, target, change):
     return target
 
 
-def test_more_columns_are_read_where_they_are_there(folder, tmp_path, population, results):
-    """id, confirmed, message and counterfactuals, as results.csv may have them."""
+def test_columns_are_found_by_name(folder, tmp_path, population, results):
+    """id and confirmed where they are there; counterfactuals and messages may be left out."""
 
-    def widen(rows):
-        names = [f.name for f in population.template.features]
-        rows[0] = [*rows[0], "id", "confirmed", "message", *(f"counterfactual_{n}" for n in names)]
+    def change(rows):
+        kept = [k for k, name in enumerate(rows[0]) if not name.startswith(("counterfactual_", "message"))]
+        rows = [[row[k] for k in kept] for row in rows]
+        rows[0] = [*rows[0], "id", "confirmed", "message"]
         for k, row in enumerate(rows[1:]):
-            after = results[k].counterfactual
-            row += [f"A{k}", "True" if after else "", "a remark, with a comma"]
-            row += [repr(after[n]) if after else "" for n in names]
+            row += [f"A{k}", "True" if results[k].action else "", "a remark, with a comma"]
         return rows
 
-    read = people_in(damaged(folder, tmp_path / "wide", widen), population)
+    read = people_in(damaged(folder, tmp_path / "other", change), population)
     made = persons_of(population, results, ids=[f"A{k}" for k in range(PEOPLE)])
     for mine, theirs in zip(read, made, strict=True):
         assert mine.features == theirs.features
@@ -276,12 +275,12 @@ def cell(row, column, value):
             "row 1.action_age: got 1; allowed: nothing: not this person's to change",
         ),
         (cell(1, "action_income", "inf"), "row 1.action_income: got inf; allowed: a number, or nothing"),
-        (lambda rows: [*rows[:2], rows[2][:-1]], "row 2: got 15 cells; allowed: 16, one per column"),
+        (lambda rows: [*rows[:2], rows[2][:-1]], " cells; allowed: "),
         (
             lambda rows: [["index", "x"]],
             "header: got no column status; allowed: the columns that certify writes",
         ),
-        (lambda rows: rows[:1], "DIR: got no complete row; allowed: a row of"),
+        (lambda rows: rows[:1], "results: got no complete row; allowed: one at least"),
     ],
 )
 def test_a_damaged_table_is_refused_in_one_line(folder, tmp_path, population, change, said):
@@ -301,9 +300,15 @@ def test_mistakes_are_one_line_each(folder, tmp_path, capsys):
     (tmp_path / "other.json").write_text(json.dumps(other), encoding="utf-8")
     place = str(folder)
     cases = [
-        (["report", str(tmp_path / "none"), str(LOAN)], "allowed: a folder that certify --out wrote"),
-        (["report", place, str(tmp_path / "other.json")], "the results of another population"),
-        (["report", place, str(loan)], "which has no result of loan_000"),
+        (
+            ["report", str(tmp_path / "none"), str(LOAN)],
+            "results: got nothing; allowed: what certify --out wrote",
+        ),
+        (
+            ["report", place, str(tmp_path / "other.json")],
+            "results: got those of another population; allowed: those of this one",
+        ),
+        (["report", place, str(loan)], "results: got none of loan_000; allowed: those of this instance"),
         (["report", place, str(loan), "--index", "0"], "--index: got 0; allowed: nothing"),
         (["report", place, str(LOAN), "--index", "40"], "--index: got 40, which has no complete row"),
         (["report", place, str(LOAN), "--index", "-1"], "--index"),

@@ -81,7 +81,7 @@ def check(name: str, data: Path, folder: Path, applicants: int) -> None:
             action = {n: v if acted[n].categories is None else acted[n].categories.index(v)
                       for n, v in results[0].action.items()}  # fmt: skip
             assert judge(instance, action).accepted_deployed
-        [certificate] = certificates_for([instance], results[:1], first=k)
+        [certificate] = certificates_for([instance], results[:1], indices=[k])
         write_json(folder / f"{k}.json", certificate)
         assert examine(folder / f"{k}.json", folder / "population.json", 60).claim == results[0].status.value
 

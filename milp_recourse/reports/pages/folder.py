@@ -71,10 +71,10 @@ def people_in(folder: Path, population: Population, index: int | None = None) ->
     """
     claim, file = folder / "run.json", folder / "results.csv"
     if not (file.is_file() and claim.is_file()):
-        raise BadInput("DIR", str(folder), "a folder that certify --out wrote for a population")
+        raise BadInput("results", "nothing", "what certify --out wrote for a population", str(folder))
     run = read_json(claim)
     if not isinstance(run, dict) or run.get("population_sha256") != population_digest(population):
-        raise BadInput("DIR", f"{folder}, the results of another population", "the results of this one")
+        raise BadInput("results", "those of another population", "those of this one", str(folder))
     found: dict[int, Person] = {}
     try:
         for number, row in enumerate(_rows(file), 1):
@@ -89,8 +89,9 @@ def people_in(folder: Path, population: Population, index: int | None = None) ->
         raise error.in_file(str(file)) from None
     people = [found[k] for k in sorted(found)]
     if not people:
-        got = "no complete row" if index is None else f"{index}, which has no complete row"
-        raise BadInput("DIR" if index is None else "--index", got, f"a row of {file}")
+        if index is None:
+            raise BadInput("results", "no complete row", "one at least", str(file))
+        raise BadInput("--index", f"{index}, which has no complete row", "a row of results.csv", str(folder))
     return people
 
 
@@ -104,7 +105,7 @@ def person_in(folder: Path, instance: Instance, name: str) -> Person:
     """
     file = folder / "results.json"
     if not file.is_file():
-        raise BadInput("DIR", str(folder), "a folder that certify --out wrote for an instance")
+        raise BadInput("results", "nothing", "what certify --out wrote for an instance", str(folder))
     data = read_json(file)
     listed = data.get("results") if isinstance(data, dict) else None
     wanted = instance.name or name
@@ -114,7 +115,7 @@ def person_in(folder: Path, instance: Instance, name: str) -> Person:
         if isinstance(entry, dict) and entry.get("name") == wanted and isinstance(entry.get("result"), dict)
     ]
     if not found:
-        raise BadInput("DIR", f"{folder}, which has no result of {wanted}", "the results of this instance")
+        raise BadInput("results", f"none of {wanted}", "those of this instance", str(folder))
     try:
         return _from_json(instance, found[0], wanted)
     except (KeyError, TypeError, ValueError):

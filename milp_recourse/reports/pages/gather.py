@@ -13,7 +13,7 @@ from milp_recourse.reports.pages.person import Cause, Change, Person
 from milp_recourse.reports.pages.values import plain, shown
 from milp_recourse.result import Result, Status
 
-Value = float | int | str | None
+Value = float | int | str
 MANY_LABELS = 12
 """More labels than this are counted instead of listed, and do not make groups."""
 
@@ -177,6 +177,7 @@ def _shares(instance: Instance, action: Mapping[str, Value]) -> dict[str, float]
 
 
 def _number(f: Feature, value: Value) -> float:
+    assert value is not None  # a missing value has no number
     return float(f.categories.index(str(value))) if f.categories is not None else float(value)
 
 

@@ -49,6 +49,7 @@ def lead(answers: Answers) -> str:
         Outcome.ACCEPTED: "accepted already",
         Outcome.UNPROVEN: "with a way that is not proven cheapest",
         Outcome.IMPOSSIBLE: "proven to have no way",
+        Outcome.CONTRADICTED: "contradicted by the model",
         Outcome.OPEN: "not settled",
         Outcome.UNREADABLE: "not readable",
     }

@@ -112,6 +112,7 @@ class Outcome(Enum):
     PROVEN = "cheapest, proven", "A way to be accepted, and the proof that none is cheaper."
     UNPROVEN = "a way, not proven cheapest", "A way to be accepted; a cheaper one may exist."
     IMPOSSIBLE = "no way, proven", "Proven: nothing this person may change leads to acceptance."
+    CONTRADICTED = "contradicted by the model", "The model's own predict disagrees with what was computed."
     OPEN = "not settled", "No way was found, and it is not proven that there is none."
     UNREADABLE = "not readable", "The person's data could not be used; the message says why."
 
@@ -138,6 +139,8 @@ def outcome(person: Person) -> Outcome:
         raise ValueError(f"status: got {person.status!r}; allowed: {', '.join(STATUSES)}")
     if person.status == "bad-input":
         return Outcome.UNREADABLE
+    if person.confirmed is False:
+        return Outcome.CONTRADICTED
     if person.status == "infeasible":
         return Outcome.IMPOSSIBLE
     if person.cost is None:

@@ -82,11 +82,7 @@ def changes_table(person: Person, stays: bool = True) -> Html:
 
 
 def _head(person: Person, title: str) -> Html:
-    alert = None
-    if person.confirmed is False:
-        text = "The model's own predict contradicts this answer. Do not rely on it before that is understood."
-        alert = el("p", text, class_="alert")
-    message = el("p", person.message, class_="alert mild") if person.message else None
+    message = el("p", person.message, class_="alert") if person.message else None
     return el(
         "header",
         el(
@@ -97,7 +93,6 @@ def _head(person: Person, title: str) -> Html:
         ),
         el("h1", wording.headline(person)),
         el("p", wording.assurance(person), " ", *_word_of_the_model(person), class_="lead"),
-        alert,
         message,
         class_="top",
     )

@@ -90,7 +90,8 @@
     for (let k = 0; k < data.people.length; k++) {
       const p = data.people[k];
       if (state.outcomes.size && !state.outcomes.has(p[OUTCOME])) continue;
-      if (state.confirmed !== "any" && (p[CONFIRMED] !== asked[state.confirmed] || p[COST] === null)) continue;
+      if (state.confirmed !== "any" && p[CONFIRMED] !== asked[state.confirmed]) continue;
+      if (state.confirmed === "not asked" && p[COST] === null) continue; // there was nothing to ask about
       if (state.words.length) {
         const hay = haystack(k);
         if (!state.words.every((word) => hay.includes(word))) continue;
@@ -140,7 +141,7 @@
       el("td", { class: "number tight paid", "data-label": p[COST] === null ? null : "Cost" }, p[COST] === null ? null : value(p[COST])),
       el("td", { class: "moved" }, moves(p)),
       el("td", { class: "tight proof", "data-label": "Proof" }, text(p[PROOF]) || "none"),
-      el("td", { class: "tight word", "data-label": p[COST] === null ? null : "Confirmed" }, confirmed(p)));
+      el("td", { class: "tight word", "data-label": p[COST] === null && p[CONFIRMED] === null ? null : "Confirmed" }, confirmed(p)));
     made.addEventListener("click", (event) => {
       if (!String(window.getSelection())) toggle(k, event.target === opener);
     });
@@ -181,10 +182,8 @@
     const numbers = [["cost", COST], ["lower bound", BOUND], ["gap", GAP]].filter(([, at]) => p[at] !== null)
       .map(([name, at]) => el("span", null, `${name} `, value(p[at]), " · "));
     const seconds = p[SECONDS] === null ? "" : ` · ${shown(Number(p[SECONDS].toFixed(3)))} s`;
-    const said = p[CONFIRMED] === null ? "" : p[CONFIRMED] ? " Confirmed by the model itself." :
-      " The model's own predict contradicts this answer.";
     const inside = el("div", { class: "inside" },
-      el("h3", null, text(p[HEADLINE])), el("p", null, text(p[ASSURANCE]), p[CONFIRMED] === false ? el("span", { class: "no" }, said) : said),
+      el("h3", null, text(p[HEADLINE])), el("p", null, text(p[ASSURANCE]), p[CONFIRMED] ? " Confirmed by the model itself." : ""),
       text(p[MESSAGE]) ? el("p", { class: "note" }, text(p[MESSAGE])) : null,
       el("p", { class: "note" }, ...numbers, `status ${p[STATUS]}${seconds}`),
       p[GROUP].length ? el("p", { class: "note" }, p[GROUP].map((g, j) => `${data.groups[j]}: ${text(g) ?? "not stated"}`).join(", ")) : null,

@@ -20,6 +20,8 @@ def headline(person: Person) -> str:
         return "No allowed change leads to acceptance."
     if kind is Outcome.UNREADABLE:
         return "This person's data could not be used."
+    if kind is Outcome.CONTRADICTED:
+        return "The model itself contradicts this answer."
     if kind is Outcome.OPEN:
         return "Not settled: no way to acceptance was found, but one may exist."
     acted, held = person.caused("action"), person.caused("held")
@@ -43,6 +45,8 @@ def assurance(person: Person) -> str:
         return f"Proven{_by(person)}: nothing within this person's limits is accepted."
     if kind is Outcome.UNREADABLE:
         return "No answer was computed."
+    if kind is Outcome.CONTRADICTED:
+        return "Its own predict disagrees with what was computed. Do not rely on it until that is understood."
     found = kind is Outcome.UNPROVEN
     if bound is None or person.proof is None:
         return "Nothing is proven: " + (
@@ -89,6 +93,10 @@ def limits(person: Person) -> list[str]:
         )
     if kind is Outcome.IMPOSSIBLE:
         said.append("Wider limits, or more features that may change, may open a way.")
+    if kind is Outcome.CONTRADICTED:
+        said.append(
+            "Usual causes: columns in another order, other preprocessing, rounding near the threshold."
+        )
     if kind in (Outcome.OPEN, Outcome.UNPROVEN):
         said.append("More time, or another back end, may settle it.")
     if person.proof == "solver":
