@@ -159,7 +159,9 @@ def check_coverage(instance: Instance, configurations: list[list[str]], clock: C
             covered[full - free + part] = 1
     missing = covered.find(0)
     if missing >= 0:
-        names = [f for k, f in enumerate(counted) if missing >> k & 1] or ["those that are always idle"]
+        names = [f for k, f in enumerate(counted) if missing >> k & 1] or [f for f in levers if f in always][
+            :1
+        ]
         raise Rejected(f"configurations: nothing stands for acting on exactly {', '.join(names)}")
 
 
