@@ -115,7 +115,7 @@ class PriceProof:
         self.factors: Factors = factors(self.table, self.axes, cell_masks(self.table, self.axes))
         self.room, self.x = lists(self.factors), np.zeros(len(self.axes), dtype=np.int32)
         self.energy = np.zeros(len(self.factors.value))
-        self.loss = np.zeros((4, len(self.cost)))
+        self.loss = np.zeros((3, len(self.cost)))
         goal, reach = score_goal(self.table, self.above)
         self.goal = goal - 2.0**-50 * reach
         self.unit = 2.0 ** (math.ceil(math.log2(max(self.target, 1e-290))) - UNIT_BITS)
@@ -194,14 +194,13 @@ class PriceProof:
         closed = self._by_score(low, high)
         if closed is not None:
             return [*before, closed, *reversed(after)]
-        choice = np.zeros(3, dtype=np.int64)
         alive, leaves = self._inside(low, high), np.ones(len(f.value), dtype=np.bool_)
         if not shrink(f, self.cost, alive, leaves, live, False):
             return [*before, self._listed(None, 0.0), *reversed(after)]
         bound, slack = assess(f, self.cost, live, mu, self.goal, price, self.x, self.energy, self.loss)
-        if not choose(f, live, bound, self.goal_target, self.loss, True, choice):
+        i, c = (int(k) for k in choose(f, live, bound, self.goal_target, self.loss))
+        if i < 0:
             return None  # one point, accepted, and cheaper
-        i, c = int(choice[0]), int(choice[1])
         halves = []
         for a, b in ((low[i], c), (c + 1, high[i])):
             lower, upper = low.copy(), high.copy()

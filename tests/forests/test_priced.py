@@ -79,7 +79,7 @@ def test_any_prices_give_a_lower_bound() -> None:
         rng = np.random.default_rng(seed)
         alive, leaves = np.ones(len(p.added), dtype=bool), np.ones(len(f.value), dtype=bool)
         live, x = lists(f), np.zeros(len(axes), dtype=np.int32)
-        energy, loss = np.zeros(len(f.value)), np.zeros((4, len(p.added)))
+        energy, loss = np.zeros(len(f.value)), np.zeros((3, len(p.added)))
         assert shrink(f, p.added, alive, leaves, live, seed % 2 == 0)
         for round_ in range(5):
             scale = float(best) * rng.choice([0.0, 0.1, 0.5])
