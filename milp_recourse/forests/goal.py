@@ -11,8 +11,8 @@ from milp_recourse.forests.table import LeafTable
 def score_goal(table: LeafTable, threshold: float) -> tuple[float, float]:
     r"""What the leaves' exact values must add up to at least, and the size of what is summed.
 
-    The deployed sum of n rounded terms is off by at most :math:`n u \sum_t \max |v_t|` (1 + n u), a division by
-    u more (Higham 2002, section 4.2); twice that is taken off.
+    The deployed sum of n rounded terms is off by at most :math:`n u \sum_t \max |v_t|` (1 + n u), and a
+    division by u more (Higham 2002, section 4.2); twice that is taken off.
     """
     forest = table.forest
     count = len(forest.trees)
