@@ -7,7 +7,8 @@ import operator
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import overload
+from importlib import import_module
+from typing import TYPE_CHECKING, cast, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +20,9 @@ from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.domain.scm import StructuralCausalModel
 from milp_recourse.errors import BadInput
 from milp_recourse.result import gap_tolerance
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Classifier = ReluNetwork | TreeEnsemble
 
@@ -113,6 +117,14 @@ class Instance:
         """The features whose factual value is missing."""
         return frozenset(name for name, value in self.factual.items() if math.isnan(value))
 
+    def __repr__(self) -> str:
+        """Name, levers, classifier and cost; not everybody's numbers."""
+        named = "" if self.name is None else f"{self.name!r}, "
+        return (
+            f"Instance({named}{len(self.features)} features, levers: {', '.join(self.levers) or 'none'}, "
+            f"{self.classifier!r}, cost: {self.cost.kind}{', plausible' if self.plausible else ''})"
+        )
+
     def feature(self, name: str) -> Feature:
         """The feature called ``name``."""
         return self._by_name[name]
@@ -152,14 +164,25 @@ class Instance:
         intervals = {name: self.allowed(name) for name in self.preferences.actionable}
         return {name: interval for name, interval in intervals.items() if interval is not None}
 
+    def may_hold(self, name: str) -> bool:
+        """Whether an action on the lever may set its factual value itself.
+
+        It may not where that is missing, outside what is allowed, or a fraction of an integer feature.
+        """
+        x, (low, high) = self.factual[name], self.levers[name]
+        return low <= x <= high and (not self.feature(name).integral or float(x).is_integer())
+
     @cached_property
     def gap_allowance(self) -> float:
-        """The cost of moving every lever by 1e-12 of its interval; see :meth:`Cost.gap_allowance`."""
+        """The cost of moving every lever by 1e-12 of its interval; see :meth:`Cost.gap_allowance`.
+
+        A missing lever counts no distance: whatever it is set to costs the same.
+        """
         position = self.cost.position
         widths = {
             name: position(name, high) - position(name, low)
             for name, (low, high) in self.levers.items()
-            if self.feature(name).kind != "categorical"
+            if self.feature(name).kind != "categorical" and name not in self.missing
         }
         return self.cost.gap_allowance(widths, self.weights)
 
@@ -269,6 +292,10 @@ class FactualTable(Sequence[Mapping[str, float]]):
     def __init__(self, names: Sequence[str], values: NDArray[np.float64]) -> None:
         self.names, self.values = tuple(names), values
 
+    def __repr__(self) -> str:
+        """How many applicants and features."""
+        return f"FactualTable({len(self.values)} x {len(self.names)})"
+
     def __len__(self) -> int:
         return len(self.values)
 
@@ -316,6 +343,45 @@ class Population:
     preferences: tuple[Preferences, ...]
     unreadable: Mapping[int, BadInput] = field(default_factory=dict)
     ids: tuple[str, ...] | None = None
+
+    @staticmethod
+    def from_frame(
+        frame: pd.DataFrame,
+        model: Instance | Population,
+        preferences: Preferences | Sequence[Preferences] | None = None,
+        id: str | None = None,
+    ) -> Population:
+        """One applicant per row of a pandas DataFrame, for a model that is there as an instance.
+
+        Parameters
+        ----------
+        frame
+            A column per feature, in any order: numbers, labels as text, nan where missing; others ignored.
+        model
+            Features, causal model, classifier, acceptance and cost.
+        preferences
+            One for everybody or one per row; None: the model's own.
+        id
+            Column with the applicants' identifiers; None: ``id`` where there is one that is no feature.
+
+        Returns
+        -------
+        Population
+            Rows that cannot be read are in :attr:`unreadable`, with their label.
+
+        Raises
+        ------
+        BadInput
+            A column is missing or there twice, no row can be read, or preferences do not fit in number.
+        """
+        # what a value may be is the formats' to say, which stand above this module
+        made = import_module("milp_recourse.formats").population_from_frame(frame, model, preferences, id)
+        return cast(Population, made)
+
+    def __repr__(self) -> str:
+        """How many applicants, and the model."""
+        unread = f", {len(self.unreadable)} unreadable" if self.unreadable else ""
+        return f"Population({len(self)} applicants{unread}, {self.template.classifier!r})"
 
     def __len__(self) -> int:
         return len(self.factuals)

@@ -21,6 +21,7 @@ from milp_recourse.domain.plausibility import plausible_exact
 from milp_recourse.errors import Unsupported
 from milp_recourse.instance import Instance
 from milp_recourse.result import Proof, Result, Status, gap_tolerance, is_closed
+from milp_recourse.smaller import smaller_changes
 
 Action = Mapping[str, float]
 Repair = Callable[[Instance, Action], "Action | None"]
@@ -207,7 +208,8 @@ def _admitted(
             judgement = judge(instance, action)
     if not judgement.feasible:
         return None, None, message or _refusal(instance, judgement)
-    return *_held_exactly(instance, action, judgement), message
+    held = _held_exactly(instance, action, judgement)
+    return *smaller_changes(instance, *held, judge), message
 
 
 def _shown(instance: Instance, action: Action | None, judgement: Judgement | None) -> dict[str, Any]:

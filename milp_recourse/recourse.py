@@ -152,7 +152,7 @@ class Recourse:
         self.reading = read_model(model, X, desired)
         self.X, self.margin = X, margin
         self._wants = desires(desired, self.reading.classes)
-        self._predict = own_predict(model, self.reading.classes) if predict is None else predict
+        self._predict = own_predict(model, X, self.reading.classes) if predict is None else predict
         self.columns = table_columns(self.reading, X, said, cause_columns(scm, X))
         self._problem = Instance(
             features=tuple(c.feature for c in self.columns),
@@ -207,7 +207,7 @@ class Recourse:
             raise BadInput("people", type(people).__name__, "a DataFrame with the columns of X")
         rows = read_rows(people, self.columns, self.X.columns)
         own = people_preferences(preferences, self._problem, self.columns, rows.frame)
-        options = replace(check_options(time_limit, jobs, certificates), starts=self._starts)
+        options = check_options(time_limit, jobs, certificates, self._starts)
         results: list[Result | None] = [None] * len(rows)
         readable = [i for i in range(len(rows)) if i not in rows.faults]
         if not readable:

@@ -112,6 +112,13 @@ class Result:
     evidence: bytes | None = field(default=None, repr=False, compare=False)
     gap_allowance: float = field(default=0.0, repr=False, compare=False)
 
+    def __repr__(self) -> str:
+        """Status, numbers and action; the counterfactual and the rest are attributes."""
+        parts = [repr(self.status.value)]
+        parts += [f"{key}={value!r}" for key in ("cost", "lower_bound", "proof", "action", "message")
+                  if (value := getattr(self, key)) is not None]  # fmt: skip
+        return f"Result({', '.join(parts)})"
+
     @property
     def gap(self) -> float | None:
         """cost - lower_bound; None where either is missing."""

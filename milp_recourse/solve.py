@@ -11,6 +11,9 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
+import numpy as np
+from numpy.typing import NDArray
+
 from milp_recourse.backends import Backend, BatchBackend, Options, Proposal
 from milp_recourse.backends import backend as find_backend
 from milp_recourse.domain.network import ReluNetwork
@@ -32,7 +35,7 @@ DEFAULTS = ("bab", "highs")
 CERTIFIED_TOGETHER = 128
 """Most results certified in one batch: large enough for the kernel."""
 
-_FEW_LEVERS = 4
+_FEW_LEVERS, _TOGETHER = 4, 256  # more at once is no faster, and keeps more people waiting
 _TREES_TOGETHER = 16
 
 
@@ -42,6 +45,7 @@ def solve(
     time_limit: float | None = None,
     certificates: bool = False,
     index: int | None = None,
+    starts: NDArray[np.float64] | None = None,
 ) -> Result:
     """The cheapest action for one applicant, with a proven lower bound where the back end has one.
 
@@ -58,6 +62,9 @@ def solve(
     index
         Where ``problem`` is one of a population's applicants (``population[17]``): which, for the
         certificate, which can then be verified against the population.
+    starts
+        Feature rows, (n, features), labels by index, that the model is known or believed to accept:
+        good actions are looked for from there too.
 
     Returns
     -------
@@ -75,7 +82,7 @@ def solve(
     BackendUnavailable
         Unknown, or its solver is not installed.
     """
-    options = check_options(time_limit, certificates=certificates)
+    options = check_options(time_limit, certificates=certificates, starts=starts)
     instance = as_instance(problem)
     back_end = choose_backend(instance, backend)
     [(_, result)] = _run_many([instance], back_end, options, None if index is None else [index])
@@ -92,6 +99,7 @@ def solve_population(
     scheduler: str | None = None,
     first: int = 0,
     last: int | None = None,
+    starts: NDArray[np.float64] | None = None,
 ) -> Iterator[Result]:
     """One result per applicant, in order, each handed out as soon as it and all before it are there.
 
@@ -99,7 +107,7 @@ def solve_population(
     ----------
     population
         A population, the JSON value of one, or the path of its file.
-    backend, time_limit, certificates
+    backend, time_limit, certificates, starts
         As for :func:`solve`; the limit holds per applicant.
     jobs
         Processes.
@@ -114,7 +122,7 @@ def solve_population(
         As for :func:`solve`; the file and the back end are checked before the first applicant. Also
         BadInput when an applicant's turn comes who could not be read (:attr:`Population.unreadable`).
     """
-    options = check_options(time_limit, jobs, certificates)
+    options = check_options(time_limit, jobs, certificates, starts)
     people = as_population(population)
     name = choose_backend(people.template, backend).name
     wanted = range(first, len(people) if last is None else min(last, len(people)))
@@ -171,7 +179,7 @@ def batch_size(population: Population, back_end: Backend) -> int:
     if not isinstance(population.template.classifier, ReluNetwork):
         return min(back_end.batch, _TREES_TOGETHER)
     levers = max(len(p.actionable) for p in population.preferences)
-    return max(1, back_end.batch >> max(0, levers - _FEW_LEVERS))
+    return max(1, min(_TOGETHER, back_end.batch >> max(0, levers - _FEW_LEVERS)))
 
 
 def as_instance(problem: Instance | Mapping[str, Any] | str | Path) -> Instance:
@@ -280,7 +288,12 @@ def choose_backend(problem: Instance, name: str | None = None) -> Backend:
     raise Unsupported("no default back end for this problem: " + "; ".join(reasons))
 
 
-def check_options(time_limit: float | None, jobs: int = 1, certificates: bool = False) -> Options:
+def check_options(
+    time_limit: float | None,
+    jobs: int = 1,
+    certificates: bool = False,
+    starts: NDArray[np.float64] | None = None,
+) -> Options:
     """The options, if they make sense.
 
     Raises
@@ -292,7 +305,7 @@ def check_options(time_limit: float | None, jobs: int = 1, certificates: bool = 
         raise BadInput("time_limit", time_limit, "a number of seconds above 0")
     if jobs < 1:
         raise BadInput("jobs", jobs, "a whole number, 1 or more")
-    return Options(time_limit, certificates)
+    return Options(time_limit, certificates, starts)
 
 
 def _in_order(

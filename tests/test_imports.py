@@ -23,8 +23,10 @@ ARROW = (
     "encodings",
     "search",
     "backends.protocol",
+    "smaller",
     "judge",
     "magnitude",
+    "compiled",
     "forests",
     "backends",
     "readers",
@@ -51,7 +53,8 @@ ARROW = (
 ONLY = {
     "readers": {"errors", "domain", "instance", "readers"},
     "formats": {"errors", "domain", "instance", "result", "readers", "formats"},
-    "judge": {"errors", "domain", "instance", "result", "backends.protocol"},
+    "judge": {"errors", "domain", "instance", "result", "backends.protocol", "smaller"},
+    "smaller": {"instance"},
     "backends.protocol": {"instance", "result"},
 }
 """Stricter than the arrow: all that these may import of ours."""

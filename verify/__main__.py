@@ -1,6 +1,7 @@
 """``python -m verify CERT INSTANCE`` and ``python -m verify DIR POPULATION_OR_INSTANCES``.
 
-Exit codes: 0 verified; 4 rejected (for a folder: at least one, or nothing to check); 2 wrong usage.
+Exit codes: 0 verified; 4 rejected (for a folder: at least one, or nothing to check); 2 wrong usage, also
+a path that does not exist.
 """
 
 from __future__ import annotations
@@ -159,6 +160,10 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes, for a folder")
     given = parser.parse_args(arguments)
     sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+    for path in (given.certificate, given.instance):
+        if not path.exists():
+            sys.stderr.write(f"verify: {plain(str(path))}: no such file or folder\n")
+            return 2
     instances = by_digest(given.instance) if given.instance.is_dir() else given.instance
     if given.certificate.is_dir():
         try:

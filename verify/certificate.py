@@ -130,38 +130,38 @@ def why_not(instance: Instance, values: dict[str, Fraction]) -> str | None:
 
 
 def check_coverage(instance: Instance, configurations: list[list[str]], clock: Clock) -> None:
-    """Every non-empty set of levers is stood for by some set that is acted on (section 4)."""
+    """Every non-empty set of levers is stood for by some set that is acted on (section 4).
+
+    Levers that are idle in every configuration make no difference to which sets are stood for: a set of
+    the others is, with any of them or none, if a configuration acts on it and on all of them.
+    """
     levers = list(instance.levers)
-    whole: list[tuple[str, ...]] = []
-    idle: list[set[str]] = []
+    seen, idle = set(), []
     for k, acted in enumerate(configurations):
         clock()
         if not acted or acted != [f for f in levers if f in acted]:
             raise Rejected(f"configurations.{k}.acted: not levers in the order of the features, or none")
-        if tuple(acted) in whole:
+        if tuple(acted) in seen:
             raise Rejected(f"configurations.{k}.acted: given before")
-        whole.append(tuple(acted))
+        seen.add(tuple(acted))
         idle.append(Problem(instance, acted).idle)
-    always = set.intersection(*idle) if idle else set()  # in all of them, and idle: in a subset or not
-    counted = [f for f in levers if f not in always]
-    if len(counted) > MOST_LEVERS:
-        raise Rejected(f"more than {MOST_LEVERS} levers that are not idle everywhere (section 8)")
-    covered = bytearray(1 << len(counted))
-    covered[0] = not always
-    for acted_, free_ in zip(whole, idle, strict=True):
+    always = set.intersection(*idle) if idle else set()
+    levers = [f for f in levers if f not in always]
+    if len(levers) > MOST_LEVERS:
+        raise Rejected(f"more than {MOST_LEVERS} levers that are not idle throughout (section 8)")
+    covered = bytearray(1 << len(levers))
+    covered[0] = not always  # the empty set of all levers is checked by itself
+    for acted, free_ in zip(configurations, idle, strict=True):
         clock()
-        bits = {f: 1 << k for k, f in enumerate(counted)}
-        full = sum(bits.get(f, 0) for f in acted_)
-        free = part = sum(bits.get(f, 0) for f in free_)
-        covered[full] = 1
+        whole = sum(1 << levers.index(f) for f in acted if f not in always)
+        free = part = sum(1 << levers.index(f) for f in free_ - always)
+        covered[whole] = 1
         while part:
             part = (part - 1) & free
-            covered[full - free + part] = 1
+            covered[whole - free + part] = 1
     missing = covered.find(0)
     if missing >= 0:
-        names = [f for k, f in enumerate(counted) if missing >> k & 1] or [f for f in levers if f in always][
-            :1
-        ]
+        names = [f for k, f in enumerate(levers) if missing >> k & 1] or sorted(always)
         raise Rejected(f"configurations: nothing stands for acting on exactly {', '.join(names)}")
 
 

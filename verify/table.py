@@ -125,7 +125,9 @@ def after(row: Row, certificate: Certificate, instance: Instance) -> dict[str, b
     for f in instance.features if cells else ():
         column, (low, high) = f"counterfactual_{f.name}", moved.range(moved.values[f.name])
         cell = cells.get(f.name, "")
-        if f.labels is not None:
+        if f.name in instance.missing - action.keys():
+            same[column] = not cell
+        elif f.labels is not None:
             same[column] = cell in f.labels and low <= f.labels.index(cell) <= high
         else:
             value = number(row, column)

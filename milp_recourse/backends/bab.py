@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from milp_recourse.backends.protocol import Options, Proposal
 from milp_recourse.backends.trees import solve_trees, why_not_trees
 from milp_recourse.bounds.tape import Tape
+from milp_recourse.compiled.problem import why_not
 from milp_recourse.domain.forest import TreeEnsemble
 from milp_recourse.engine.devices import Device
 from milp_recourse.engine.search import Finished, Search
@@ -64,14 +65,33 @@ class BabBackend:
         return next(self.solve_many([instance], options))[1]
 
     def solve_many(self, instances: Sequence[Instance], options: Options) -> Iterator[tuple[int, Proposal]]:
-        """Networks in one batch, trees one by one: (position, proposal), in the order they are finished."""
+        """(position, proposal), in the order they are finished.
+
+        Trees and the networks that the compiled engine covers one by one, other networks in one batch.
+        """
         trees = [k for k, i in enumerate(instances) if isinstance(i.classifier, TreeEnsemble)]
         for k in trees:
             yield k, solve_trees(instances[k], options)
         rest = sorted(set(range(len(instances))) - set(trees))
+        if self.device == "numpy":
+            alone = [k for k in rest if why_not(instances[k]) is None]
+            for k in alone:
+                yield k, self._solve_alone(instances[k], options)
+            rest = sorted(set(rest) - set(alone))
         if rest:
             networks = self._solve_networks([instances[k] for k in rest], options)
             yield from ((rest[position], proposal) for position, proposal in networks)
+
+    def _solve_alone(self, instance: Instance, options: Options) -> Proposal:
+        """The compiled engine's proposal; where rounding stops it short of a proof, the batched engine's."""
+        from milp_recourse.compiled.door import STUCK, ready, solve
+
+        ready()
+        proposal = solve(instance, options)
+        if proposal.message != STUCK:
+            return proposal
+        [(_, other)] = self._solve_networks([instance], options)
+        return other if other.message is None else proposal
 
     def none_below(
         self, instances: Sequence[Instance], costs: Array, options: Options, node_limit: int

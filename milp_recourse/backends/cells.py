@@ -105,6 +105,25 @@ class CellSearch:
         return bool(table.bound(table.met(point[None], point[None]))[0] > self.instance.accept.above)
 
 
+def bridged(
+    allowed: Mapping[Leaf, NDArray[np.bool_]],
+) -> tuple[dict[Leaf, NDArray[np.bool_]], list[tuple[Leaf, int]]]:
+    """Consecutive cells of leaves that the first cell, of a missing value, may reach over a gap.
+
+    Returns
+    -------
+    tuple
+        The cells with gaps filled in, and every leaf with a gap with the last cell of its gap.
+    """
+    filled, gaps = dict(allowed), []
+    for leaf, cells in allowed.items():
+        others = np.flatnonzero(cells[1:]) + 1
+        if cells[0] and len(others) and others[0] > 1:
+            filled[leaf] = np.arange(len(cells)) <= others[-1]
+            gaps.append((leaf, int(others[0]) - 1))
+    return filled, gaps
+
+
 def borders(
     allowed: Mapping[Leaf, NDArray[np.bool_]], last: int
 ) -> Iterator[tuple[int, list[Leaf], list[Leaf]]]:

@@ -3,7 +3,8 @@
 Where the longest lever is far from one cost scale (a scale of 1e6 under bounds of 10, say), all scales
 are multiplied by 2^j and the coefficients by 2^j, that of the squares by 4^j: the same cost. Then all
 coefficients are multiplied by 2^k: the same problem with costs times 2^k. Powers of two round nothing.
-Usual costs stay as they are.
+Usual costs stay as they are. Setting a missing value costs the same in any scale: where one can be set, the
+scales stay.
 """
 
 from __future__ import annotations
@@ -52,12 +53,13 @@ def _exponents(instance: Instance) -> tuple[int, int]:
         for name, (low, high) in instance.levers.items()
         if instance.cost.uses_scale and instance.feature(name).kind != "categorical"
     ]
-    length = math.frexp(max(ratios, default=0.0))[1] if not instance.cost.quantiles else 0
+    scaled = not instance.cost.quantiles and not instance.missing & instance.levers.keys()
+    length = math.frexp(max(ratios, default=0.0))[1] if scaled else 0
     cost = math.frexp(_largest(instance))[1]
     if math.isinf(max(ratios, default=0.0)) or max(abs(length), abs(cost)) > _FURTHEST:
         return 0, 0
     usual = USUAL_LENGTH[0] <= length <= USUAL_LENGTH[1], USUAL_COST[0] <= cost <= USUAL_COST[1]
-    return 0 if usual[0] else length - _LENGTH, 0 if usual[1] else _COST - cost
+    return 0 if usual[0] or not scaled else length - _LENGTH, 0 if usual[1] else _COST - cost
 
 
 def _largest(instance: Instance) -> float:

@@ -84,7 +84,9 @@ def speed(
         title=f"{len(paths)} instances (bab: in a batch of {together}), one thread, {time_limit:g} s limit"
     )
     for column in summary[0]:
-        table.add_column(column.replace("_", " "), justify="left" if column == "solver" else "right")
+        table.add_column(
+            column.replace("_", " "), justify="left" if column == "solver" else "right", overflow="fold"
+        )
     for row in summary:
         table.add_row(*(_cell(v) for v in row.values()))
     console.print(table)
@@ -110,14 +112,13 @@ def settings(
     """All refused test applicants of Loan in the paper's five settings, with and without plausibility."""
     from milp_recourse.benchmarks import settings as bench
     from milp_recourse.formats import read_population
-    from milp_recourse.instance import Population
     from milp_recourse.instances_path import instances_path
     from milp_recourse.reports.progress import progress_bar
 
     people = read_population(instances_path() / "loan" / "population.json")
     size = min(limit or len(people), len(people))
     if size < len(people):
-        people = Population(people.template, people.factuals[:size], people.preferences[:size])
+        people = people[:size]
     total = 2 * len(bench.SETTINGS)
     options = {"seed": seed, "time_limit": time_limit, "backend": backend}
     done = len(bench.read_rows(folder / "settings.csv"))
@@ -225,7 +226,7 @@ def print_rows(title: str, rows: Sequence[Mapping[str, object]]) -> None:
         console = Console(width=180)
     table = Table(title=title)
     for k, column in enumerate(rows[0]):
-        table.add_column(column.replace("_", " "), justify="left" if k == 0 else "right")
+        table.add_column(column.replace("_", " "), justify="left" if k == 0 else "right", overflow="fold")
     for row in rows:
         table.add_row(*(_cell(v) for v in row.values()))
     console.print(table)

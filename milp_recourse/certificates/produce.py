@@ -23,6 +23,9 @@ from milp_recourse.forests.axes import separable
 from milp_recourse.instance import Instance
 from milp_recourse.result import Result, Status, is_closed
 
+MOST_LEVERS = 16
+"""Of those whose acting or not makes a difference: their sets are told apart one by one."""
+
 _SPARE = 0.05  # of the allowed gap: every leaf reaches so much more than is claimed
 
 
@@ -36,7 +39,20 @@ def why_not(instance: Instance) -> str | None:
         return "a feature's name reads as a number in the digest"
     if instance.cost.quantiles or instance.cost.kind.startswith("percentile"):
         return "version 1 of the certificate has no costs in percentiles"
+    count = len(_not_idle(instance)) if len(instance.levers) > MOST_LEVERS else 0
+    if count > MOST_LEVERS:
+        return (
+            f"{count} levers can be acted on or not, at different cost or effect, and version 1 of the "
+            f"certificate tells at most {MOST_LEVERS} such levers apart"
+        )
     return None
+
+
+def _not_idle(instance: Instance) -> list[str]:
+    """Levers for which not acting differs from holding them at their factual value at no cost."""
+    levers = list(instance.levers)
+    driven = {f for other in levers for f in instance.scm.descendants({other}) - {other}}
+    return [f for f in levers if instance.cost.l0 or f in driven or not instance.may_hold(f)]
 
 
 def certificates_for(

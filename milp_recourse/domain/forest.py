@@ -68,6 +68,13 @@ class TreeEnsemble:
     dtype: Precision = "float32"
     sum_dtype: Precision = "float64"
 
+    def __repr__(self) -> str:
+        """How many trees, nodes and inputs."""
+        nodes = sum(len(tree.feature) for tree in self.trees)
+        return (
+            f"TreeEnsemble({self.aggregate} of {len(self.trees)} trees, {nodes} nodes, {self.inputs} inputs)"
+        )
+
     def score(self, x: NDArray | Sequence[float]) -> float:
         """The deployed score of one row of doubles, shape (inputs,)."""
         return float(self.scores(np.asarray(x, dtype=np.float64)[None])[0])

@@ -43,6 +43,11 @@ class ReluNetwork:
     biases: tuple[FloatArray, ...]
     dtype: DType = "float64"
 
+    def __repr__(self) -> str:
+        """Widths and dtype: ``ReluNetwork(7-57-31-1, float32)``."""
+        widths = [self.weights[0].shape[1], *(len(b) for b in self.biases)] if self.weights else []
+        return f"ReluNetwork({'-'.join(map(str, widths))}, {self.dtype})"
+
     @staticmethod
     def from_layers(
         layers: Sequence[tuple[Sequence[Sequence[float]] | NDArray, Sequence[float] | NDArray]],

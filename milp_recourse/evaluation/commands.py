@@ -45,14 +45,13 @@ def evaluate(
     from milp_recourse.evaluation.methods import from_counterfactuals, load
     from milp_recourse.formats import read_population
     from milp_recourse.formats.strict_json import write_json
-    from milp_recourse.instance import Population
     from milp_recourse.instances_path import instances_path
     from milp_recourse.reports.progress import progress_bar
 
     people = read_population(population or instances_path() / "loan" / "population.json")
     size = min(limit or len(people), len(people))
     if size < len(people):
-        people = Population(people.template, people.factuals[:size], people.preferences[:size])
+        people = people[:size]
     if not plausibility:
         people = replace(people, template=replace(people.template, plausible=False))
     start = time.process_time()

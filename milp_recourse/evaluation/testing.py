@@ -14,6 +14,7 @@ from milp_recourse.evaluation.methods import Method, ask, load
 from milp_recourse.evaluation.optima import certified_optima
 from milp_recourse.formats import read_population
 from milp_recourse.instance import Population
+from milp_recourse.judge import judge
 
 
 def assert_near_optimal(
@@ -51,7 +52,7 @@ def assert_near_optimal(
     """
     people = population if isinstance(population, Population) else read_population(population)
     if first is not None:
-        people = Population(people.template, people.factuals[:first], people.preferences[:first])
+        people = people[:first]
     if isinstance(method, str):
         method = load(method)
     actions = ask(method, people) if callable(method) else list(method)
@@ -63,10 +64,19 @@ def assert_near_optimal(
         worst = max(bad, key=lambda one: float("inf") if one.excess is None else one.excess)
         if worst.excess is not None:
             said = f"costs {worst.cost:.6g}, the optimum {worst.optimum:.6g}"
+        elif not worst.given:
+            said = f"got no action, where one of cost {worst.optimum:.6g} exists"
         else:
-            said = "got no action" if not worst.given else "got an action that is not feasible"
+            action = actions[worst.index] or {}
+            said = f"got an action that is not feasible, {dict(action)}: {_why(people, worst.index, action)}"
         raise AssertionError(
             f"{near} of {have} applicants with recourse ({near / have:.1%}) are within {within:.1%} of the "
             f"certified optimum, {share:.1%} are asked for; applicant {worst.index} {said}"
         )
     return found
+
+
+def _why(people: Population, index: int, action: Action) -> str:
+    """The demands an action breaks."""
+    faults = judge(people[index], action).faults
+    return "; ".join(faults) or "the deployed model does not accept the counterfactual"

@@ -27,7 +27,7 @@ from milp_recourse.forests.living import lists, shrink
 from milp_recourse.forests.prices import ascend, assess, choose, take_out
 from milp_recourse.forests.search import Outcome
 from milp_recourse.forests.starts import Cells, Points, good_point, points, settled
-from milp_recourse.forests.table import LeafTable
+from milp_recourse.forests.table import LeafTable, may_be_missing
 from milp_recourse.instance import Instance
 
 STEPS, ROUNDS, ROOT_ROUNDS = 12, 4, 30
@@ -105,11 +105,9 @@ class PricedSearch:
     @property
     def target(self) -> float:
         """What a node's bound must reach; a hair below the cost in hand."""
-        return (
-            self.dearest
-            if self.best is None
-            else self.best[0] - 0.5 * self.instance.gap_tolerance(self.best[0])
-        )
+        if self.best is None:
+            return self.dearest
+        return self.best[0] - 0.5 * self.instance.gap_tolerance(self.best[0])
 
     def _set(self, axes: Sequence[Axis]) -> None:
         self.axes = list(axes)
@@ -136,9 +134,9 @@ class PricedSearch:
         rows, paid = [], np.zeros(len(self.starts))
         for i, axis in enumerate(axes):
             values = self.starts[:, names.index(axis.feature)]
-            first = int(np.isnan(axis.high[0]))  # a cell of its own where the factual is missing
-            cells = np.minimum(first + np.searchsorted(axis.high[first:], values), len(axis) - 1)
-            cells = np.where(np.isnan(values), axis.start, cells)
+            after = int(may_be_missing(axis))  # the first cell holds no values then
+            cells = after + np.searchsorted(axis.high[after:], values)
+            cells = np.where(np.isnan(values), axis.start, np.minimum(cells, len(axis) - 1))
             paid += axis.added[cells]
             rows.append(cells + offset[i])
         nearest = np.argsort(paid, kind="stable")[:NEAREST]

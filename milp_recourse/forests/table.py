@@ -35,23 +35,19 @@ class CellAxis(Protocol):
 
 
 def in_order(axis: CellAxis) -> bool:
-    """Whether the cells that a leaf can be reached from are consecutive.
+    """Whether a leaf can be reached from consecutive cells, as on one column whose cells ascend.
 
-    That is so on one column whose cells ascend, none of them for a missing value.
+    The first cell is an exception where it :func:`may_be_missing`.
     """
-    return _ascending(axis) and not may_be_missing(axis)
+    if len(axis.columns) > 1:
+        return False
+    [(_, cells)] = axis.columns
+    return bool((np.diff(cells) >= 0).all())
 
 
 def may_be_missing(axis: CellAxis) -> bool:
     """Whether the axis' first cell is for a value that is missing and stays so."""
     return bool(axis.columns[0][1][0] == MISSING)
-
-
-def _ascending(axis: CellAxis) -> bool:
-    if len(axis.columns) > 1:
-        return False
-    [(_, cells)] = axis.columns
-    return bool((np.diff(cells) >= 0).all())
 
 
 class LeafTable:
@@ -194,7 +190,7 @@ class _Met:
 
     @staticmethod
     def of(leaves: Leaves, axis: CellAxis) -> _Met:
-        if _ascending(axis):
+        if in_order(axis):
             [(column, cells)] = axis.columns
             first = np.searchsorted(cells, leaves.low[:, column], side="left")
             last = np.searchsorted(cells, leaves.high[:, column], side="right") - 1

@@ -48,7 +48,7 @@ def preferences_from_text(text: str, instance: Instance) -> Preferences:
     """
     features = [f.name for f in instance.features if f.actionable]
     scores: Scores | None = None
-    profile, ranges = CostProfile.named("constant"), {}
+    profile, usual, ranges = None, CostProfile.named("constant"), {}
     for number, line in enumerate(text.splitlines(), start=1):
         key, colon, value = (part.strip() for part in line.partition("#")[0].partition(":"))
         if not key and not value:
@@ -58,9 +58,9 @@ def preferences_from_text(text: str, instance: Instance) -> Preferences:
             if scores is not None:
                 raise BadInput(where, line.strip(), "one answer: can, rank or scores")
             scores = _scores(where, key, value, features)
-            if key != "can" and "profile:" not in text:
-                profile = CostProfile.named("linear")
-        elif key == "profile":
+            if key != "can":
+                usual = CostProfile.named("linear")
+        elif key == "profile" and colon:
             profile = CostProfile.named(cast(ProfileName, value))
         elif key.startswith("range ") and colon:
             name = key.removeprefix("range ").strip()
@@ -71,7 +71,7 @@ def preferences_from_text(text: str, instance: Instance) -> Preferences:
             raise BadInput(where, line.strip(), "can:, rank:, scores:, profile: or range NAME:")
     if scores is None:
         raise BadInput("preferences", "no answer", "a line can:, rank: or scores:")
-    (weights,) = named_weights(scores, profile.weights(scores))
+    (weights,) = named_weights(scores, (profile or usual).weights(scores))
     return Preferences(tuple(weights), weights, {n: r for n, r in ranges.items() if n in weights})
 
 

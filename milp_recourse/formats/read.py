@@ -208,16 +208,16 @@ def _factuals(
     """
     if not isinstance(model.factuals, CsvModel):
         people = ((f"factuals.{k}", one) for k, one in enumerate(model.factuals))
-        return *_as_table(people, problem), None
+        return *as_table(people, problem), None
     file, ids = folder / model.factuals.csv, list[str]()
     try:
-        table, unreadable = _as_table(_rows(file, problem.features, ids), problem, str(file))
+        table, unreadable = as_table(_rows(file, problem.features, ids), problem, str(file))
     except BadInput as error:
         raise error.in_file(str(file)) from None
     return table, unreadable, tuple(ids) if ids else None
 
 
-def _as_table(
+def as_table(
     people: Iterable[tuple[str, Person]], problem: Instance, file: str | None = None
 ) -> tuple[FactualTable, dict[int, BadInput]]:
     """One row per person, its place and values given; a row of nan for those who cannot be read."""

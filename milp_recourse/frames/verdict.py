@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from milp_recourse.errors import BadInput
 from milp_recourse.frames.columns import position, shown
+from milp_recourse.readers import model_columns
 
 Predict = Callable[[pd.DataFrame], Any]
 Desired = Any
@@ -39,17 +40,20 @@ def desires(desired: Desired, classes: Sequence[object]) -> Callable[[object], b
     return lambda predicted: (position([label], predicted) is not None) is wanted
 
 
-def own_predict(model: Any, classes: Sequence[object]) -> Predict | None:
-    """The model's ``predict`` as a function of a DataFrame; None where it has none that we can call.
+def own_predict(model: Any, X: pd.DataFrame, classes: Sequence[object]) -> Predict | None:
+    """The model's ``predict`` as a function of rows like X's; None where it has none that we can call.
+
+    Columns are handed to it in the order it was fitted on, on which scikit-learn insists.
 
     A torch module takes the columns as one float tensor and answers with a logit, a probability after a
     closing sigmoid, or two logits; boosters answer with the probability of the second class.
     """
     kind = type(model).__module__.split(".")[0]
     if kind in ("xgboost", "lightgbm") and not hasattr(model, "classes_"):
-        return _booster(model, kind, classes)
+        return _booster(model, kind, model_columns(model, X), classes)
     if hasattr(model, "predict"):
-        return lambda frame: model.predict(_as_fitted(model, frame))
+        order = model_columns(model, X)
+        return lambda frame: model.predict(frame[order])
     if hasattr(model, "forward") and hasattr(model, "parameters"):
         return _torch(model, classes)
     return None
@@ -77,14 +81,6 @@ def verdicts(predict: Predict, frame: pd.DataFrame, wants: Callable[[object], bo
     return np.array([wants(label) for label in labels[:, 0].tolist()], dtype=bool)
 
 
-def _as_fitted(model: Any, frame: pd.DataFrame) -> pd.DataFrame:
-    """The columns in the order the model was fitted on, on which scikit-learn insists."""
-    names = getattr(model, "feature_names_in_", None)
-    if names is None or not set(names) <= set(frame.columns):
-        return frame
-    return frame[list(names)]
-
-
 def _torch(module: Any, classes: Sequence[object]) -> Predict:
     def predict(frame: pd.DataFrame) -> list[object]:
         import torch
@@ -106,13 +102,13 @@ def _torch(module: Any, classes: Sequence[object]) -> Predict:
     return predict
 
 
-def _booster(model: Any, kind: str, classes: Sequence[object]) -> Predict:
+def _booster(model: Any, kind: str, order: Sequence[object], classes: Sequence[object]) -> Predict:
     def predict(frame: pd.DataFrame) -> list[object]:
-        rows: Any = frame
+        rows: Any = frame[list(order)]
         if kind == "xgboost":
             import xgboost
 
-            rows = xgboost.DMatrix(frame[model.feature_names or list(frame)], enable_categorical=True)
+            rows = xgboost.DMatrix(rows, enable_categorical=True, feature_names=model.feature_names)
         return [classes[int(p > 0.5)] for p in np.asarray(model.predict(rows)).ravel()]
 
     return predict

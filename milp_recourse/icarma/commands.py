@@ -89,7 +89,11 @@ def predict(
         str | None, typer.Option(help="for a .csv: what everybody can act on, comma-separated; none: all")
     ] = None,
 ) -> None:
-    """Recommend actions; unproven (milp-recourse prove checks one)."""
+    """Recommend actions; unproven (milp-recourse prove checks one).
+
+    The shipped networks are those for constant weights where every weight is 1, as the ones that `gap` and
+    `icarma evaluate` measure for table 1; else those trained on all profiles.
+    """
     _needs_torch()
     import pandas as pd
 
@@ -98,7 +102,8 @@ def predict(
     from milp_recourse.icarma.predict import predict as run
     from milp_recourse.instance import Preferences
 
-    model = _model(checkpoint)
+    kind: Kind = "constant"
+    model = _model(checkpoint, kind)
     if applicants.suffix == ".csv":
         try:
             frame = pd.read_csv(applicants)
@@ -110,12 +115,17 @@ def predict(
         people = read_population(applicants)
         if actionable is not None:
             raise BadInput("--actionable", actionable, "nothing: the population states preferences")
+        if any(w != 1 for one in people.preferences for w in one.weights.values()):
+            kind = "rank"
+            model = _model(checkpoint, kind)
         table = run(model, pd.DataFrame(list(people.factuals)), people.preferences)
     out.parent.mkdir(parents=True, exist_ok=True)
     table.to_csv(out, index_label="index")
     acted = table[[f"action_{f}" for f in model.levers]].notna().sum(axis=1)
+    whose = f"the networks for {kind} preferences" if checkpoint is None else str(checkpoint)
     typer.echo(
-        f"{len(table)} recommendations, {acted.mean() if len(table) else 0:.2f} actions each, in {out}"
+        f"{len(table)} recommendations by {whose}, "
+        f"{acted.mean() if len(table) else 0:.2f} actions each, in {out}"
     )
 
 
@@ -182,7 +192,6 @@ def gap(
     from milp_recourse.errors import BadInput
     from milp_recourse.icarma.gap import compare, in_short, write
     from milp_recourse.icarma.task import loan_task
-    from milp_recourse.instance import Population
     from milp_recourse.reports.progress import progress_bar
 
     known = ("1", "2", "3", "5")
@@ -192,7 +201,7 @@ def gap(
     people = _population(population)
     loan_task(people.template, sizes=(100, 1, 1))  # checks that these are Loan applicants
     size = min(limit, len(people))
-    people = Population(people.template, people.factuals[:size], people.preferences[:size])
+    people = people[:size]
     models: dict[Kind, Recommender] = {
         "rank": _model(checkpoint, "rank"),
         "constant": _model(constant_checkpoint or checkpoint, "constant"),

@@ -13,7 +13,15 @@ import numpy as np
 
 from milp_recourse.domain.forest import Tree, TreeEnsemble
 from milp_recourse.readers.refusal import refuse
-from milp_recourse.readers.tree_parts import Judged, checked, judged_sum, last_refused
+from milp_recourse.readers.tree_parts import (
+    CategorySplit,
+    Judged,
+    Splits,
+    checked,
+    judged_sum,
+    last_refused,
+    numbers_only,
+)
 
 _ZERO = float(np.float32(1e-35))
 
@@ -37,7 +45,7 @@ def read_lightgbm(model: Any) -> TreeEnsemble:
     Unsupported
         Another objective or kind of split, averaged trees, linear leaves, or zeros that count as missing.
     """
-    return _ensemble(_content(model))
+    return numbers_only(*_ensemble(_content(model)))
 
 
 def is_lightgbm(model: Any) -> bool:
@@ -54,7 +62,8 @@ def judge_lightgbm(model: Any, index: int) -> Judged:
     said = str(content.get("objective", "")).split("sigmoid:")
     steepness = float(said[1].split(" ")[0]) if len(said) == 2 else 1.0
     last = last_refused(lambda s: 1.0 / (1.0 + math.exp(-steepness * s)) > 0.5, 0.0, 1.0, single=False)
-    return judged_sum(_ensemble(content), last, index == 1)
+    ensemble, splits = _ensemble(content)
+    return judged_sum(ensemble, last, index == 1, splits)
 
 
 def _content(model: Any) -> dict[str, Any]:
@@ -71,18 +80,20 @@ def _content(model: Any) -> dict[str, Any]:
     return content
 
 
-def _ensemble(model: dict[str, Any]) -> TreeEnsemble:
+def _ensemble(model: dict[str, Any]) -> tuple[TreeEnsemble, Splits]:
     objective = str(model.get("objective", "none")).split(" ")[0]
     if objective != "binary" or model.get("num_tree_per_iteration") != 1:
         raise refuse("objective", objective, "binary")
     if model.get("average_output"):
         raise refuse("model", "averaged trees (boosting rf)", "boosting gbdt")
-    trees = [_tree(info["tree_structure"], f"tree {k}") for k, info in enumerate(model["tree_info"])]
+    splits: Splits = {}
+    trees = [_tree(info["tree_structure"], k, splits) for k, info in enumerate(model["tree_info"])]
     columns = int(model["max_feature_idx"]) + 1
-    return checked(TreeEnsemble(tuple(trees), columns, "sum", 0.0, "float64", "float64"))
+    return checked(TreeEnsemble(tuple(trees), columns, "sum", 0.0, "float64", "float64")), splits
 
 
-def _tree(root: dict[str, Any], where: str) -> Tree:
+def _tree(root: dict[str, Any], number: int, splits: Splits) -> Tree:
+    where = f"tree {number}"
     rows: list[list[float]] = []
 
     def add(node: dict[str, Any]) -> int:
@@ -92,8 +103,10 @@ def _tree(root: dict[str, Any], where: str) -> Tree:
                 raise refuse(where, "linear leaves", "constant leaves")
             rows.append([-2, -2.0, -1, -1, float(node["leaf_value"]), 0])
             return here
-        if node["decision_type"] != "<=":
-            raise refuse(where, "a split on categories", "splits on numbers")
+        if node["decision_type"] == "==":
+            codes = frozenset(int(code) for code in str(node["threshold"]).split("||"))
+            splits[number, here] = CategorySplit(codes, True, False)
+            node = node | {"threshold": 0.0, "missing_type": "None"}
         kind, cut = node.get("missing_type", "None"), float(node["threshold"])
         if kind == "Zero":
             raise refuse(where, "zeros that count as missing", "zero_as_missing off")

@@ -20,7 +20,15 @@ from numpy.typing import NDArray
 
 from milp_recourse.domain.forest import Tree, TreeEnsemble
 from milp_recourse.readers.refusal import refuse, require
-from milp_recourse.readers.tree_parts import LARGEST, Judged, checked, judged_sum
+from milp_recourse.readers.tree_parts import (
+    LARGEST,
+    CategorySplit,
+    Judged,
+    Splits,
+    checked,
+    judged_sum,
+    numbers_only,
+)
 
 _SKLEARN = (
     "DecisionTreeClassifier, ExtraTreeClassifier, RandomForestClassifier, ExtraTreesClassifier, "
@@ -51,7 +59,7 @@ def read_sklearn_trees(estimator: Any) -> TreeEnsemble:
     """
     require("sklearn", "read_sklearn_trees", "sklearn")
     _supported(estimator)
-    return _read(estimator)[0]
+    return numbers_only(*_read(estimator))
 
 
 def is_sklearn_trees(estimator: Any) -> bool:
@@ -86,9 +94,8 @@ def judge_sklearn_trees(estimator: Any, index: int, sparse: bool = False) -> Jud
     if isinstance(estimator, ensemble.GradientBoostingClassifier):
         return judged_sum(_read(estimator)[0], float(np.nextafter(0.0, -1.0)), index == 1)
     if isinstance(estimator, ensemble.HistGradientBoostingClassifier):
-        made, sets = _read(estimator)
-        judged = judged_sum(made, 0.0, index == 1)
-        return Judged(judged.ensemble, judged.above, sets)
+        made, splits = _histogram_boosting(estimator)
+        return judged_sum(made, 0.0, index == 1, splits)
     members = getattr(estimator, "estimators_", [estimator])
     if len(members) == 1:
         second = [m.tree_.value[:, 0, 1] > m.tree_.value[:, 0, 0] for m in members]
@@ -115,13 +122,13 @@ def _supported(estimator: Any) -> None:
         raise refuse("estimator", f"classes {estimator.classes_}", "two classes, one output")
 
 
-def _read(estimator: Any) -> tuple[TreeEnsemble, dict[tuple[int, int], tuple[frozenset[int], bool]]]:
+def _read(estimator: Any) -> tuple[TreeEnsemble, Splits]:
     from sklearn import ensemble
 
     if isinstance(estimator, ensemble.GradientBoostingClassifier):
         return _boosting(estimator), {}
     if isinstance(estimator, ensemble.HistGradientBoostingClassifier):
-        return _histogram_boosting(estimator), {}
+        return _histogram_boosting(estimator)
     members = getattr(estimator, "estimators_", [estimator])
     return _mean(estimator, members, [m.tree_.value[:, 0, 1] for m in members]), {}
 
@@ -168,17 +175,24 @@ def _tree(tree: Any, values: NDArray[np.float64], missing: bool) -> Tree:
     )
 
 
-def _histogram_boosting(estimator: Any) -> TreeEnsemble:
-    if getattr(estimator, "is_categorical_", None) is not None and np.any(estimator.is_categorical_):
-        raise refuse("estimator", "splits on categories", "numeric columns; one-hot encode the labels")
-    trees = []
+def _histogram_boosting(estimator: Any) -> tuple[TreeEnsemble, Splits]:
+    trees: list[Tree] = []
+    splits: Splits = {}
     for [predictor] in estimator._predictors:
         nodes = predictor.nodes
         leaf = nodes["is_leaf"].astype(bool)
+        categorical = nodes["is_categorical"].astype(bool) & ~leaf
+        for node in np.flatnonzero(categorical).tolist():
+            words = predictor.raw_left_cat_bitsets[nodes["bitset_idx"][node]]
+            codes = frozenset(
+                32 * k + bit for k, word in enumerate(words) for bit in range(32) if word >> bit & 1
+            )
+            splits[len(trees), node] = CategorySplit(codes, True, bool(nodes["missing_go_to_left"][node]))
+        cuts = np.clip(np.where(categorical, 0.0, nodes["num_threshold"]), -LARGEST, LARGEST)
         trees.append(
             Tree(
                 np.where(leaf, -2, nodes["feature_idx"].astype(np.int64)),
-                np.where(leaf, -2.0, np.clip(nodes["num_threshold"], -LARGEST, LARGEST)),
+                np.where(leaf, -2.0, cuts),
                 np.where(leaf, -1, nodes["left"].astype(np.int64)),
                 np.where(leaf, -1, nodes["right"].astype(np.int64)),
                 nodes["value"].astype(np.float64),
@@ -187,4 +201,4 @@ def _histogram_boosting(estimator: Any) -> TreeEnsemble:
         )
     base = float(np.ravel(estimator._baseline_prediction)[0])
     columns = int(estimator.n_features_in_)
-    return checked(TreeEnsemble(tuple(trees), columns, "sum", base, "float64", "float64"))
+    return checked(TreeEnsemble(tuple(trees), columns, "sum", base, "float64", "float64")), splits

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
@@ -15,7 +16,16 @@ import numpy as np
 
 from milp_recourse.domain.forest import Tree, TreeEnsemble
 from milp_recourse.readers.refusal import refuse, require
-from milp_recourse.readers.tree_parts import LARGEST, Judged, checked, judged_sum, last_refused
+from milp_recourse.readers.tree_parts import (
+    LARGEST,
+    CategorySplit,
+    Judged,
+    Splits,
+    checked,
+    judged_sum,
+    last_refused,
+    numbers_only,
+)
 
 
 def read_xgboost(model: Any) -> TreeEnsemble:
@@ -38,7 +48,7 @@ def read_xgboost(model: Any) -> TreeEnsemble:
         Another booster, objective or kind of split, or a number that stands for missing values.
     """
     content, last = _content(model)
-    return _ensemble(content, last)
+    return numbers_only(*_ensemble(content, last))
 
 
 def is_xgboost(model: Any) -> bool:
@@ -52,13 +62,13 @@ def judge_xgboost(model: Any, index: int) -> Judged:
     A ``Booster`` has no decision of its own: its probability is compared with 1/2.
     """
     content, last = _content(model)
-    ensemble = _ensemble(content, last)
+    ensemble, splits = _ensemble(content, last)
     if content["learner"]["objective"]["name"] == "binary:logitraw":
         above = (
             0.5 if hasattr(model, "get_booster") else 0.0
         )  # XGBClassifier compares the margin itself with 1/2
-        return judged_sum(ensemble, above, index == 1)
-    return judged_sum(ensemble, _last_half(), index == 1)
+        return judged_sum(ensemble, above, index == 1, splits)
+    return judged_sum(ensemble, _last_half(), index == 1, splits)
 
 
 @cache
@@ -100,7 +110,7 @@ def _content(model: Any) -> tuple[dict[str, Any], int | None]:
     return json.loads(bytes(booster.save_raw("json"))), last
 
 
-def _ensemble(model: dict[str, Any], last: int | None) -> TreeEnsemble:
+def _ensemble(model: dict[str, Any], last: int | None) -> tuple[TreeEnsemble, Splits]:
     try:
         learner = model["learner"]
         objective = learner["objective"]["name"]
@@ -123,13 +133,21 @@ def _ensemble(model: dict[str, Any], last: int | None) -> TreeEnsemble:
             raise refuse("base_score", prior, "a probability, above 0 and below 1")
         odds = float(np.float32(1) / base - np.float32(1))
         base = np.float32(-math.log(odds))  # as C's logf rounds; numpy's float32 logarithm may be one off
-    made = tuple(_tree(tree, f"tree {k}") for k, tree in enumerate(trees))
-    return checked(TreeEnsemble(made, columns, "sum", float(base), "float32", "float32"))
+    made = tuple(map(_tree, trees))
+    splits = {(k, node): split for k, tree in enumerate(trees) for node, split in _splits(tree)}
+    return checked(TreeEnsemble(made, columns, "sum", float(base), "float32", "float32")), splits
 
 
-def _tree(tree: dict[str, Any], where: str) -> Tree:
-    if any(tree.get("split_type", ())) or tree.get("categories"):
-        raise refuse(where, "a split on categories", "splits on numbers")
+def _splits(tree: dict[str, Any]) -> Iterator[tuple[int, CategorySplit]]:
+    """Nodes that split on categories: those listed go right."""
+    listed = tree.get("categories", [])
+    ends = zip(*(tree.get(f"categories_{name}", []) for name in ("nodes", "segments", "sizes")), strict=True)
+    for node, start, size in ends:
+        codes = frozenset(int(c) for c in listed[start : start + size])
+        yield int(node), CategorySplit(codes, False, bool(tree["default_left"][node]))
+
+
+def _tree(tree: dict[str, Any]) -> Tree:
     left = np.array(tree["left_children"], dtype=np.int64)
     condition = np.array(tree["split_conditions"], dtype=np.float32)
     with np.errstate(over="ignore"):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from milp_recourse.errors import BadInput, RecourseError
 from milp_recourse.readers.classes import plain
+from milp_recourse.readers.operations import apply
 from milp_recourse.readers.refusal import refuse
-from milp_recourse.readers.transformers import Track, Walk, add_labels, apply
+from milp_recourse.readers.transformers import Track, Walk, add_labels
 
 _ROWS = 256  # rows of X that the operations are checked on
 _SHOWN = 5
@@ -64,9 +65,14 @@ class Front:
         """Whether only some of a raw column's tracks, or not all by the same value, are imputed."""
         return self.filled(raw) is None and any(t.filled is not None for t in self.tracks if t.raw == raw)
 
+    def scaled(self) -> bool:
+        """Whether a number is changed before it reaches the classifier."""
+        numbers = [track for track in self.tracks if track.raw not in self.labels]
+        return any(o.kind != "impute" for track in numbers for o in track.operations)
+
     def plain(self) -> bool:
         """Whether the classifier takes raw numbers as they are."""
-        return not self.labels and all(o.kind == "impute" for t in self.tracks for o in t.operations)
+        return not self.labels and not self.scaled()
 
 
 def model_columns(model: Any, X: Any) -> list[object]:
@@ -116,7 +122,12 @@ def model_columns(model: Any, X: Any) -> list[object]:
     return [known[name] for name in names]
 
 
-def read_front(steps: Sequence[tuple[str, Any]], names: Sequence[object], X: Any) -> Front:
+def read_front(
+    steps: Sequence[tuple[str, Any]],
+    names: Sequence[object],
+    X: Any,
+    native: Mapping[int, Sequence[tuple[object, float]]] | None = None,
+) -> Front:
     """Follow X's columns through the fitted steps.
 
     Parameters
@@ -127,6 +138,8 @@ def read_front(steps: Sequence[tuple[str, Any]], names: Sequence[object], X: Any
         X's columns in the model's order.
     X
         The DataFrame the model was fitted on.
+    native
+        Without steps: raw columns that the classifier itself takes as categories, each label with its code.
 
     Raises
     ------
@@ -149,11 +162,14 @@ def read_front(steps: Sequence[tuple[str, Any]], names: Sequence[object], X: Any
         elif len(known) and column.isna().any():
             add_labels(known, iter([np.nan]))
         labels[raw] = known
-    numbers = {raw: _numbers(frame.iloc[:, raw], names[raw]) for raw in sorted(kept - set(labels))}
+    held = native or {}
+    numbers = {raw: _numbers(frame.iloc[:, raw], names[raw]) for raw in sorted(kept - {*labels, *held})}
     narrow = any(str(frame.iloc[:, raw].dtype).lower() in ("float32", "float16") for raw in numbers)
     made = tuple(tracks)
     if not steps:
-        return Front(tuple(names), made, {}, {}, narrow=narrow)
+        said = {raw: tuple(label for label, _ in pairs) for raw, pairs in held.items()}
+        codes = {raw: np.array([[code] for _, code in pairs]) for raw, pairs in held.items()}
+        return Front(tuple(names), made, said, codes, narrow=narrow)
     tables, sparse = _tables(steps, frame, made, labels)
     front = Front(tuple(names), made, {k: tuple(v) for k, v in labels.items()}, tables, sparse, narrow)
     if not narrow:

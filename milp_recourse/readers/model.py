@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from milp_recourse.domain.features import Encoding
 from milp_recourse.domain.network import DType
@@ -23,8 +24,10 @@ from milp_recourse.readers.front import Front, model_columns, read_front
 from milp_recourse.readers.layers import UNIT, Layers
 from milp_recourse.readers.linear import is_linear, read_linear
 from milp_recourse.readers.margins import Arithmetic, Entry, margin_of
-from milp_recourse.readers.raw_trees import on_raw_columns
+from milp_recourse.readers.operations import apply
+from milp_recourse.readers.raw_trees import native_labels, on_raw_columns
 from milp_recourse.readers.refusal import refuse, require
+from milp_recourse.readers.transformers import Track
 from milp_recourse.readers.tree_parts import Judged
 
 _ALLOWED = (
@@ -73,14 +76,16 @@ def read_model(model: Any, X: Any, desired: object = None) -> Reading:
         judge = judge_xgboost if is_xgboost(final) else judge_lightgbm
         classes = _classes(final, default=2)
         target = choose_target(desired, classes)
-        front = read_front(steps, names, X)
+        judged = judge(final, _one_of_two(target, classes))
+        native = None if steps else native_labels(judged, names, X)
+        front = read_front(steps, names, X, native)
         if front.sparse and is_xgboost(final):
             raise refuse(
                 "model",
                 "sparse columns before XGBoost, which takes their zeros as missing",
                 "OneHotEncoder(sparse_output=False) and ColumnTransformer(sparse_threshold=0), and fit again",
             )
-        return _trees(judge(final, _one_of_two(target, classes)), front, X, classes, target)
+        return _trees(judged, front, X, classes, target)
     require("sklearn", "read_model", "sklearn")
     from sklearn.exceptions import NotFittedError
 
@@ -88,7 +93,8 @@ def read_model(model: Any, X: Any, desired: object = None) -> Reading:
         if is_sklearn_trees(final):
             classes = _classes(final)
             target = choose_target(desired, classes)
-            front = read_front(steps, names, X)
+            own = getattr(final, "_preprocessor", None)  # of histogram boosting on categories
+            front = read_front(steps if own is None else [*steps, ("model", own)], names, X)
             judged = judge_sklearn_trees(final, _one_of_two(target, classes), front.sparse)
             return _trees(judged, front, X, classes, target)
         if is_linear(final):
@@ -100,7 +106,7 @@ def read_model(model: Any, X: Any, desired: object = None) -> Reading:
     raise refuse("model", type(final).__name__, _ALLOWED)
 
 
-def rounding_margin(reading: Reading, lower: Sequence[float], upper: Sequence[float]) -> float:
+def rounding_margin(reading: Reading, lower: ArrayLike, upper: ArrayLike) -> float:
     r"""A margin from which on the model's own arithmetic decides as the network read.
 
     For every row x of the box with real-number logit :math:`h(x) \ge \text{threshold} + m` the model itself
@@ -195,7 +201,7 @@ def _one_of_two(target: Target, classes: Sequence[object]) -> int:
 
 
 def _trees(judged: Judged, front: Front, X: Any, classes: tuple[object, ...], target: Target) -> Reading:
-    columns, ensemble = on_raw_columns(judged.ensemble, front, list(X.columns))
+    columns, ensemble = on_raw_columns(judged, front, list(X.columns))
     return Reading(columns, ensemble, Acceptance(judged.above, 0.0, True), classes, target.words)
 
 
@@ -226,7 +232,7 @@ def _entry(front: Front, order: Sequence[object]) -> tuple[tuple[Column, ...], t
     for k, track in enumerate(front.tracks):
         start, labels = starts[track.raw], front.labels.get(track.raw)
         if labels is None:
-            entries.append(Entry(start))
+            entries.append(Entry(start, None, _apart(track)))
             pick[k, start] = 1.0
             continue
         values = front.tables[track.raw][:, seen.setdefault(track.raw, 0)]
@@ -241,6 +247,17 @@ def _entry(front: Front, order: Sequence[object]) -> tuple[tuple[Column, ...], t
     layers.affine(pick, np.zeros(len(pick)), "model")
     _scale(front, layers)
     return tuple(columns), tuple(entries), layers
+
+
+def _apart(track: Track) -> float:
+    """Twice how far the number that stands for a missing one is from what the model takes, in raw units."""
+    if not isinstance(track.filled, int | float):
+        return 0.0
+    taken, stands = apply(track.operations, np.array([np.nan, float(track.filled)]))
+    factor = 1.0
+    for o in track.operations:
+        factor *= o.a if o.kind == "multiply" else 1 / o.a if o.kind == "divide" else 1.0
+    return 2 * abs(float(taken - stands)) / abs(factor)
 
 
 def _scale(front: Front, layers: Layers) -> None:

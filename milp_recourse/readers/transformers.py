@@ -5,26 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
-
-import numpy as np
+from typing import Any
 
 from milp_recourse.readers.classes import plain
+from milp_recourse.readers.operations import Operation, stand_in
 from milp_recourse.readers.refusal import refuse
 
 ALLOWED = (
     "Pipeline, ColumnTransformer, FeatureUnion, StandardScaler, MinMaxScaler, RobustScaler, MaxAbsScaler, "
     "OneHotEncoder, OrdinalEncoder, TargetEncoder, SimpleImputer, feature selection, passthrough"
 )
-
-
-@dataclass(frozen=True)
-class Operation:
-    """One elementwise operation in doubles: z + a, z * a, z / a, min(max(z, a), b), or a for a missing z."""
-
-    kind: Literal["add", "multiply", "divide", "clip", "impute"]
-    a: float
-    b: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -38,7 +28,8 @@ class Track:
     operations
         What happened to a number, in order.
     filled
-        What an imputer puts where the raw column is missing; None: no imputer so far.
+        What an imputer puts where the raw column is missing, as a raw value: after a scaler, the number whose
+        scaled value comes nearest. None: no imputer so far.
     coded
         Whether an encoder has read it as labels.
     """
@@ -88,7 +79,7 @@ class Walk:
             return self._by_columns(step, tracks, where)
         if isinstance(step, pipeline.FeatureUnion):
             return self._side_by_side(step, tracks, where)
-        if type(step) is FunctionTransformer and step.func is None:
+        if type(step) is FunctionTransformer and (step.func is None or _only_checks(step.func)):
             return tracks
         follow = self._followers().get(type(step))
         if follow is not None:
@@ -209,15 +200,26 @@ def _filled(track: Track, value: object, where: str) -> Track:
     """The track with missing values replaced; what an earlier imputer left is never missing."""
     if track.filled is not None:
         return track
-    if track.operations:
-        raise refuse(where, "SimpleImputer after a scaler", "SimpleImputer first, then the scaler")
-    operations = (Operation("impute", float(value)),) if isinstance(value, int | float) else ()
-    return replace(track, filled=value, operations=operations)
+    if not isinstance(value, int | float):
+        return replace(track, filled=value)
+    if any(o.kind == "clip" for o in track.operations):
+        raise refuse(
+            where, "SimpleImputer after a scaler with clip=True", "SimpleImputer first, then the scaler"
+        )
+    filled = stand_in(track.operations, float(value)) if track.operations else value
+    return replace(track, filled=filled, operations=(*track.operations, Operation("impute", float(value))))
 
 
 def _missing(value: object) -> bool:
     """Whether a value is nan or pandas' NA."""
     return type(value).__name__ == "NAType" or (isinstance(value, float) and math.isnan(value))
+
+
+def _only_checks(function: Any) -> bool:
+    """Whether a function hands on what it is given, as histogram boosting has it for its numbers."""
+    from sklearn.utils import check_array
+
+    return getattr(function, "func", None) is check_array
 
 
 def _among(label: object, known: Sequence[object]) -> bool:
@@ -265,20 +267,3 @@ def _shift_and_divide(shift: Any, scale: Any, count: int) -> list[list[Operation
         if scale is not None:
             made[k].append(Operation("divide", float(scale[k])))
     return made
-
-
-def apply(operations: Sequence[Operation], z: np.ndarray) -> np.ndarray:
-    """The operations in doubles, rounded one by one as the library does."""
-    with np.errstate(all="ignore"):
-        for o in operations:
-            if o.kind == "add":
-                z = z + o.a
-            elif o.kind == "multiply":
-                z = z * o.a
-            elif o.kind == "divide":
-                z = z / o.a
-            elif o.kind == "clip":
-                z = np.clip(z, o.a, o.b)
-            else:
-                z = np.where(np.isnan(z), o.a, z)
-    return z

@@ -15,6 +15,29 @@ from milp_recourse.readers.refusal import refuse
 LARGEST = float(np.finfo(np.float64).max)
 
 
+@dataclass(frozen=True)
+class CategorySplit:
+    """A node's split on categories.
+
+    Attributes
+    ----------
+    codes
+        The categories that are listed.
+    listed_left
+        Whether those go left, and the others right; else the other way round.
+    missing_left
+        Whether a missing one goes left.
+    """
+
+    codes: frozenset[int]
+    listed_left: bool
+    missing_left: bool
+
+
+Splits = dict[tuple[int, int], CategorySplit]
+"""By (tree, node)."""
+
+
 @dataclass(frozen=True, eq=False)
 class Judged:
     """An ensemble and its model's own decision.
@@ -25,14 +48,13 @@ class Judged:
         Of the columns that reach the classifier.
     above
         The wanted class is predicted where the score is above this number.
-    sets
-        Splits on categories, by (tree, node): the codes that go left, and whether a missing or unknown one
-        does. Such a node's threshold says nothing.
+    splits
+        Splits on categories. Such a node's threshold says nothing.
     """
 
     ensemble: TreeEnsemble
     above: float
-    sets: dict[tuple[int, int], tuple[frozenset[int], bool]] = field(default_factory=dict)
+    splits: Splits = field(default_factory=dict)
 
 
 def checked(ensemble: TreeEnsemble) -> TreeEnsemble:
@@ -61,17 +83,17 @@ def checked(ensemble: TreeEnsemble) -> TreeEnsemble:
     return ensemble
 
 
-def judged_sum(ensemble: TreeEnsemble, above: float, second: bool) -> Judged:
+def judged_sum(ensemble: TreeEnsemble, above: float, second: bool, splits: Splits | None = None) -> Judged:
     """For a sum whose model predicts its second class where the score is above ``above``, else the first.
 
     The first is wanted: negated values add up, rounding included, to the negated score, and
     ``s <= t`` is ``-s > t'`` with t' the double before -t.
     """
     if second:
-        return Judged(ensemble, above)
+        return Judged(ensemble, above, splits or {})
     trees = tuple(replace(tree, value=0.0 - tree.value) for tree in ensemble.trees)
     mirrored = replace(ensemble, trees=trees, base=0.0 - ensemble.base)
-    return Judged(mirrored, float(np.nextafter(-above, -np.inf)))
+    return Judged(mirrored, float(np.nextafter(-above, -np.inf)), splits or {})
 
 
 def last_refused(accepts: Callable[[float], bool], low: float, high: float, single: bool) -> float:
@@ -82,3 +104,17 @@ def last_refused(accepts: Callable[[float], bool], low: float, high: float, sing
         if middle in (low, high):
             return low
         low, high = (low, middle) if accepts(middle) else (middle, high)
+
+
+def numbers_only(ensemble: TreeEnsemble, splits: Splits) -> TreeEnsemble:
+    """The ensemble of a model that splits on numbers alone.
+
+    Raises
+    ------
+    Unsupported
+        It splits on categories, which needs the table they come from.
+    """
+    if splits:
+        got = f"tree {min(splits)[0]}"
+        raise refuse(got, "a split on categories", "splits on numbers, or read_model with the DataFrame")
+    return ensemble

@@ -120,11 +120,11 @@ class PopulationFolder:
             row = [*row, "" if confirmed is None else str(confirmed)]
         line = csv_line(row).encode()
         try:
-            with self.table.open("r+b") as stream:
-                end = stream.seek(0, 2)
+            with self.table.open("ab", buffering=0) as stream:  # a buffer would be written after all
+                end, written = stream.tell(), 0
                 try:
-                    stream.write(line)
-                    stream.flush()
+                    while written < len(line):
+                        written += stream.write(line[written:])
                 except OSError:
                     stream.truncate(end)
                     raise

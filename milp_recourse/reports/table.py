@@ -74,15 +74,15 @@ def csv_line(values: Iterable[str]) -> str:
 
 def print_table(rows: Iterable[Row], console: Console) -> None:
     """Name, status, cost, bound, gap, proof, action in words, seconds, known answer."""
-    table = Table(box=None, pad_edge=False, header_style="bold")
+    table = Table(box=None, pad_edge=False, header_style="bold")  # folded where narrow: nothing is cut off
     for name in ("name", "status"):
-        table.add_column(name, no_wrap=True)
+        table.add_column(name, overflow="fold")
     for name in ("cost", "lower bound", "gap"):
-        table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("proof", no_wrap=True)
-    table.add_column("action", overflow="fold", ratio=1)
-    table.add_column("seconds", justify="right", no_wrap=True)
-    table.add_column("known answer", no_wrap=True)
+        table.add_column(name, justify="right", overflow="fold")
+    table.add_column("proof", overflow="fold")
+    table.add_column("action", overflow="fold", ratio=1, min_width=16)
+    table.add_column("seconds", justify="right", overflow="fold")
+    table.add_column("known answer", overflow="fold")
     for name, instance, result, remark in rows:
         if result is None:
             table.add_row(name, "not solved", "-", "-", "-", "-", remark, "-", "")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -39,15 +40,15 @@ def reproduce(
     reached.
     """
     from milp_recourse.formats import read_population
-    from milp_recourse.instance import Population
     from milp_recourse.instances_path import instances_path
     from milp_recourse.reports.progress import progress_bar
     from milp_recourse.studies.reproduce import Asked, Reproduction
 
+    _check(target)
     people = read_population(instances_path() / "loan" / "population.json")
     size = min(limit or len(people), len(people))
     if size < len(people):
-        people = Population(people.template, people.factuals[:size], people.preferences[:size])
+        people = people[:size]
     if target == "classifiers":
         return _classifiers(people, folder, seed, limit, jobs)
     total = 0
@@ -68,6 +69,17 @@ def reproduce(
     if summary["contradictions"] or (checked and checked["verified"] < checked["drawn"]):
         raise typer.Exit(FAILED)
     raise typer.Exit(LIMIT if summary["limit"] else 0)
+
+
+def _check(target: str) -> None:
+    """Before anything is computed or written: the target, and that there is something to draw with."""
+    from milp_recourse.errors import BackendUnavailable, BadInput
+    from milp_recourse.studies.reproduce import TARGETS
+
+    if target not in (*TARGETS, "classifiers"):
+        raise BadInput("target", target, ", ".join((*TARGETS, "classifiers")))
+    if target != "classifiers" and find_spec("matplotlib") is None:
+        raise BackendUnavailable("reproduce: draws with matplotlib; pip install 'milp-recourse[plots]'")
 
 
 FLOW = "milp_recourse.icarma.density:log_density"
@@ -129,9 +141,9 @@ def _print(summary: dict[str, Any]) -> None:
 
 
 def _table(title: str, rows: list[dict[str, Any]], columns: list[str]) -> Table:
-    from rich.table import Table
+    from rich.table import Column, Table
 
-    table = Table(*columns, title=title)
+    table = Table(*(Column(name, overflow="fold") for name in columns), title=title)  # nothing is cut off
     for row in rows:
         table.add_row(*(_cell(row[c]) for c in columns))
     return table

@@ -83,6 +83,28 @@ def test_every_certificate_verifies() -> None:
     assert seen["optimal"] >= 10 and seen["infeasible"] >= 10, seen
 
 
+@pytest.mark.parametrize("size", [2.0**-40, 2.0**40])
+def test_scales_of_another_size(size: float) -> None:
+    """Distances cost nearly nothing, or far more than a missing value that is set: same optima, verified."""
+    seen = 0
+    for seed in range(120):
+        instance = sample(seed)
+        if not instance.missing & instance.levers.keys() or instance.cost.quantiles or already_good(instance):
+            continue
+        scale = {name: s * size for name, s in instance.cost.scale.items()}
+        instance = replace(instance, cost=replace(instance.cost, scale=scale))
+        if size_of(instance) > LARGEST:
+            continue
+        known, result = brute_force(instance), solve(instance, "bab")
+        assert (known is None) == (result.status is Status.INFEASIBLE), seed
+        if known is not None:
+            seen += 1
+            assert result.status is Status.OPTIMAL, seed
+            assert abs(result.cost - float(known)) <= 2 * instance.gap_tolerance(float(known)), seed
+            assert checked(instance, result).startswith("VERIFIED optimal"), seed
+    assert seen >= 20
+
+
 @pytest.mark.parametrize("trees", [1, 20])
 def test_scores_are_those_of_scikit_learn(trees: int) -> None:
     """Trees fitted on gaps, asked about rows with gaps."""

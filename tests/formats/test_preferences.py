@@ -35,6 +35,16 @@ def test_a_ranking_typed_in_three_lines() -> None:
     assert typed.ranges == {"income": (-4.0, 2.5)}
 
 
+def test_a_remark_about_profiles_sets_none() -> None:
+    """``profile:`` after ``#`` once made every weight 1; the line may also come first, or not at all."""
+    plain = preferences_from_text("rank: savings, income", ONE).weights
+    assert plain == {"income": 7.0, "savings": 1.0}
+    for text in ("# profile: constant\nrank: savings, income", "rank: savings, income # profile: constant"):
+        assert preferences_from_text(text, ONE).weights == plain
+    stated = preferences_from_text("profile: constant\nrank: savings, income", ONE).weights
+    assert stated == {"income": 1.0, "savings": 1.0}
+
+
 def test_grouping_and_rating_and_profiles() -> None:
     """``can`` weighs nothing; ``scores`` uses the scale given; a profile is as in the paper."""
     assert preferences_from_text("can: income", ONE).weights == {"income": 1.0}

@@ -23,8 +23,10 @@ def sampled_rows(recourse: Recourse, person: pd.Series, count: int, rng: np.rand
     for key, dtype in X.dtypes.items():
         if isinstance(dtype, pd.CategoricalDtype):
             known = pd.CategoricalDtype([v for v in pd.unique(rows[key]) if not pd.isna(v)])
-            dtype = known if not set(known.categories) <= set(dtype.categories) else dtype
-        rows[key] = rows[key].astype(dtype)
+            as_in_x = set(known.categories) <= set(dtype.categories)
+            rows[key] = rows[key].astype(dtype if as_in_x else known)
+        else:
+            rows[key] = rows[key].astype(dtype)
     return rows
 
 

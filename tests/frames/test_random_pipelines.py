@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 
 from milp_recourse import Recourse
+from milp_recourse.readers import model_columns
 from tests.frames.sampled import costs_of, sampled_rows
 from tests.readers.pipelines import random_pipeline
 
@@ -31,10 +32,7 @@ def check(seed: int, time_limit: float = 2.0) -> Counter[str]:
     people = people.head(4)
     answers = recourse.certify(people, time_limit=time_limit)
     table, found = answers.table, Counter(answers.table["status"])
-    names = list(getattr(model, "feature_names_in_", X.columns))
-    order = (
-        names if set(names) <= set(X.columns) else list(X.columns)
-    )  # bare models insist on their own order
+    order = model_columns(model, X)  # bare models insist on the order they were fitted on
 
     def wanted(rows: pd.DataFrame) -> np.ndarray:
         return np.asarray(model.predict(rows[order])) == desired

@@ -113,7 +113,7 @@ def test_the_command_predict(tmp_path, capsys) -> None:
     loan_folder = instances_path() / "loan"
     for source, name in ((loan_folder / "population.json", "a"), (loan_folder / "refused.csv", "b")):
         assert main(["icarma", "predict", str(source), "--out", str(tmp_path / f"{name}.csv")]) == 0
-    assert "2417 recommendations" in capsys.readouterr().out
+    assert "2417 recommendations by the networks for constant preferences" in capsys.readouterr().out
     first = pd.read_csv(tmp_path / "a.csv")
     assert first.equals(pd.read_csv(tmp_path / "b.csv"))
     assert set(FEATURES) == {c.removeprefix("counterfactual_") for c in first if c.startswith("counter")}

@@ -30,6 +30,7 @@ from sklearn.preprocessing import (
 )
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
+from threadpoolctl import threadpool_limits
 
 from milp_recourse.domain.enclosure import Dyadic
 from milp_recourse.domain.forest import TreeEnsemble
@@ -39,6 +40,8 @@ LINEAR = ("logistic", "svc", "sgd", "ridge", "perceptron", "mlp", "deep mlp", "i
 SKLEARN_TREES = ("tree", "forest", "stumps", "extra", "boosting", "histogram")
 OTHERS = ("xgboost", "lightgbm")
 FINALS = (*LINEAR, *SKLEARN_TREES, *OTHERS)
+NATIVE = ("histogram", "xgboost", "lightgbm")
+"""Take labels as categories themselves."""
 TAKES_GAPS = ("tree", "forest", "stumps", "extra", "histogram", "xgboost", "lightgbm")
 
 
@@ -56,11 +59,14 @@ def random_pipeline(seed: int, final: str | None = None) -> tuple[Any, pd.DataFr
     final = final or str(rng.choice(FINALS))
     bare = rng.random() < 0.25
     n = int(rng.integers(80, 260))
-    X = _table(rng, n, labels=not bare, gaps=not bare or final in TAKES_GAPS)
+    native = bare and final in NATIVE and rng.random() < 0.5
+    X = _table(rng, n, labels=not bare or native, gaps=not bare or final in TAKES_GAPS)
+    if native:
+        X = X.astype({c: "category" for c in X.columns if c.startswith(("label", "code"))})
     several = final in LINEAR and rng.random() < 0.25
     y = _classes(rng, X, several, whole=final == "xgboost")
     front = None if bare else _front(rng, X, final)
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), threadpool_limits(1):  # small data: threads cost more than they bring
         warnings.simplefilter("ignore")
         model = _fitted(rng, front, final, X, y)
     people = _people(rng, X, model, final, bare)
@@ -69,7 +75,7 @@ def random_pipeline(seed: int, final: str | None = None) -> tuple[Any, pd.DataFr
 
 def predict(model: Any, X: pd.DataFrame, people: pd.DataFrame) -> np.ndarray:
     """What the model itself says of the people."""
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), threadpool_limits(1):
         warnings.simplefilter("ignore")
         return np.asarray(model.predict(people[model_columns(model, X)]))
 
@@ -102,8 +108,9 @@ def _at(column: Any, value: object) -> int:
 def decide(reading: Reading, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Whether each row gets the desired class, and whether the reading is sure of it, rounding included."""
     if isinstance(reading.classifier, TreeEnsemble):
-        yes = scores(reading.classifier, rows) > reading.accept.threshold
-        return yes, np.ones(len(rows), dtype=bool)
+        said, threshold = scores(reading.classifier, rows), reading.accept.threshold
+        tie = reading.classifier.aggregate == "mean" and threshold > 0.5
+        return said > threshold, ~(tie & (np.abs(said - 0.5) <= threshold - 0.5))
     margin = rounding_margin(reading, rows.min(axis=0), rows.max(axis=0))
     logits = [reading.classifier.enclose([Dyadic.of(v) for v in row])[0].lower for row in rows]
     yes = np.array([v >= reading.accept.threshold for v in logits])
@@ -200,30 +207,7 @@ def _front(rng: np.random.Generator, X: pd.DataFrame, final: str) -> Any:
     branches: list[Any] = []
     drop = None if rng.random() < 0.5 else rng.choice(["first", "if_binary"])
     for k, name in enumerate(labels):
-        gap = bool(X[name].isna().any())
-        steps: list[Any] = []
-        if gap and rng.random() < 0.6:
-            strategy = str(rng.choice(["most_frequent", "constant"]))
-            steps.append(
-                SimpleImputer(strategy=strategy, fill_value="missing" if strategy == "constant" else None)
-            )
-            gap = False
-        choice = rng.integers(4)
-        if choice == 0 and not (gap and final in ("boosting", *LINEAR)):
-            unknown = (
-                {"handle_unknown": "use_encoded_value", "unknown_value": -1} if rng.random() < 0.5 else {}
-            )
-            steps.append(OrdinalEncoder(encoded_missing_value=-2, **unknown))
-            if rng.random() < 0.5:
-                steps.append(StandardScaler())
-        elif choice == 1:
-            extra = {"max_categories": 3} if rng.random() < 0.5 else {"min_frequency": 0.15}
-            steps.append(
-                OneHotEncoder(handle_unknown="infrequent_if_exist", sparse_output=not dense, **extra)
-            )
-        else:
-            unknown = "ignore" if drop is None and rng.random() < 0.5 else "error"
-            steps.append(OneHotEncoder(drop=drop, handle_unknown=unknown, sparse_output=not dense))
+        steps = _label_steps(rng, X[name], final, dense, drop)
         branches.append((f"labels {k}", make_pipeline(*steps) if len(steps) > 1 else steps[0], [name]))
     gaps = bool(X[numbers].isna().any().any())
     steps = []
@@ -241,6 +225,10 @@ def _front(rng: np.random.Generator, X: pd.DataFrame, final: str) -> Any:
         scalers.append(MinMaxScaler(clip=True))
     scale = rng.integers(3) if final not in LINEAR or gaps or final == "ridge" else 1 + rng.integers(2)
     steps += [scalers[k] for k in rng.integers(0, len(scalers), scale)]
+    if gaps and len(steps) > 1 and isinstance(steps[0], SimpleImputer) and rng.random() < 0.3:
+        last = steps[-1]
+        if not getattr(last, "clip", False) and len(steps) == 2:
+            steps = [last, steps[0]]  # the scaler first
     if rng.random() < 0.2:
         steps.append(FunctionTransformer())
     held = numbers
@@ -258,6 +246,33 @@ def _front(rng: np.random.Generator, X: pd.DataFrame, final: str) -> Any:
     if not dense and final != "lightgbm" and rng.random() < 0.3:
         return make_pipeline(table, MaxAbsScaler())
     return table
+
+
+def _label_steps(
+    rng: np.random.Generator, column: pd.Series, final: str, dense: bool, drop: Any
+) -> list[Any]:
+    gap = bool(column.isna().any())
+    steps: list[Any] = []
+    if gap and rng.random() < 0.6:
+        strategy = str(rng.choice(["most_frequent", "constant"]))
+        steps.append(
+            SimpleImputer(strategy=strategy, fill_value="missing" if strategy == "constant" else None)
+        )
+        gap = False
+    choice = rng.integers(4)
+    if choice == 0 and not (gap and final in ("boosting", *LINEAR)):
+        unknown = {"handle_unknown": "use_encoded_value", "unknown_value": -1} if rng.random() < 0.5 else {}
+        missing = np.nan if gap and final in ("histogram", "xgboost", "lightgbm") else -2
+        steps.append(OrdinalEncoder(encoded_missing_value=missing, **unknown))
+        if rng.random() < 0.5:
+            steps.append(StandardScaler())
+    elif choice == 1:
+        extra = {"max_categories": 3} if rng.random() < 0.5 else {"min_frequency": 0.15}
+        steps.append(OneHotEncoder(handle_unknown="infrequent_if_exist", sparse_output=not dense, **extra))
+    else:
+        unknown = "ignore" if drop is None and rng.random() < 0.5 else "error"
+        steps.append(OneHotEncoder(drop=drop, handle_unknown=unknown, sparse_output=not dense))
+    return steps
 
 
 def _fitted(rng: np.random.Generator, front: Any, final: str, X: pd.DataFrame, y: pd.Series) -> Any:
@@ -301,6 +316,8 @@ def _fitted_other(
         from xgboost import XGBClassifier
 
         extra: dict[str, Any] = {"early_stopping_rounds": 2} if stop else {}
+        if front is None:
+            extra |= {"enable_categorical": True, "max_cat_to_onehot": int(rng.integers(1, 6))}
         estimator = XGBClassifier(
             n_estimators=12, max_depth=3, n_jobs=1, learning_rate=0.9, random_state=seed, **extra
         )
@@ -309,7 +326,14 @@ def _fitted_other(
         from lightgbm import LGBMClassifier, early_stopping
 
         estimator = LGBMClassifier(
-            n_estimators=12, min_child_samples=4, learning_rate=0.9, n_jobs=1, verbose=-1, random_state=seed
+            min_data_per_group=3,
+            cat_smooth=1.0,
+            n_estimators=12,
+            min_child_samples=4,
+            learning_rate=0.9,
+            n_jobs=1,
+            verbose=-1,
+            random_state=seed,
         )
         options = {"callbacks": [early_stopping(2, verbose=False)]} if stop else {}
     Z = X if front is None else front.fit_transform(X)

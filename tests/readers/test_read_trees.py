@@ -172,7 +172,18 @@ REFUSED = {
     "xgboost regression": (lambda: read_xgboost(xgboost_json(objective="reg:squarederror")), "objective"),
     "xgboost dart": (lambda: read_xgboost(xgboost_json(name="dart")), "gbtree"),
     "xgboost categories": (
-        lambda: read_xgboost(xgboost_json(tree={"split_type": [1, 0, 0]})),
+        lambda: read_xgboost(
+            xgboost_json(
+                tree={
+                    "split_type": [1, 0, 0],
+                    "categories": [0],
+                    "categories_nodes": [0],
+                    "categories_segments": [0],
+                    "categories_sizes": [1],
+                    "default_left": [0, 0, 0],
+                }
+            )
+        ),
         "categories",
     ),
     "xgboost nan": (
@@ -185,7 +196,7 @@ REFUSED = {
     "lightgbm rf": (lambda: read_lightgbm(lightgbm_json(average_output=True)), "averaged"),
     "lightgbm zeros": (lambda: read_lightgbm(lightgbm_json(split={"missing_type": "Zero"})), "zeros"),
     "lightgbm categories": (
-        lambda: read_lightgbm(lightgbm_json(split={"decision_type": "=="})),
+        lambda: read_lightgbm(lightgbm_json(split={"decision_type": "==", "threshold": "0||2"})),
         "categories",
     ),
     "no model": (lambda: read_lightgbm(3), "Booster"),

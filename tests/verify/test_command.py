@@ -51,16 +51,26 @@ def test_bounds(tmp_path):
 
 
 def test_rejected(tmp_path):
-    """One line with the reason, exit code 4, no traceback; also for files that are not there."""
+    """One line with the reason, exit code 4, no traceback."""
     certificate = json.loads(TOY[0].read_text())
     certificate["cost"] = 3
     (tmp_path / "c.json").write_text(json.dumps(certificate))
     wrong = tmp_path / "c.json"
-    for arguments in ((wrong, TOY[1]), (tmp_path / "none.json", TOY[1]), (TOY[0], tmp_path / "x")):
-        done = run(*arguments)
-        assert done.returncode == 4
-        assert done.stdout.startswith("REJECTED: ") and done.stdout.count("\n") == 1
-        assert done.stderr == ""
+    done = run(wrong, TOY[1])
+    assert done.returncode == 4
+    assert done.stdout.startswith("REJECTED: ") and done.stdout.count("\n") == 1
+    assert done.stderr == ""
+
+
+def test_a_mistyped_path_is_no_rejection(tmp_path):
+    """Nothing was checked: exit code 2 and one line that names the path, here and as milp-recourse verify."""
+    none = tmp_path / "none"
+    for arguments in ((none, TOY[1]), (TOY[0], none), (none, tmp_path)):
+        for program in (["verify"], ["milp_recourse", "verify"]):
+            command = [sys.executable, "-m", *program, *map(str, arguments)]
+            done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+            assert (done.returncode, done.stdout) == (2, "")
+            assert done.stderr.count("\n") == 1 and "no such file or folder" in done.stderr
 
 
 def test_folder_of_a_population(tmp_path):

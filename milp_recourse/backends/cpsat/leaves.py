@@ -26,9 +26,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from milp_recourse.backends.cells import Cells, borders
+from milp_recourse.backends.cells import Cells, borders, bridged
 from milp_recourse.forests.goal import score_goal
-from milp_recourse.forests.table import BITS, CellAxis, LeafTable, in_order
+from milp_recourse.forests.table import BITS, CellAxis, LeafTable, in_order, may_be_missing
 
 LARGEST = 2.0**56
 """Costs and scores stay below this as integers; CP-SAT adds them up in 64 bits."""
@@ -123,6 +123,10 @@ class LeafModel:
         return trees
 
     def _tie_interval(self, i: int, literals: dict[int, Any], allowed: dict[int, NDArray[np.bool_]]) -> None:
+        if may_be_missing(self.axes[i]):
+            allowed, gaps = bridged(allowed)
+            for leaf, last in gaps:  # not in the gap, unless in the first cell
+                self.model.add_bool_or([literals[leaf].negated(), self.at[i][last].negated(), self.at[i][0]])
         for k, below, above in borders(allowed, len(self.axes[i]) - 1):
             if below:
                 self.model.add_at_most_one([*(literals[leaf] for leaf in below), self.at[i][k].negated()])

@@ -23,10 +23,10 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from milp_recourse.backends.cells import Cells, borders
+from milp_recourse.backends.cells import Cells, borders, bridged
 from milp_recourse.forests.axes import Axis, rounded_down
 from milp_recourse.forests.goal import score_goal
-from milp_recourse.forests.table import BITS, LeafTable, in_order
+from milp_recourse.forests.table import BITS, LeafTable, in_order, may_be_missing
 
 FEASIBILITY = 1e-7
 _ROOM = 1e-5  # by which the score's row is looser than the goal, in units of the largest leaf's value
@@ -122,6 +122,12 @@ class HighsCells:
         return columns
 
     def _tie_interval(self, i: int, allowed: Mapping[int, NDArray[np.bool_]]) -> None:
+        if may_be_missing(self.axes[i]):
+            allowed, gaps = bridged(allowed)
+            for z, last in gaps:  # not in the gap, unless in the first cell
+                y, first = self.at[i][last], self.at[i][0]
+                assert y is not None and first is not None
+                self._row({z: 1.0, y: 1.0, first: -1.0}, -math.inf, 1.0)
         for k, below, above in borders(allowed, len(self.axes[i]) - 1):
             y = self.at[i][k]
             assert y is not None

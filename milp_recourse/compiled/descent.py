@@ -1,0 +1,581 @@
+r"""Good actions early: linearise, solve, hop; pull levers back; drop one and repair.
+
+Nothing here proves anything. A point counts as accepted only if its logit is above what is needed by more
+than what rounding can take
+(:func:`try_point`), and Python judges it exactly before it bounds the search.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from milp_recourse.compiled.cache import compiled, entry
+from milp_recourse.compiled.layout import (
+    ANCHOR,
+    BEST,
+    BEST_COST,
+    CONSTS,
+    COST,
+    FACTUAL,
+    FIXED,
+    GRAD,
+    GRID,
+    HAIR,
+    HI,
+    LABEL,
+    LEAST,
+    LO,
+    MODE,
+    MOST,
+    ORDER,
+    OTHER,
+    POINT,
+    TRIAL,
+    UNIT,
+    Z,
+)
+from milp_recourse.compiled.levers import cost_at, cost_of, respond
+from milp_recourse.compiled.network import gradient, logit_at, logit_size
+
+INF = math.inf
+
+
+@compiled
+def random(w):
+    """The next number in [0, 1): xorshift, so the same in every run."""
+    x = w.random[0]
+    x ^= x << np.uint64(13)
+    x ^= x >> np.uint64(7)
+    x ^= x << np.uint64(17)
+    w.random[0] = x
+    return float(x >> np.uint64(11)) * 2.0**-53
+
+
+@compiled
+def snap(p, u):
+    """Put a point on actions that doubles can say, inside the bounds."""
+    for i in range(len(u)):
+        if p.lever[LABEL, i] > 0.0 or u[i] == 0.0:
+            continue
+        a = p.lever[FACTUAL, i] + p.lever[UNIT, i] * u[i]
+        if p.lever[GRID, i] > 0.0:
+            a = math.floor(a + 0.5)
+        if p.box[MODE, i] == 0 and not p.lever[LEAST, i] <= a <= p.lever[MOST, i]:
+            inside = min(max(a, p.lever[LEAST, i]), p.lever[MOST, i])
+            if abs(inside - a) > abs(a - p.lever[FACTUAL, i]):
+                u[i] = 0.0
+                continue
+        a = min(max(a, p.lever[LEAST, i]), p.lever[MOST, i])
+        u[i] = (a - p.lever[FACTUAL, i]) / p.lever[UNIT, i]
+
+
+@compiled
+def try_point(p, w, u):
+    """Whether a point is accepted beyond doubt; takes it as the best if it is the cheapest. ``u`` is
+    snapped.
+    """
+    snap(p, u)
+    logit = logit_at(p, u, w.unit[Z])
+    if not logit >= p.need_high:
+        return False
+    if logit < p.need_high + w.scalar[HAIR]:
+        error = 3.0 * p.line * logit_size(p, u, w.layer) + p.tiny
+        if logit < p.need_high + error:
+            return False
+    cost = cost_at(p, u)
+    if cost < w.scalar[BEST_COST]:
+        w.scalar[BEST_COST] = cost
+        for i in range(len(u)):
+            w.at[BEST, i] = u[i]
+    return True
+
+
+@compiled
+def one_row(p, box, allowed, g, need, out, other):
+    """The cheapest point of a box with g u >= need: one multiplier, found by bisection; False if there is
+    none.
+
+    Levers that jump at the multiplier are moved part of the way; those with whole values all of it.
+    """
+    label = p.lever[LABEL]
+    start = p.start
+    d = p.lever.shape[1]
+    theta_low, theta_high = 0.0, 1.0
+    # the largest reach: theta = 0
+    total = 0.0
+    for i in range(d):
+        respond(p, box, allowed, i, g, 0.0, 0.0, out)
+        total += g[start[i] + int(out[i])] if label[i] > 0.0 else g[start[i]] * out[i]
+    if not total >= need:
+        return False
+    for _ in range(60):
+        total = 0.0
+        for i in range(d):
+            respond(p, box, allowed, i, g, theta_high, 0.0, other)
+            total += g[start[i] + int(other[i])] if label[i] > 0.0 else g[start[i]] * other[i]
+        if total < need:
+            break
+        for i in range(d):
+            out[i] = other[i]
+        theta_low = theta_high
+        theta_high *= 4.0
+        if theta_high > 2.0**200:
+            return True
+    for _ in range(40):
+        middle = 0.5 * (theta_low + theta_high)
+        if theta_low > 0.0 and theta_high > 2.0 * theta_low:
+            middle = math.sqrt(theta_low * theta_high)
+        elif theta_low == 0.0:
+            middle = theta_high * 0.0625
+        total = 0.0
+        for i in range(d):
+            respond(p, box, allowed, i, g, middle, 0.0, other)
+            total += g[start[i] + int(other[i])] if label[i] > 0.0 else g[start[i]] * other[i]
+        if total >= need:
+            theta_low = middle
+        else:
+            theta_high = middle
+        if theta_high <= theta_low * (1.0 + 2.0**-40):
+            break
+    high = 0.0
+    low = 0.0
+    for i in range(d):
+        respond(p, box, allowed, i, g, theta_low, 0.0, out)
+        respond(p, box, allowed, i, g, theta_high, 0.0, other)
+        if label[i] > 0.0:
+            high += g[start[i] + int(out[i])]
+            low += g[start[i] + int(out[i])]
+        else:
+            if p.lever[GRID, i] > 0.0:
+                other[i] = out[i]
+            if box[MODE, i] == 0 and other[i] == 0.0 and p.lever[FIXED, i] > 0.0:
+                other[i] = out[i]
+            high += g[start[i]] * out[i]
+            low += g[start[i]] * other[i]
+    if high > low:
+        part = min(max((need - low) / (high - low), 0.0), 1.0)
+        for i in range(d):
+            if not label[i] > 0.0 and out[i] != other[i]:
+                out[i] = other[i] + part * (out[i] - other[i])
+    return True
+
+
+@compiled
+def at(p, g, u):
+    """g u."""
+    total = 0.0
+    for i in range(len(u)):
+        total += g[p.start[i] + int(u[i])] if p.lever[LABEL, i] > 0.0 else g[p.start[i]] * u[i]
+    return total
+
+
+@compiled
+def hops(p, w, box, allowed, u, most):
+    """Linearise the logit, take the cheapest point that reaches it, go on from there. ``u`` moves along."""
+    anchor = w.at[ANCHOR]
+    trial = w.at[TRIAL]
+    label = p.lever[LABEL]
+    d = len(u)
+    found = False
+    before = INF
+    have = False
+    for hop in range(most):
+        logit = logit_at(p, u, w.unit[Z])
+        gradient(p, w.unit[Z], w.col[GRAD], w.layer)
+        need = (p.need_high + 2.0 * w.scalar[HAIR] - logit) + at(p, w.col[GRAD], u)
+        if not one_row(p, box, allowed, w.col[GRAD], need, trial, w.at[OTHER]):
+            # as far as it goes
+            for i in range(d):
+                respond(p, box, allowed, i, w.col[GRAD], 0.0, 0.0, trial)
+            if hop >= most // 2:
+                break
+        if hop >= 4 and not have:  # it swings: half the way
+            for i in range(d):
+                if not label[i] > 0.0:
+                    trial[i] = 0.5 * (trial[i] + u[i])
+        if try_point(p, w, trial):
+            found = True
+            cost = cost_at(p, trial)
+            for i in range(d):
+                anchor[i] = trial[i]
+                u[i] = trial[i]
+            have = True
+            if not cost < before * (1.0 - 2.0**-30):
+                break
+            before = cost
+            continue
+        if have:  # between the last accepted point and the next
+            low, high = 0.0, 1.0
+            for _ in range(16):
+                middle = 0.5 * (low + high)
+                for i in range(d):
+                    u[i] = trial[i] if label[i] > 0.0 else anchor[i] + middle * (trial[i] - anchor[i])
+                if try_point(p, w, u):
+                    low = middle
+                else:
+                    high = middle
+            if low == 0.0:
+                for i in range(d):
+                    u[i] = trial[i]
+                have = False
+                before = INF
+                continue
+            for i in range(d):
+                u[i] = trial[i] if label[i] > 0.0 else anchor[i] + low * (trial[i] - anchor[i])
+            if not try_point(p, w, u):
+                break
+            cost = cost_at(p, u)
+            for i in range(d):
+                anchor[i] = u[i]
+            if not cost < before * (1.0 - 2.0**-20):
+                break
+            before = cost
+        else:
+            same = True
+            for i in range(d):
+                if u[i] != trial[i]:
+                    same = False
+                u[i] = trial[i]
+            if same:
+                break
+    if have:
+        for i in range(d):
+            u[i] = anchor[i]
+    return found
+
+
+@compiled
+def resting(p, i, u):
+    """The coordinate or label where a lever costs least: the factual's where that is allowed."""
+    if p.lever[LABEL, i] > 0.0:
+        best, where = INF, u[i]
+        for j in range(p.start[i], p.start[i + 1]):
+            if p.allowed[j] != 0 and p.column[COST, j] < best:
+                best, where = p.column[COST, j], float(j - p.start[i])
+        return where
+    if p.box[MODE, i] != 1:
+        return 0.0
+    t = min(max(0.0, p.box[LO, i]), p.box[HI, i])
+    return t
+
+
+@compiled
+def pull_back(p, w, u):
+    """Move each lever of an accepted point towards the factual as far as the logit allows, in a random
+    order.
+    """
+    order_ = w.ints[ORDER]
+    start_ = p.start
+    d = len(u)
+    for i in range(d):
+        order_[i] = i
+    for i in range(d - 1, 0, -1):
+        j = int(random(w) * (i + 1))
+        order_[i], order_[j] = order_[j], order_[i]
+    for position in range(d):
+        i = order_[position]
+        goal, start = resting(p, i, u), u[i]
+        if goal == start:
+            continue
+        u[i] = goal
+        if try_point(p, w, u):
+            continue
+        if p.lever[LABEL, i] > 0.0:
+            own = cost_of(p, i, start)
+            u[i] = start
+            for j in range(start_[i], start_[i + 1]):
+                if p.allowed[j] != 0 and p.column[COST, j] < own:
+                    u[i] = float(j - start_[i])
+                    if try_point(p, w, u):
+                        break
+                    u[i] = start
+            continue
+        low, high = 0.0, 1.0
+        for _ in range(14):
+            middle = 0.5 * (low + high)
+            u[i] = goal + middle * (start - goal)
+            if try_point(p, w, u):
+                high = middle
+            else:
+                low = middle
+        u[i] = goal + high * (start - goal) if high < 1.0 else start
+        if not try_point(p, w, u):
+            u[i] = start
+
+
+@compiled
+def ray(p, w, u):
+    """Shrink an accepted point's numeric levers together towards the factual."""
+    d = len(u)
+    for i in range(d):
+        w.at[ANCHOR, i] = u[i]
+    low, high = 0.0, 1.0
+    for _ in range(12):
+        middle = 0.5 * (low + high)
+        for i in range(d):
+            u[i] = w.at[ANCHOR, i] if p.lever[LABEL, i] > 0.0 else middle * w.at[ANCHOR, i]
+        if try_point(p, w, u):
+            high = middle
+        else:
+            low = middle
+    for i in range(d):
+        u[i] = w.at[ANCHOR, i] if p.lever[LABEL, i] > 0.0 or high == 1.0 else high * w.at[ANCHOR, i]
+    snap(p, u)
+
+
+@compiled
+def drops(p, w, rounds):
+    """Let one lever of the best point rest, or forbid it more, and repair: what comes out cheaper stays."""
+    hi = w.box[HI]
+    lo = w.box[LO]
+    mode = w.box[MODE]
+    label = p.lever[LABEL]
+    hi_ = p.box[HI]
+    lo_ = p.box[LO]
+    mode_ = p.box[MODE]
+    allowed = w.allowed
+    start = p.start
+    d = p.lever.shape[1]
+    u = w.at[POINT]
+    for _ in range(rounds):
+        for i in range(d):
+            u[i] = w.at[BEST, i]
+        tries = 1 + int(random(w) * 2)
+        for i in range(d):
+            lo[i], hi[i], mode[i] = lo_[i], hi_[i], mode_[i]
+        for j in range(p.column.shape[1]):
+            allowed[j] = p.allowed[j]
+        for _try in range(tries):
+            i = int(random(w) * d)
+            goal = resting(p, i, u)
+            if goal == u[i] and _try == 0:
+                i = int(random(w) * d)
+                goal = resting(p, i, u)
+            if label[i] > 0.0:
+                for j in range(start[i], start[i + 1]):
+                    allowed[j] = 1 if j == start[i] + int(goal) else 0
+            elif random(w) < 0.7:
+                if goal == 0.0 and mode_[i] == 0:
+                    mode[i] = 2
+                else:
+                    lo[i] = hi[i] = goal
+            else:
+                cut = u[i] * (0.3 + 1.2 * random(w))
+                grid = p.lever[GRID, i]
+                if grid > 0.0:
+                    cut = math.floor(cut / grid) * grid
+                cut = min(max(cut, lo_[i]), hi_[i])
+                if u[i] > 0.0 and cut >= lo_[i]:
+                    hi[i] = max(cut, lo[i])
+                elif u[i] < 0.0 and cut <= hi_[i]:
+                    lo[i] = min(cut, hi[i])
+            if label[i] > 0.0:
+                u[i] = goal
+            else:
+                u[i] = goal if mode[i] == 2 else min(max(u[i], lo[i]), hi[i])
+        hops(p, w, w.box, allowed, u, 8)
+
+
+@compiled
+def scan(p, w, u, parts):
+    """From a point, move one lever at a time, nearest values first, until it is accepted; each then
+    settles.
+    """
+    start = p.start
+    d = len(u)
+    for i in range(d):
+        before = u[i]
+        if p.lever[LABEL, i] > 0.0:
+            for j in range(start[i], start[i + 1]):
+                if p.allowed[j] != 0:
+                    u[i] = float(j - start[i])
+                    try_point(p, w, u)
+            u[i] = before
+            continue
+        for side in range(2):
+            end = p.box[HI, i] if side == 0 else p.box[LO, i]
+            step = (end - before) / parts
+            grid = p.lever[GRID, i]
+            if grid > 0.0:
+                step = math.copysign(max(math.floor(abs(step) / grid), 1.0) * grid, step)
+            if (side == 0) != (step > 0.0) or step == 0.0:
+                continue
+            for k in range(1, parts + 1):
+                t = before + k * step
+                if abs(t - before) > abs(end - before):
+                    break
+                u[i] = t
+                if try_point(p, w, u):
+                    break
+            u[i] = before
+
+
+@compiled
+def settle(p, w, u):
+    """An accepted point made as cheap as its neighbourhood allows."""
+    ray(p, w, u)
+    pull_back(p, w, u)
+    hops(p, w, p.box, p.allowed, u, 8)
+    if try_point(p, w, u):
+        pull_back(p, w, u)
+
+
+@entry
+def descend(p, w, starts, samples, kept, rounds):
+    """Search for good actions from given points, random points and the factual; ``w.at[BEST]`` is what was
+    found.
+
+    Parameters
+    ----------
+    starts
+        Coordinates, (n, d).
+    samples
+        Random points.
+    kept
+        How many of the cheapest accepted points are settled.
+    rounds
+        Of :func:`drops`.
+    """
+    label = p.lever[LABEL]
+    hi = p.box[HI]
+    lo = p.box[LO]
+    start = p.start
+    allowed = p.allowed
+    d = p.lever.shape[1]
+    u = w.at[POINT]
+    for i in range(d):
+        u[i] = resting(p, i, u)
+    hops(p, w, p.box, allowed, u, 12)
+    if try_point(p, w, u):
+        pull_back(p, w, u)
+    for i in range(d):
+        u[i] = resting(p, i, u)
+    scan(p, w, u, 32)
+    # the cheapest accepted points, by insertion
+    pool = w.rows  # borrowed: (MOST_ROWS, P), and P >= d
+    cost = w.row[CONSTS]
+    count = 0
+    n = len(starts)
+    for k in range(n + samples):
+        if k < n:
+            for i in range(d):
+                u[i] = starts[k, i]
+                if label[i] > 0.0:
+                    j = start[i] + int(u[i])
+                    if not (u[i] >= 0.0 and j < start[i + 1] and allowed[j] != 0):
+                        u[i] = resting(p, i, u)
+        else:
+            share = 0.2 + 0.8 * random(w)
+            for i in range(d):
+                u[i] = resting(p, i, u)
+                if random(w) > share:
+                    continue
+                if label[i] > 0.0:
+                    j = start[i] + int(random(w) * (start[i + 1] - start[i]))
+                    if allowed[j] != 0:
+                        u[i] = float(j - start[i])
+                else:
+                    u[i] = lo[i] + random(w) * (hi[i] - lo[i])
+        snap(p, u)
+        v = cost_at(p, u)
+        if count == kept and v >= cost[kept - 1]:
+            continue
+        if not try_point(p, w, u):
+            continue
+        at_ = min(count, kept - 1)
+        while at_ > 0 and cost[at_ - 1] > v:
+            cost[at_] = cost[at_ - 1]
+            for i in range(d):
+                pool[at_, i] = pool[at_ - 1, i]
+            at_ -= 1
+        cost[at_] = v
+        for i in range(d):
+            pool[at_, i] = u[i]
+        count = min(count + 1, kept)
+    for k in range(count):
+        for i in range(d):
+            u[i] = pool[k, i]
+        settle(p, w, u)
+    if not w.scalar[BEST_COST] < INF:  # uphill from random points
+        for _ in range(30):
+            for i in range(d):
+                if label[i] > 0.0:
+                    j = start[i] + int(random(w) * (start[i + 1] - start[i]))
+                    u[i] = float(j - start[i]) if allowed[j] != 0 else resting(p, i, u)
+                else:
+                    u[i] = lo[i] + random(w) * (hi[i] - lo[i])
+            snap(p, u)
+            if climb(p, w, u):
+                settle(p, w, u)
+                break
+    if w.scalar[BEST_COST] < INF:
+        drops(p, w, rounds)
+        for _ in range(3):
+            before = w.scalar[BEST_COST]
+            for i in range(d):
+                u[i] = w.at[BEST, i]
+            pull_back(p, w, u)
+            around(p, w, u)
+            if not w.scalar[BEST_COST] < before * (1.0 - 2.0**-20):
+                break
+
+
+@compiled
+def around(p, w, u):
+    """Move each lever of the best point to other values and pull the others back."""
+    hi = p.box[HI]
+    lo = p.box[LO]
+    start = p.start
+    d = len(u)
+    for i in range(d):
+        label = p.lever[LABEL, i] > 0.0
+        tries = start[i + 1] - start[i] if label else 6
+        for k in range(tries):
+            for j in range(d):
+                u[j] = w.at[BEST, j]
+            if label:
+                if p.allowed[start[i] + k] == 0 or float(k) == u[i]:
+                    continue
+                u[i] = float(k)
+            else:
+                reach = hi[i] - lo[i]
+                u[i] += (1.0 if k < 3 else -1.0) * max(reach * 0.25 ** (k % 3 + 1), p.lever[GRID, i])
+                u[i] = min(max(u[i], lo[i]), hi[i])
+            if try_point(p, w, u):
+                pull_back(p, w, u)
+
+
+@compiled
+def climb(p, w, u):
+    """Move to the corner that the gradient points to, as long as the logit rises; whether it gets
+    accepted.
+    """
+    other = w.at[OTHER]
+    trial = w.at[TRIAL]
+    d = len(u)
+    value = logit_at(p, u, w.unit[Z])
+    for _ in range(12):
+        logit_at(p, u, w.unit[Z])
+        gradient(p, w.unit[Z], w.col[GRAD], w.layer)
+        for i in range(d):
+            respond(p, p.box, p.allowed, i, w.col[GRAD], 0.0, 0.0, trial)
+        step, moved = 1.0, False
+        for _half in range(8):
+            for i in range(d):
+                other[i] = trial[i] if p.lever[LABEL, i] > 0.0 else u[i] + step * (trial[i] - u[i])
+            if try_point(p, w, other):
+                for i in range(d):
+                    u[i] = other[i]
+                return True
+            v = logit_at(p, other, w.unit[Z])
+            if v > value:
+                value, moved = v, True
+                break
+            step *= 0.5
+        if not moved:  # one lever's label at a time
+            return False
+        for i in range(d):
+            u[i] = other[i]
+    return False

@@ -1,0 +1,105 @@
+r"""Every rounding constant of the compiled engine, derived from operation counts and machine epsilon.
+
+The model of arithmetic is IEEE double precision, round to nearest, unit roundoff :math:`u = 2^{-53}`. A sum
+of products in
+which every term passes through at most n roundings is computed with an error of at most
+
+.. math:: \gamma_n \sum |terms|, \qquad \gamma_n = n u / (1 - n u)
+
+(Higham 2002, section 3.1, https://doi.org/10.1137/1.9780898718027), whatever the order. "Sum of absolute
+terms" is
+itself computed in doubles, hence too small by the same relative error at most; counting every operation
+twice covers that
+(for n u < 1/4). numba compiles without fast-math; a fused multiply-add has one rounding where this count has
+two.
+Underflow is not covered by the model: products of doubles below 2^-1022 lose up to 2^-1074 each, and
+:func:`slacks`
+adds a term far above what all products of a search could lose.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+UNIT = 2.0**-53
+"""Unit roundoff of a double."""
+
+TINY = 2.0**-900
+"""Added to every slack: above 2^60 products that underflow, each times 2^80."""
+
+
+def gamma(operations: int) -> float:
+    """The relative error of a sum whose terms see so many roundings, with room for its own computation."""
+    product = operations * UNIT
+    if not product < 2.0**-10:
+        raise ValueError(f"{operations} roundings leave no digits")
+    return product / (1.0 - product) * (1.0 + 8 * UNIT)
+
+
+class Slacks(NamedTuple):
+    """Relative slacks; each is multiplied by the sum of absolute terms that it belongs to.
+
+    Attributes
+    ----------
+    line
+        Of a line through all layers (or one of its layers, which is shorter), and of a point's logit.
+    budget
+        Of the largest value of a line within a budget.
+    dual
+        Of a Lagrangian bound.
+    cost
+        Of a point's cost.
+    up
+        A factor just above one: raises a product or quotient of two roundings to a bound.
+    tiny
+        Absolute: covers underflow.
+    """
+
+    line: float
+    budget: float
+    dual: float
+    cost: float
+    up: float
+    tiny: float
+
+
+def slacks(widths: Sequence[int], inputs: int, columns: int, rows: int) -> Slacks:
+    """The slacks for a network.
+
+    Parameters
+    ----------
+    widths
+        Units of every hidden layer.
+    inputs
+        Columns of the classifier's first layer: what the logit at the factual sums over.
+    columns
+        Columns of the search, one for each numeric lever and label.
+    rows
+        Most rows of a Lagrangian.
+
+    Notes
+    -----
+    *line*. A term of a back-substituted line passes, in each layer of width n, one product with a weight,
+    one with a slope, and at
+    most n additions; its constant n additions of three products more. The first layer's weights and its
+    offset
+    carry the roundings of their own making: at most inputs + 2 (differences of labels' columns, the logit at
+    the factual). Reading the line at
+    a point, or at the corner of a box, is a product and columns + 1 additions.
+
+    *budget*. theta * C + sum over levers of g u - theta c(u): a cost has three parts, each of three
+    products; columns + 4 additions.
+
+    *dual*. lambda * rows summed (rows + 1), then as *budget*.
+    """
+    line = sum(4 * n + 8 for n in widths) + inputs + 2 * columns + 16
+    closed = columns + 24
+    return Slacks(
+        line=gamma(2 * line),
+        budget=gamma(2 * closed),
+        dual=gamma(2 * (closed + rows + 4)),
+        cost=gamma(2 * closed),
+        up=1.0 + 8 * UNIT,
+        tiny=TINY,
+    )

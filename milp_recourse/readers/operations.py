@@ -1,0 +1,90 @@
+"""What scalers and imputers do to one number, rounded as they round, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from milp_recourse.readers.refusal import refuse
+from milp_recourse.readers.tree_parts import LARGEST
+
+_SIGN = np.int64(-(2**63))
+
+
+@dataclass(frozen=True)
+class Operation:
+    """One elementwise operation in doubles: z + a, z * a, z / a, min(max(z, a), b), or a for a missing z."""
+
+    kind: Literal["add", "multiply", "divide", "clip", "impute"]
+    a: float
+    b: float = 0.0
+
+
+def apply(operations: Sequence[Operation], z: np.ndarray) -> np.ndarray:
+    """The operations in doubles, rounded one by one as the library does."""
+    with np.errstate(all="ignore"):
+        for o in operations:
+            if o.kind == "add":
+                z = z + o.a
+            elif o.kind == "multiply":
+                z = z * o.a
+            elif o.kind == "divide":
+                z = z / o.a
+            elif o.kind == "clip":
+                z = np.clip(z, o.a, o.b)
+            else:
+                z = np.where(np.isnan(z), o.a, z)
+    return z
+
+
+def last_raw(operations: Sequence[Operation], thresholds: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The last double x with g(x) <= t per threshold; the least double where there is none.
+
+    Parameters
+    ----------
+    operations
+        g, which never falls.
+    thresholds
+        Doubles, shape (n,).
+
+    Examples
+    --------
+    >>> float(last_raw([Operation("add", -1.0)], np.array([0.5]))[0])
+    1.5
+    """
+    steps = [o for o in operations if o.kind != "impute"]
+    if not steps:
+        return np.clip(thresholds, -LARGEST, LARGEST)
+    if any(o.kind in ("multiply", "divide") and not o.a > 0 for o in steps):
+        raise refuse("model", "a scale that is not above 0", "scales above 0")
+    low = np.full(len(thresholds), _rank(np.array([-LARGEST]))[0])
+    high = np.full(len(thresholds), _rank(np.array([LARGEST]))[0])
+    while (low < high).any():
+        middle = (low & high) + ((low ^ high) >> 1)
+        middle = np.where(middle == low, high, middle)
+        left = apply(steps, _double(middle)) <= thresholds
+        low, high = np.where(left, middle, low), np.where(left, high, middle - 1)
+    return _double(low)
+
+
+def stand_in(operations: Sequence[Operation], value: float) -> float:
+    """The raw number whose g(x) comes nearest to a value that is imputed after the operations g."""
+    if not operations:
+        return value
+    at = float(last_raw(operations, np.array([value]))[0])
+    ends = np.array([at, np.nextafter(at, np.inf)])
+    return float(ends[np.argmin(np.abs(apply(operations, ends) - value))])
+
+
+def _rank(x: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Doubles as whole numbers in their order."""
+    bits = x.view(np.int64)
+    return np.where(bits >= 0, bits, _SIGN - bits)
+
+
+def _double(rank: NDArray[np.int64]) -> NDArray[np.float64]:
+    return np.where(rank >= 0, rank, _SIGN - rank).view(np.float64)
