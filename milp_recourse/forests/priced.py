@@ -39,6 +39,9 @@ GAIN = 0.05
 LENGTH = 0.5
 """What Polyak's step is multiplied by at first; every node begins with it."""
 
+MOST_BYTES = 2**30
+"""What open nodes may take before the search goes deep instead of to the best bound."""
+
 KICKS = 12
 NEAREST = 12
 """Rows to start from that are looked at."""
@@ -147,23 +150,27 @@ class PricedSearch:
         alive, leaves = np.ones(len(self.cost), dtype=np.bool_), np.ones(len(f.value), dtype=np.bool_)
         heap: list[tuple[float, int, _Node]] = []
         price = np.zeros(int(f.class_from[-1]))
+        most = max(16, MOST_BYTES // (4 * len(price) + len(alive) + len(leaves)))
         root = self._settle(-math.inf, alive, leaves, price, self._multiplier(), ROOT_ROUNDS)
         if root is not None:
             heap.append((root.bound, 0, root))
         order = 0
         while heap:
-            bound, _, node = heapq.heappop(heap)
-            if bound >= self.target:
-                self.floor = min(self.floor, bound)
+            node = heapq.heappop(heap)[2]
+            if node.bound >= self.target:
+                self.floor = min(self.floor, node.bound)
                 continue
             if self.deadline is not None and time.perf_counter() > self.deadline:
+                bound = min(one.bound for one in (node, *(one for *_, one in heap)))
                 return self._outcome(min(bound, self.floor), "the time limit was reached")
             for side in (0, 1):
                 alive, leaves = self._half(node, side), node.leaves.copy()
-                child = self._settle(bound, alive, leaves, node.price.astype(np.float64), node.mu, ROUNDS)
+                child = self._settle(
+                    node.bound, alive, leaves, node.price.astype(np.float64), node.mu, ROUNDS
+                )
                 if child is not None:
-                    order -= 1
-                    heapq.heappush(heap, (child.bound, order, child))
+                    order -= 1  # the newest first among equals, and where memory is short
+                    heapq.heappush(heap, (child.bound if len(heap) < most else -math.inf, order, child))
         return self._outcome(self.floor, None)
 
     def _multiplier(self) -> float:

@@ -15,6 +15,7 @@ from milp_recourse.backends import Options, backend
 from milp_recourse.domain.cost import Cost
 from milp_recourse.domain.features import Feature
 from milp_recourse.domain.scm import independent
+from milp_recourse.forests import priced
 from milp_recourse.forests.axes import axes_of, factual_cells
 from milp_recourse.forests.factors import factors
 from milp_recourse.forests.goal import score_goal
@@ -63,6 +64,25 @@ def test_search_agrees_with_brute_force(trees: int) -> None:
         assert verdict.feasible and abs(float(verdict.cost - best)) <= allowed, seed
         assert found.lower_bound <= best <= found.lower_bound + allowed, seed
     assert seen["optimal"] >= 40 and seen["infeasible"] >= 5 and seen["branched"] >= 15, seen
+
+
+def test_the_optimum_is_found_without_a_first_action(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing in hand at first, best bound or deepest first: the search itself finds the optimum."""
+    compared = 0
+    for seed, instance in problems(120, 15):
+        best = brute_force(instance)
+        if best is None:
+            continue
+        for memory in (2**30, 1):
+            monkeypatch.setattr(priced, "MOST_BYTES", memory)
+            monkeypatch.setattr(priced, "good_point", lambda p, rows, kicks: (p.start, math.inf))
+            found = PricedSearch(instance).run()
+            verdict = judge(instance, found.action)
+            allowed = instance.gap_tolerance(float(best))
+            assert verdict.feasible and abs(float(verdict.cost - best)) <= allowed, seed
+            assert found.lower_bound <= best <= found.lower_bound + allowed, seed
+            compared += 1
+    assert compared >= 30
 
 
 def test_any_prices_give_a_lower_bound() -> None:
