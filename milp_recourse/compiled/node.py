@@ -28,6 +28,7 @@ from milp_recourse.compiled.layout import (
     LINEAR,
     LO,
     MODE,
+    OTHER,
     POINT,
     PRICES,
     SCORE,
@@ -42,7 +43,7 @@ from milp_recourse.compiled.layout import (
     ZL,
     ZS,
 )
-from milp_recourse.compiled.levers import contract, least_cost
+from milp_recourse.compiled.levers import contract, least_cost, respond
 from milp_recourse.compiled.network import back, later_layers, over_box, within
 
 INF = math.inf
@@ -377,7 +378,8 @@ def tighten(p, w, bound, target, count):
         else:
             t = INF if g > 0 else -INF
         t = min(max(t, l), h)
-        least = linear * abs(t) + square * t * t - g * t
+        # of whole values the bound took the least of these, which is more than what is least between them
+        least = respond(p, w.box, allowed, i, gain, 1.0, share, w.at[OTHER]) - p.lever[FIXED, i]
         for side in range(2):
             end = h if side == 0 else l
             if end == t or linear * abs(end) + square * end * end - g * end - least <= room:
