@@ -18,16 +18,21 @@ from milp_recourse.compiled.layout import (
     CHOICE,
     CONSTS,
     COST,
+    CUT,
+    CUT_CONST,
+    CUT_SHARES,
     FIXED,
     GAIN,
     GRID,
     HI,
+    IDLE,
     LABEL,
     LARGEST,
     LINE,
     LINEAR,
     LO,
     MODE,
+    NOTHING,
     POINT,
     PRICES,
     SCORE,
@@ -42,8 +47,9 @@ from milp_recourse.compiled.layout import (
     ZL,
     ZS,
 )
-from milp_recourse.compiled.levers import contract, least_cost
+from milp_recourse.compiled.levers import contract
 from milp_recourse.compiled.network import back, later_layers, over_box, within
+from milp_recourse.compiled.numerics import COARSE
 
 INF = math.inf
 
@@ -118,11 +124,14 @@ def _line(p, w, k, i, side):
 
 
 @compiled
-def _bound_layers(p, w, budget, floor):
+def _bound_layers(p, w, budget):
     """Bounds of every open unit's argument; False where the node is empty. Returns the logit's size too."""
     zh = w.unit[ZH]
     zl = w.unit[ZL]
     layers = len(p.widths)
+    box, allowed, line, gain, choice = w.box, w.allowed, w.col[LINE], w.col[GAIN], w.at[CHOICE]
+    cut, shares, nothing, idle = w.col[CUT], w.at[CUT_SHARES], w.col[NOTHING], w.at[IDLE]
+    cut_const = w.scalar[CUT_CONST] if budget < INF else INF
     _sizes_first(p, w.box, w.allowed, w.unit[ZS])
     for k in range(layers):
         if k > 0:
@@ -134,8 +143,12 @@ def _bound_layers(p, w, budget, floor):
             for side in (1.0, -1.0):
                 const = _line(p, w, k, j, side) + slack
                 top = over_box(p, w.box, w.allowed, w.col[LINE]) + const
-                if top > 0.0:
-                    top = within(p, w.box, w.allowed, w.col[LINE], const, top, budget, floor, w.at[CHOICE])
+                if top > 0.0 and cut_const < INF:
+                    top = within(
+                        p, box, allowed, line, const, top, budget, cut, shares, cut_const, gain, choice
+                    )
+                if top > 0.0 and budget < INF:
+                    top = within(p, box, allowed, line, const, top, budget, nothing, idle, 0.0, gain, choice)
                 if side > 0.0:
                     zh[k, j] = min(zh[k, j], top)
                 else:
@@ -235,10 +248,7 @@ def examine(p, w, target, lines, steps):
     layers = len(widths)
     if not contract(p, w.box, w.allowed, target):
         return INF, INF, 0, 0
-    floor = 0.0
-    for i in range(p.lever.shape[1]):
-        floor += least_cost(p, w.box, w.allowed, i)
-    if not _bound_layers(p, w, target, floor):
+    if not _bound_layers(p, w, target):
         return INF, INF, 0, 0
     logit_size = _sizes_next(p, zl, zh, zs, layers) if layers > 0 else zs[0, 0]
     unsure = 0
@@ -289,6 +299,7 @@ def examine(p, w, target, lines, steps):
             w.at[POINT],
             w.at[CHOICE],
             steps,
+            unsure == 0,
         )
         bound = max(bound, value)
         if bound >= target or turn + 1 == lines or unsure == 0:
@@ -314,6 +325,37 @@ def examine(p, w, target, lines, steps):
                 seen[count, k, j] = score[k, j]
         count += 1
     return max(bound, 0.0), value, count, unsure
+
+
+@compiled
+def take_cut(p, w, count):
+    """What the rows at the last prices say together: cut u + constant >= 0 wherever the node is feasible."""
+    cut, size, shares = w.col[CUT], w.col[SIZE], w.at[SHARES]
+    prices, consts = w.row[PRICES], w.row[CONSTS]
+    total, slack = 0.0, 0.0
+    for c in range(len(cut)):
+        cut[c] = 0.0
+        size[c] = 0.0
+    for r in range(count):
+        v = prices[r]
+        if v > 0.0:
+            total += v * consts[r]
+            slack += v * abs(consts[r])
+            for c in range(len(cut)):
+                cut[c] += v * w.rows[r, c]
+                size[c] += v * abs(w.rows[r, c])
+    for i in range(p.lever.shape[1]):
+        s = p.start[i]
+        w.at[CUT_SHARES, i] = shares[i]
+        if p.lever[LABEL, i] > 0.0:
+            most = 0.0
+            for c in range(s, p.start[i + 1]):
+                if w.allowed[c] != 0:
+                    most = max(most, size[c])
+            slack += most
+        elif w.box[MODE, i] != 2:
+            slack += size[s] * max(abs(w.box[LO, i]), abs(w.box[HI, i]))
+    w.scalar[CUT_CONST] = total + p.dual * slack + p.tiny
 
 
 @compiled
@@ -447,7 +489,7 @@ def choose(p, w, count, unsure):
         s = start[i]
         if label_[i] > 0.0:
             main = s + int(point[i])
-            if share[main] >= 1.0 - 2.0**-20:
+            if share[main] >= 1.0 - COARSE:
                 continue
             loss = 0.0
             for c in range(s, start[i + 1]):
@@ -467,7 +509,7 @@ def choose(p, w, count, unsure):
         if grid > 0.0 and mode_[i] == 1 and lo[i] < hi[i]:
             part = t / grid - math.floor(t / grid)
             part = min(part, 1.0 - part)
-            if part > 2.0**-20:
+            if part > COARSE:
                 moved = 0.0
                 for r in range(count):
                     moved += prices_[r] * abs(rows_[r, s])
