@@ -59,7 +59,7 @@ from milp_recourse.compiled.layout import (
     Y,
 )
 from milp_recourse.compiled.levers import respond, top_of
-from milp_recourse.compiled.numerics import CLOSE, COARSE, FINE, PIVOT, ROUNDOFF
+from milp_recourse.compiled.numerics import CLOSE, FINE, PIVOT, ROUNDOFF
 
 INF = math.inf
 
@@ -217,7 +217,7 @@ def _variables(p, box, allowed, budget, w, base):
 
 
 @compiled
-def solve_node(p, box, allowed, rows, consts, count, target, w, prices, shares, point, choice, steps, exact):
+def solve_node(p, box, allowed, rows, consts, count, target, w, prices, shares, point, choice, steps):
     """Bound the least cost over a box subject to rows.
 
     Parameters
@@ -231,9 +231,6 @@ def solve_node(p, box, allowed, rows, consts, count, target, w, prices, shares, 
     point
         Gets the relaxed optimum: coordinates; for labels the label with the largest share.
         ``w.col[SHARE]`` gets the shares per column.
-    exact
-        Go on to the end also where the bound is seen to stay below the target.
-
     Returns
     -------
     float
@@ -396,10 +393,6 @@ def solve_node(p, box, allowed, rows, consts, count, target, w, prices, shares, 
         for j in range(m):
             for r in range(k):
                 rp[r] += a_[j, r] * y[j]
-        missed = 0.0
-        for r in range(k):
-            missed = max(missed, abs(rp[r]))
-        gap = mu * scale
         mu /= 2 * m + k
         # the bound that these multipliers prove
         if step >= 3:
@@ -430,8 +423,6 @@ def solve_node(p, box, allowed, rows, consts, count, target, w, prices, shares, 
                 stalled += 1
             if best >= target or (stalled >= 3 and mu < CLOSE) or mu < FINE:
                 break
-            if not exact and missed < COARSE and gap < 0.03 * (target - best):
-                break  # the best bound stays below the target, and this one is near it
         # the matrix
         for j in range(m):
             theta[j] = 1.0 / (2.0 * q[j] + z[j] / y[j] + v[j] / (1.0 - y[j]))

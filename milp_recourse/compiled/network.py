@@ -306,7 +306,7 @@ def within(p, box, allowed, line, const, top, budget, cut, cut_shares, cut_const
     best = top
     left_t, left_v, left_s = 0.0, top, limit - spent
     right_t, right_v, right_s = 0.0, rest, limit - least
-    for _ in range(6):
+    for _ in range(4):
         theta = ((left_v - left_s * left_t) - (right_v - right_s * right_t)) / (right_s - left_s)
         if not theta > left_t:
             break

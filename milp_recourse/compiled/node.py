@@ -143,12 +143,15 @@ def _bound_layers(p, w, budget):
             for side in (1.0, -1.0):
                 const = _line(p, w, k, j, side) + slack
                 top = over_box(p, w.box, w.allowed, w.col[LINE]) + const
-                if top > 0.0 and cut_const < INF:
-                    top = within(
-                        p, box, allowed, line, const, top, budget, cut, shares, cut_const, gain, choice
-                    )
                 if top > 0.0 and budget < INF:
-                    top = within(p, box, allowed, line, const, top, budget, nothing, idle, 0.0, gain, choice)
+                    if cut_const < INF:  # it implies the budget, nearly, and is much tighter
+                        top = within(
+                            p, box, allowed, line, const, top, budget, cut, shares, cut_const, gain, choice
+                        )
+                    else:
+                        top = within(
+                            p, box, allowed, line, const, top, budget, nothing, idle, 0.0, gain, choice
+                        )
                 if side > 0.0:
                     zh[k, j] = min(zh[k, j], top)
                 else:
@@ -263,7 +266,8 @@ def examine(p, w, target, lines, steps):
         return INF, INF, 0, 0
     for k in range(layers):
         for j in range(widths[k]):
-            seen[0, k, j] = score[k, j]
+            seen[0, 0, k, j] = score[k, j]
+            seen[1, 0, k, j] = w.unit[ALPHA, k, j]
     count = 1
     for k in range(layers):
         for j in range(widths[k]):
@@ -281,7 +285,8 @@ def examine(p, w, target, lines, steps):
                 return INF, INF, 0, 0
             for t in range(layers):
                 for q in range(widths[t]):
-                    seen[count, t, q] = score[t, q] if t < k else 0.0
+                    seen[0, count, t, q] = score[t, q] if t < k else 0.0
+                    seen[1, count, t, q] = w.unit[ALPHA, t, q]
             count += 1
     bound = value = -INF
     for turn in range(lines):
@@ -299,7 +304,6 @@ def examine(p, w, target, lines, steps):
             w.at[POINT],
             w.at[CHOICE],
             steps,
-            unsure == 0,
         )
         bound = max(bound, value)
         if bound >= target or turn + 1 == lines or unsure == 0:
@@ -322,7 +326,8 @@ def examine(p, w, target, lines, steps):
             break
         for k in range(layers):
             for j in range(widths[k]):
-                seen[count, k, j] = score[k, j]
+                seen[0, count, k, j] = score[k, j]
+                seen[1, count, k, j] = w.unit[ALPHA, k, j]
         count += 1
     return max(bound, 0.0), value, count, unsure
 
@@ -462,6 +467,10 @@ def choose(p, w, count, unsure):
     widths = p.widths
     layers = len(widths)
     _relaxed_arguments(p, w)
+    priced = False  # else the relaxed optimum costs nothing, and the logit's line alone counts
+    for r in range(count):
+        if prices_[r] > 0.0:
+            priced = True
     best, kind, index, value = 0.0, 0, 0, 0.0
     n = w.unit.shape[2]
     for k in range(layers):
@@ -473,16 +482,15 @@ def choose(p, w, count, unsure):
             s = h / (h - l)
             relu = max(z, 0.0)
             above = max(s * (z - l) - relu, 0.0)
-            below = min(relu, abs(z) if z < 0 else 0.0)
             total = 0.0
             for r in range(count):
-                price = prices_[r]
+                price = prices_[r] if priced else float(r == 0)
                 if price > 0.0:
-                    a = w.seen[r, k, j]
+                    a = w.seen[0, r, k, j]
                     if a > 0.0:
                         total += price * a * above
                     elif a < 0.0:
-                        total -= price * a * below
+                        total -= price * a * (relu - w.seen[1, r, k, j] * z)
             if total > best:
                 best, kind, index = total, 1, k * n + j
     for i in range(p.lever.shape[1]):

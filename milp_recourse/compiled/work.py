@@ -27,7 +27,7 @@ class Work(NamedTuple):
         lower line, its argument
         at a point and at the relaxed optimum, what the bound loses there, (8, max(K, 1), n).
     seen
-        The coefficient of every unit in each row, (R, max(K, 1), n).
+        The coefficient of every unit in each row, and the slope of its lower line there, (2, R, max(K, 1), n).
     at
         Points and shares of the maximum, (10, d).
     col
@@ -72,7 +72,7 @@ def workspace(p: Problem) -> Work:
         np.zeros((3, d)),
         np.zeros(columns, dtype=np.uint8),
         np.zeros((8, layers, n)),
-        np.zeros((MOST_ROWS, layers, n)),
+        np.zeros((2, MOST_ROWS, layers, n)),
         np.zeros((10, d)),
         np.zeros((7, columns)),
         np.zeros((MOST_ROWS, columns)),
