@@ -484,7 +484,7 @@ def choose(p, w, count, unsure):
             above = max(s * (z - l) - relu, 0.0)
             total = 0.0
             for r in range(count):
-                price = prices_[r] if priced else float(r == 0)
+                price = prices_[r] if priced else (1.0 if r == 0 else 0.0)
                 if price > 0.0:
                     a = w.seen[0, r, k, j]
                     if a > 0.0:

@@ -27,7 +27,7 @@ class Work(NamedTuple):
         lower line, its argument
         at a point and at the relaxed optimum, what the bound loses there, (8, max(K, 1), n).
     seen
-        The coefficient of every unit in each row, and the slope of its lower line there, (2, R, max(K, 1), n).
+        The coefficient of every unit in each row, and its lower line's slope there, (2, R, max(K, 1), n).
     at
         Points and shares of the maximum, (10, d).
     col
