@@ -556,12 +556,14 @@ def choose(p, w, count, unsure):
                 return 4, i, point[i]
         elif mode_[i] == 0:
             return 3, i, 0.0
-    widest = 0.0
-    for i in range(p.lever.shape[1]):
-        if label_[i] > 0.0 or mode_[i] == 2:
-            continue
-        width = hi[i] - lo[i]
-        if width > widest and lo[i] < 0.5 * (lo[i] + hi[i]) < hi[i]:
-            widest, kind, index = width, 2, i
-            value = 0.5 * (lo[i] + hi[i])
+    for whole in (True, False):  # whole values first
+        widest = 0.0
+        for i in range(p.lever.shape[1]):
+            if label_[i] > 0.0 or mode_[i] == 2 or (p.lever[GRID, i] > 0.0) != whole:
+                continue
+            width, middle = hi[i] - lo[i], 0.5 * (lo[i] + hi[i])
+            if width > widest and lo[i] < middle < hi[i]:
+                widest, kind, index, value = width, 2, i, middle
+        if kind != 0:
+            break
     return kind, index, value

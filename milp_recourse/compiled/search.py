@@ -336,7 +336,7 @@ def run(p, w, t, target, share, lines, steps, patient):
         for i in range(d):
             choice[i] = point[i]
         leaf = unsure == 0 and _settled(p, w)
-        if leaf:
+        if unsure == 0:
             _inward(p, w, choice)
         elif not try_point(p, w, choice) and t.state[2] >= 2 * t.state[3]:
             t.state[3] = t.state[2]
