@@ -164,6 +164,14 @@ class Instance:
         intervals = {name: self.allowed(name) for name in self.preferences.actionable}
         return {name: interval for name, interval in intervals.items() if interval is not None}
 
+    def may_hold(self, name: str) -> bool:
+        """Whether an action on the lever may set its factual value itself.
+
+        It may not where that is missing, outside what is allowed, or a fraction of an integer feature.
+        """
+        x, (low, high) = self.factual[name], self.levers[name]
+        return low <= x <= high and (not self.feature(name).integral or float(x).is_integer())
+
     @cached_property
     def gap_allowance(self) -> float:
         """The cost of moving every lever by 1e-12 of its interval; see :meth:`Cost.gap_allowance`.

@@ -32,10 +32,12 @@ class Lever(NamedTuple):
 
 
 class Leaf(NamedTuple):
-    """A value, and per action that its path tests the classes from which it can be reached: all between the
-    first and last of ``ranges``, or those of ``labels``."""
+    """The number of its value, and per action that its path tests the classes from which it can be reached.
 
-    value: Fraction
+    These are all between the first and last of ``ranges``, or those of ``labels``.
+    """
+
+    value: int
     ranges: list[tuple[int, int, int]]
     labels: list[tuple[int, tuple[int, ...]]]
 
@@ -56,6 +58,8 @@ class View:
         Per action.
     trees
         Per tree.
+    values
+        The leaves' values.
     """
 
     def __init__(self, problem: Problem, forest: Ensemble, where: str) -> None:
@@ -82,6 +86,8 @@ class View:
                 values = table[int(row[0])] if table else [row[0]]
                 self.constant |= {c: forest.compared(float64(v)) for c, v in zip(mine, values, strict=True)}
         self.levers = [found[i] for i in range(len(problem.acted))]
+        self.values = sorted({node for tree in forest.trees for node in tree if isinstance(node, float)})
+        self.number = {value: k for k, value in enumerate(self.values)}
         self.trees = [self._tree(tree) for tree in forest.trees]
 
     def _lever(self, box: Interval, whole: bool, column: int, table: Table | None) -> Lever:
@@ -126,7 +132,7 @@ class View:
                 inside = self._child(node, allowed, left)
                 if inside is not None:
                     waiting.append((child, inside))
-        return Tree(classes, leaves)
+        return Tree(classes, sorted(leaves, key=lambda leaf: -leaf.value))
 
     def _child(self, node: Inner, allowed: Allowed, left: bool) -> Allowed | None:
         """The cells that go on to a child; None where there are none."""
@@ -153,7 +159,7 @@ class View:
                 labels.append((i, cells))
             else:
                 ranges.append((i, classes[i][cells[0]], classes[i][cells[1]]))
-        return Leaf(Fraction(value), ranges, labels)
+        return Leaf(self.number[value], ranges, labels)
 
 
 def _inner(tree: list[Node]) -> list[Inner]:

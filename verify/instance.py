@@ -124,7 +124,7 @@ class Feature:
         if (
             labelled != bool(self.labels)
             or len(set(self.labels or ())) < len(self.labels or ())
-            or (labelled and content["bounds"])
+            or (labelled and any(k not in range(len(self.labels or ())) for k in content["bounds"] or ()))
             or (self.labels == [] and not labelled)
             or (self.kind == "binary" and not all(0 <= end <= 1 for end in content["bounds"] or ()))
             or (content["actionable"] and not labelled and not content["bounds"])
@@ -134,21 +134,22 @@ class Feature:
             raise Rejected(f"{where}: what it has does not go with a feature that is {self.kind}")
         if len(self.name) == 16 and set(self.name) <= set(hexdigits.lower()):
             raise Rejected(f"{where}.name: reads as a number in the digest (section 2)")
-        self.bounds = content["bounds"] if self.labels is None else [0.0, len(self.labels) - 1.0]
+        self.bounds = content["bounds"] or [0.0, len(self.labels or ()) - 1.0]
 
     @property
     def width(self) -> int:
         """How many of the classifier's columns it fills."""
         return len(self.table[0]) if self.table else 1
 
-    def value(self, given: Any, where: str) -> Fraction:
-        """A file's number or label as the number the model reads."""
+    def value(self, given: Any, where: str, factual: bool = False) -> Fraction:
+        """A file's number or label as the number the model reads; an integer's factual may be a fraction."""
         if self.labels is not None:
             if given not in self.labels:
                 refuse(where, given, "one of " + ", ".join(self.labels))
             return Fraction(self.labels.index(given))
         value = Fraction(conform(given, float, where))
-        if (self.whole and value.denominator != 1) or (self.kind == "binary" and value not in (0, 1)):
+        fraction = value.denominator != 1 and not (factual and self.kind == "integer")
+        if (self.whole and fraction) or (self.kind == "binary" and value not in (0, 1)):
             raise Rejected(f"{where}: {given!r} is not a value of a feature that is {self.kind}")
         return value
 
@@ -184,7 +185,7 @@ class Instance:
         self.factual = {  # 0 stands for a missing value, which nothing reads
             f.name: Fraction(0)
             if f.name in self.missing
-            else f.value(factual[f.name], f"{where}factual.{f.name}")
+            else f.value(factual[f.name], f"{where}factual.{f.name}", factual=True)
             for f in self.features
         }
         column = 0

@@ -37,6 +37,19 @@ class Prices:
         self.view = View(problem, problem.trees, where)
         self.goal = score_needed(problem.trees)
         self.tables: dict[int, Table] = {}
+        values = [value.as_integer_ratio() for value in self.view.values]
+        self.digits = max(below.bit_length() - 1 for _, below in values)
+        self.whole_values = [above << self.digits - below.bit_length() + 1 for above, below in values]
+        self._costs: dict[Fraction, list[list[int]]] = {}
+
+    def costs(self, grid: Fraction) -> list[list[int]]:
+        """The least cost of every cell of every action, in grid units."""
+        if grid not in self._costs:
+            self._costs[grid] = [
+                [floor(term.parts(min(max(term.factual, low), high))[0] / grid) for low, high in lever.cells]
+                for term, lever in zip(self.problem.terms, self.view.levers, strict=True)
+            ]
+        return self._costs[grid]
 
     def close(self, node: list[Any], ends: Sequence[Interval], target: Fraction, where: str) -> None:
         """Raise :class:`Rejected` unless a leaf ``["p", k]`` is accepted on a box."""
@@ -52,23 +65,21 @@ class Table:
     """One table of prices."""
 
     def __init__(self, prices: Prices, given: dict[str, Any], k: int) -> None:
-        problem, self.view, where = prices.problem, prices.view, f"{prices.where}.{k}"
+        self.view, where = prices.view, f"{prices.where}.{k}"
         self.grid, mu = Fraction(given["unit"]) / 2**FINER, Fraction(given["mu"])
         if len(given["trees"]) not in (0, len(self.view.trees)):
             raise Rejected(f"{where}.trees: allowed: none, or one entry per tree")
         listed = given["trees"] or [[]] * len(self.view.trees)
-        self.paid: list[Paid] = [
+        self.paid: list[Paid | None] = [
             self._paid(tree.classes, own, f"{where}.trees.{t}")
             for t, (tree, own) in enumerate(zip(self.view.trees, listed, strict=True))
-        ]
-        self.rest = [
-            [floor(term.parts(min(max(term.factual, low), high))[0] / self.grid) for low, high in lever.cells]
-            for term, lever in zip(problem.terms, self.view.levers, strict=True)
         ]
         steps = [[0] * len(lever.cells) for lever in self.view.levers]
         for tree, paid in zip(self.view.trees, self.paid, strict=True):
             Clock.look()
-            for i, own in paid.items():
+            for i, own in (paid or {}).items():
+                if not any(own):
+                    continue
                 before = 0
                 for cell, group in enumerate(tree.classes[i]):
                     if own[group] != before:
@@ -76,27 +87,28 @@ class Table:
                         before = own[group]
         self.rest = [
             [cost - taken for cost, taken in zip(costs, accumulate(step), strict=True)]
-            for costs, step in zip(self.rest, steps, strict=True)
+            for costs, step in zip(prices.costs(self.grid), steps, strict=True)
         ]
-        worth: dict[Fraction, int] = {}
-        for tree in self.view.trees:
-            for leaf in tree.leaves:
-                if leaf.value not in worth:
-                    worth[leaf.value] = floor(-mu * leaf.value / self.grid)
-        self.worth, self.start = worth, floor(mu * prices.goal / self.grid)
+        self.start = floor(mu * prices.goal / self.grid)
+        rate = mu / self.grid
+        self.worth = [
+            -value * rate.numerator // (rate.denominator << prices.digits) for value in prices.whole_values
+        ]
 
-    def _paid(self, classes: dict[int, list[int]], own: list[list[float]], where: str) -> Paid:
+    def _paid(self, classes: dict[int, list[int]], own: list[list[float]], where: str) -> Paid | None:
         if len(own) not in (0, len(classes)):
             raise Rejected(f"{where}: allowed: nothing, or one list per feature that the tree looks at")
+        if not own:
+            return None
         paid: Paid = {}
-        for (i, groups), listed in zip(classes.items(), own or [[]] * len(classes), strict=True):
+        for (i, groups), listed in zip(classes.items(), own, strict=True):
             count = max(groups) + 1
             if len(listed) not in (0, count):
                 raise Rejected(f"{where}: {len(listed)} prices; allowed: none or {count}, one per class")
             if any(not p.is_integer() or abs(p) > LARGEST_PRICE for p in listed):
                 raise Rejected(f"{where}: a price that is no whole number of at most 2^53")
             paid[i] = [int(p) << FINER for p in listed] or [0] * count
-        return paid
+        return paid if any(map(any, own)) else None
 
     def bound(self, ends: Sequence[Interval]) -> Fraction | None:
         """What actions in a box cost at least, without the fixed part; None: a tree has no leaf there."""
@@ -111,31 +123,53 @@ class Table:
         for tree, paid in zip(self.view.trees, self.paid, strict=True):
             Clock.look()
             spans = {i: (groups[reach[i][0]], groups[reach[i][1]]) for i, groups in tree.classes.items()}
-            free = {i: min(paid[i][a : b + 1]) for i, (a, b) in spans.items()}
-            extra = [e for leaf in tree.leaves if (e := self._energy(leaf, paid, spans, free)) is not None]
-            if not extra:
+            least = (
+                _free(tree.leaves, spans, self.worth)
+                if paid is None
+                else _paying(tree.leaves, spans, paid, self.worth)
+            )
+            if least is None:
                 return None
-            total += sum(free.values()) + min(extra)
+            total += least
         return total * self.grid
 
-    def _energy(
-        self, leaf: Leaf, paid: Paid, spans: dict[int, tuple[int, int]], free: dict[int, int]
-    ) -> int | None:
-        """What a leaf pays beyond the least of every action, less its worth; None: not in the box."""
-        energy = self.worth[leaf.value]
-        for i, low, high in leaf.ranges:
+
+Spans = dict[int, tuple[int, int]]
+
+
+def _free(leaves: list[Leaf], spans: Spans, worth: list[int]) -> int | None:
+    """The least that a tree pays without prices: by its largest value, leaves being in this order."""
+    for leaf in leaves:
+        if all(spans[i][0] <= high and low <= spans[i][1] for i, low, high in leaf.ranges) and all(
+            any(spans[i][0] <= label <= spans[i][1] for label in labels) for i, labels in leaf.labels
+        ):
+            return worth[leaf.value]
+    return None
+
+
+def _paying(leaves: list[Leaf], spans: Spans, paid: Paid, worth: list[int]) -> int | None:
+    """The least that a tree pays for a leaf and its cells; None where the box has none of its leaves."""
+    free = {i: min(paid[i][a : b + 1]) for i, (a, b) in spans.items()}
+    best: int | None = None
+    for value, ranges, labelled in leaves:
+        energy = worth[value]
+        for i, low, high in ranges:
             first, last = spans[i]
             a, b = max(low, first), min(high, last)
             if a > b:
-                return None
-            energy += min(paid[i][a : b + 1]) - free[i]
-        for i, labels in leaf.labels:
-            first, last = spans[i]
-            prices = [paid[i][label] for label in labels if first <= label <= last]
-            if not prices:
-                return None
-            energy += min(prices) - free[i]
-        return energy
+                break
+            if a > first or b < last:
+                energy += min(paid[i][a : b + 1]) - free[i]
+        else:
+            for i, labels in labelled:
+                first, last = spans[i]
+                prices = [paid[i][label] for label in labels if first <= label <= last]
+                if not prices:
+                    break
+                energy += min(prices) - free[i]
+            else:
+                best = energy if best is None else min(best, energy)
+    return None if best is None else best + sum(free.values())
 
 
 def score_needed(forest: Ensemble) -> Fraction:
@@ -145,4 +179,4 @@ def score_needed(forest: Ensemble) -> Fraction:
     threshold = Fraction(forest.threshold) * (trees if forest.mean else 1)
     size = sum(map(Fraction, largest)) + abs(Fraction(forest.base)) + abs(threshold)
     roundoff = Fraction(1, 2**24 if forest.added is float32 else 2**53)
-    return threshold - Fraction(forest.base) - 4 * (trees + 4) * roundoff * size - Fraction(1, 2**1000)
+    return threshold - Fraction(forest.base) - 2 * (trees + 4) * roundoff * size - Fraction(1, 2**1000)

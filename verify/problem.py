@@ -74,8 +74,9 @@ class Problem:
         self.fixed = fixed(instance, acted)
         low = Counterfactual(instance, {f: {k: Fraction(1)} for k, f in enumerate(acted)})
         self.idle = {
-            f for f, (least, most) in zip(acted, self.box, strict=True)
+            f for f, (least, most), whole in zip(acted, self.box, self.whole, strict=True)
             if not instance.part["l0"] and f not in instance.missing and least <= instance.factual[f] <= most
+            and (not whole or instance.factual[f].denominator == 1)
             and low.natural[f] == ({ONE: instance.factual[f]} if instance.factual[f] else {})
         }  # fmt: skip
         trees = instance.model.network is None

@@ -280,3 +280,38 @@ def trees(
         table.add_row(*(_cell(v) for v in row.values()))
     console = Console()
     (console if console.is_terminal else Console(width=160)).print(table)
+
+
+@app.command()
+def ensembles(
+    folder: Annotated[Path, typer.Option("--out", help="Where results go; going on where they end.")] = Path(
+        "bench_ensembles"
+    ),
+    data: Annotated[
+        Path | None, typer.Option(help="Folder with the published tables; none: only the set credit.")
+    ] = None,
+    sets: Annotated[str, typer.Option(help="Data sets, comma-separated.")] = "credit",
+    models: Annotated[str, typer.Option(help="Kind-trees x depth, comma-separated.")] = "forest-100x6",
+    costs: Annotated[str, typer.Option(help="Comma-separated.")] = "l1",
+    applicants: Annotated[int, typer.Option(min=1, help="Refused rows per model.")] = 3,
+    solvers: Annotated[str, typer.Option(help="bab, highs, leaf-milp, cpsat.")] = "bab,highs",
+    time_limit: Annotated[float, typer.Option(min=1, help="Seconds per problem.")] = 60.0,
+) -> None:
+    """Ensembles of deployed size with every column a lever: first actions, proofs and certificates."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from milp_recourse.benchmarks import ensemble_runs as bench
+
+    lists = [[one.strip() for one in text.split(",")] for text in (sets, models, costs, solvers)]
+    rows = bench.run(data, lists[0], lists[1], lists[2], applicants, lists[3], time_limit, folder)
+    summary = bench.write(rows, folder, time_limit)
+    table = Table(title=f"one thread, {time_limit:g} s limit; what is not proven counts at the limit")
+    for column in summary[0]:
+        table.add_column(
+            column.replace("_", " "), justify="left" if column in ("model", "solver") else "right"
+        )
+    for row in summary:
+        table.add_row(*(_cell(v) for v in row.values()))
+    console = Console()
+    (console if console.is_terminal else Console(width=160)).print(table)

@@ -54,13 +54,9 @@ def why_not(instance: Instance) -> str | None:
 
 def _not_idle(instance: Instance) -> list[str]:
     """Levers for which not acting differs from holding them at their factual value at no cost."""
-    levers = set(instance.levers)
+    levers = list(instance.levers)
     driven = {f for other in levers for f in instance.scm.descendants({other}) - {other}}
-    return [
-        f
-        for f, (low, high) in instance.levers.items()
-        if instance.cost.l0 or f in driven or not low <= instance.factual[f] <= high
-    ]
+    return [f for f in levers if instance.cost.l0 or f in driven or not instance.may_hold(f)]
 
 
 def certificates_for(

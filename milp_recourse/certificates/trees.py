@@ -78,11 +78,7 @@ def acted_sets(instance: Instance) -> Iterator[tuple[str, ...]]:
     Idle are those that may be set to their factual value at no cost; nothing moves them otherwise.
     """
     levers = [f.name for f in instance.features if f.name in instance.levers]
-    idle = {
-        f
-        for f in levers
-        if not instance.cost.l0 and instance.levers[f][0] <= instance.factual[f] <= instance.levers[f][1]
-    }
+    idle = {f for f in levers if not instance.cost.l0 and instance.may_hold(f)}
     others = [f for f in levers if f not in idle]
     for size in range(len(others), -1, -1):
         for chosen in combinations(others, size):
@@ -118,12 +114,19 @@ def _walked(instance: Instance, acted: tuple[str, ...], bound: float | None) -> 
 
 def _least_cost(instance: Instance, box: Box) -> Fraction:
     """The cost of acting on the box's features, each as near to its factual value as the box allows."""
-    factual = instance.factual
-    nearest = {
-        name: low if name in instance.missing else min(max(factual[name], low), high)
-        for name, (low, high) in box.items()
-    }
+    nearest = {name: _nearest(instance, name, low, high) for name, (low, high) in box.items()}
     return instance.cost.exact(deltas(instance, nearest), instance.weights)
+
+
+def _nearest(instance: Instance, name: str, low: float, high: float) -> float:
+    """The value from low to high that is cheapest to set."""
+    if name in instance.missing:
+        return low
+    x = instance.factual[name]
+    if instance.feature(name).integral and not float(x).is_integer() and low < x < high:
+        sides = ({name: float(math.floor(x))}, {name: float(math.ceil(x))})
+        return min(sides, key=lambda side: abs(deltas(instance, side)[name]))[name]
+    return min(max(x, low), high)
 
 
 def _descend(instance: Instance, box: Box) -> tuple[str, float] | float:

@@ -32,8 +32,8 @@ class Feature:
     actionable
         Whether anyone may act on it at all (the global mask).
     bounds
-        Lowest and highest value an *action* may set, in the feature's unit; None for labels
-        and for features nobody acts on.
+        Lowest and highest value an *action* may set, in the feature's unit, labels by their index; None for
+        features nobody acts on, and where any label may be set.
     categories
         The labels in order; None for numeric kinds.
     domain
@@ -71,11 +71,11 @@ class Feature:
     @property
     def action_bounds(self) -> tuple[float, float]:
         """Lowest and highest number an action may set: ``bounds``, or the first and last index."""
-        if self.categories is not None:
-            return 0.0, float(len(self.categories) - 1)
-        if self.bounds is None:
+        if self.bounds is not None:
+            return self.bounds
+        if self.categories is None:
             raise ValueError(f"feature {self.name!r} has no bounds")
-        return self.bounds
+        return 0.0, float(len(self.categories) - 1)
 
     @property
     def by_label(self) -> bool:

@@ -128,16 +128,19 @@ def _axis(instance: Instance, forest: TreeEnsemble, feature: Feature, columns: t
     step = delta / cost.scale[name] if cost.uses_scale else np.zeros(len(values))
     added = w * (cost.l2_squared * step**2 + cost.l1 * step) + cost.l0 * w
     widest = w * step
+    home = int(np.clip(np.searchsorted(low, x, side="right") - 1, 0, max(0, len(low) - 1)))
+    first, last = instance.levers[name]
+    settable = (low >= first) & (high <= last)
     if stays:
         here_cells = (low <= x) & (x <= high)
+        if feature.integral and not float(x).is_integer():
+            here_cells |= cells == _cell(forest.cuts[columns[0]], np.array([x]))[0]
+            settable &= low == np.floor(low)
+            home = int(np.argmax(here_cells))
         values = np.where(here_cells, np.nan, values)
         added, widest = np.where(here_cells, 0.0, added), np.where(here_cells, 0.0, widest)
-    first, last = instance.levers[name]
     start = int(np.argmin(added + cost.linf * widest)) if len(values) else 0
-    home = int(np.clip(np.searchsorted(low, x, side="right") - 1, 0, max(0, len(low) - 1)))
-    return Axis(
-        name, values, low, high, added, widest, start, home, (low >= first) & (high <= last), on_columns
-    )
+    return Axis(name, values, low, high, added, widest, start, home, settable, on_columns)
 
 
 def _label_cells(
@@ -183,7 +186,8 @@ def _missing_axis(
 def _intervals(instance: Instance, cuts: Array, feature: Feature) -> tuple[Array, Array, Cells]:
     """Least and largest allowed double of each cell that has one, and the cell's number.
 
-    A factual outside the allowed interval forms a cell's part of its own: not acting.
+    A factual outside the allowed interval forms a cell's part of its own: not acting. One that is no whole
+    number although the feature's actions are (an imputed mean) keeps its cell, whole numbers in it or not.
     """
     first, last = instance.levers[feature.name]
     with np.errstate(over="ignore"):  # nothing but infinity is above the largest double
@@ -201,6 +205,11 @@ def _intervals(instance: Instance, cuts: Array, feature: Feature) -> tuple[Array
         at = 0 if x < first else len(low)
         # A separate entry even if the cell is there already: it holds a value no action may set.
         low, high, cells = np.insert(low, at, x), np.insert(high, at, x), np.insert(cells, at, cell)
+    elif feature.integral and first < x < last and not x.is_integer() and _inside_domain(instance, feature):
+        cell = int(_cell(cuts, np.array([x]))[0])
+        at = int(np.searchsorted(cells, cell))
+        if at == len(cells) or cells[at] != cell:  # no whole number lies in the factual's cell
+            low, high, cells = np.insert(low, at, x), np.insert(high, at, x), np.insert(cells, at, cell)
     return low, high, cells
 
 

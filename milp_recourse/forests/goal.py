@@ -11,16 +11,16 @@ from milp_recourse.forests.table import LeafTable
 def score_goal(table: LeafTable, threshold: float) -> tuple[float, float]:
     r"""What the leaves' exact values must add up to at least, and the size of what is summed.
 
-    The deployed sum of n rounded terms is off by at most :math:`n u \sum |v|` (1 + n u), the division by
-    u more (Higham 2002, section 4.2).
+    The deployed sum of n rounded terms is off by at most :math:`n u \sum_t \max |v_t|` (1 + n u), and a
+    division by u more (Higham 2002, section 4.2); twice that is taken off.
     """
     forest = table.forest
-    largest = np.abs(table.value[np.isfinite(table.value)]).max(initial=0.0)
     count = len(forest.trees)
-    reach = count * largest + abs(forest.base) + abs(threshold) * count
+    largest = sum(float(np.abs(tree.value[tree.left == -1]).max()) for tree in forest.trees)
+    reach = largest + abs(forest.base) + abs(threshold) * count
     roundoff = 2.0**-24 if forest.sum_dtype == "float32" else 2.0**-53
-    error = 4.0 * (count + 4) * roundoff * reach
-    return threshold * (count if forest.aggregate == "mean" else 1) - forest.base - error, float(reach)
+    error = 2.0 * (count + 4) * roundoff * reach
+    return threshold * (count if forest.aggregate == "mean" else 1) - forest.base - error, reach
 
 
 def affordable(axis: Axis, linf: float, cost: float) -> Axis:

@@ -29,6 +29,9 @@ UNIT_BITS = 26
 
 STEPS, ROUNDS, ROOT_ROUNDS = 12, 4, 30
 
+LENGTH = 0.5
+"""What Polyak's step is multiplied by at first; every box begins with it."""
+
 WEIGHT = 10.0
 """How much larger a relative step of the multiplier is than one of a price."""
 
@@ -72,7 +75,6 @@ class _Open:
     high: Cells
     price: Array
     mu: float
-    length: float
     rounds: int = ROUNDS
 
 
@@ -115,7 +117,7 @@ class PriceProof:
         self.factors: Factors = factors(self.table, self.axes, cell_masks(self.table, self.axes))
         self.room, self.x = lists(self.factors), np.zeros(len(self.axes), dtype=np.int32)
         self.energy = np.zeros(len(self.factors.value))
-        self.loss = np.zeros((4, len(self.cost)))
+        self.loss = np.zeros((3, len(self.cost)))
         goal, reach = score_goal(self.table, self.above)
         self.goal = goal - 2.0**-50 * reach
         self.unit = 2.0 ** (math.ceil(math.log2(max(self.target, 1e-290))) - UNIT_BITS)
@@ -127,7 +129,7 @@ class PriceProof:
         f = self.factors
         first = f.axis_from[:-1].astype(np.int64)
         last = f.axis_from[1:].astype(np.int64) - 1
-        start = _Open(first, last, np.zeros(int(f.class_from[-1])), self._multiplier(), 0.5, ROOT_ROUNDS)
+        start = _Open(first, last, np.zeros(int(f.class_from[-1])), self._multiplier(), ROOT_ROUNDS)
         waiting: list[_Open | Step] = [start]
         while waiting:
             node = waiting.pop()
@@ -155,15 +157,15 @@ class PriceProof:
         before: list[_Open | Step] = []
         after: list[_Open | Step] = []  # closed halves above, innermost last
         low, high = node.low.copy(), node.high.copy()
-        least = np.array([self.cost[a : b + 1].min() for a, b in zip(low, high, strict=True)])
-        if float(least.sum()) * (1 - 2.0**-45) >= self.target:
+        least = self._least(low, high)
+        if self._dear(least):
             return [Step(COST)]
         self._cut_by_cost(low, high, least, before, after)
         closed = self._by_score(low, high)
         if closed is not None:
             return [*before, closed, *reversed(after)]
         f, live = self.factors, self.room
-        price, mu, length, best = node.price, node.mu, node.length, -math.inf
+        price, mu, length, best = node.price, node.mu, LENGTH, -math.inf
         for _ in range(node.rounds):
             alive, leaves = self._inside(low, high), np.ones(len(f.value), dtype=np.bool_)
             if not shrink(f, self.cost, alive, leaves, live, False):
@@ -191,23 +193,29 @@ class PriceProof:
             if not cut and gained < 0.05:
                 break
             best = max(best, bound)
-        closed = self._by_score(low, high)
+        closed = Step(COST) if self._dear(self._least(low, high)) else self._by_score(low, high)
         if closed is not None:
             return [*before, closed, *reversed(after)]
-        choice = np.zeros(3, dtype=np.int64)
         alive, leaves = self._inside(low, high), np.ones(len(f.value), dtype=np.bool_)
         if not shrink(f, self.cost, alive, leaves, live, False):
             return [*before, self._listed(None, 0.0), *reversed(after)]
         bound, slack = assess(f, self.cost, live, mu, self.goal, price, self.x, self.energy, self.loss)
-        if not choose(f, live, bound, self.goal_target, self.loss, True, choice):
+        i, c = (int(k) for k in choose(f, live, bound, self.goal_target, self.loss))
+        if i < 0:
             return None  # one point, accepted, and cheaper
-        i, c = int(choice[0]), int(choice[1])
         halves = []
         for a, b in ((low[i], c), (c + 1, high[i])):
             lower, upper = low.copy(), high.copy()
             lower[i], upper[i] = a, b
-            halves.append(_Open(lower, upper, price.copy(), mu, length))
+            halves.append(_Open(lower, upper, price.copy(), mu))
         return [*before, Step(SPLIT, i, c), *halves, *reversed(after)]
+
+    def _least(self, low: Cells, high: Cells) -> Array:
+        """The cheapest cell of every axis."""
+        return np.array([self.cost[a : b + 1].min() for a, b in zip(low, high, strict=True)])
+
+    def _dear(self, least: Array) -> bool:
+        return float(least.sum()) * (1 - 2.0**-45) >= self.target
 
     def _inside(self, low: Cells, high: Cells) -> NDArray[np.bool_]:
         alive = np.zeros(len(self.cost), dtype=np.bool_)
@@ -283,15 +291,16 @@ class PriceProof:
         best = self.table.best(masks)[0]
         if self.table.forest.total(best[None])[0] > self.above:
             return None
-        missing = self.goal - float(best.sum())
-        if missing > 1e-6 * max(1.0, abs(self.goal)):
-            return self._listed(None, 1.01 * (self.target + 1e-300) / missing)
+        clear = 1e-6 * max(1.0, abs(self.goal))
+        if self.goal - float(best.sum()) > clear:
+            return self._listed(None, 1.01 * (self.target + 1e-300) / clear)
         return Step(SCORE, low=low - first, high=high - first)
 
     def _listed(self, price: Array | None, mu: float) -> Step:
         """A leaf closed by these prices, which become a table unless the last one has them."""
         units = None if price is None else np.round(price / self.unit).astype(np.int64)
-        for number in range(len(self.tables) - 1, max(-1, len(self.tables) - 4), -1):
+        recent = range(len(self.tables) - 1, max(-1, len(self.tables) - 4), -1)
+        for number in range(len(self.tables)) if units is None else recent:
             known = self.tables[number]
             same = known.price is units is None
             if units is not None and known.price is not None:

@@ -30,8 +30,18 @@ from milp_recourse.forests.starts import Cells, Points, good_point, points, sett
 from milp_recourse.forests.table import LeafTable, may_be_missing
 from milp_recourse.instance import Instance
 
-ROOT_STEPS, ROOT_ROUNDS = 100, 6
-STEPS, ROUNDS = 10, 4
+STEPS, ROUNDS, ROOT_ROUNDS = 12, 4, 30
+"""Steps of the prices between looks at what they take out, and how many such looks a node is given."""
+
+GAIN = 0.05
+"""The share of what is missing that a round has to gain, or the node is split."""
+
+LENGTH = 0.5
+"""What Polyak's step is multiplied by at first; every node begins with it."""
+
+MOST_BYTES = 2**30
+"""What open nodes may take before the search goes deep instead of to the best bound."""
+
 KICKS = 12
 NEAREST = 12
 """Rows to start from that are looked at."""
@@ -49,8 +59,7 @@ class _Node:
     leaves: NDArray[np.bool_]
     price: NDArray[np.float32]
     mu: float
-    length: float
-    choice: tuple[int, int, int]
+    choice: tuple[int, int]
 
 
 class PricedSearch:
@@ -89,7 +98,7 @@ class PricedSearch:
         self.factors = factors(self.table, self.axes, self.points.masks)
         self.room = lists(self.factors)
         self.x = np.zeros(len(self.axes), dtype=np.int32)
-        self.energy, self.loss = np.zeros(len(self.factors.value)), np.zeros((4, len(self.points.added)))
+        self.energy, self.loss = np.zeros(len(self.factors.value)), np.zeros((3, len(self.points.added)))
         cost = self.points.added * (1.0 - 2.0**-49) - 2.0**-1000
         self.cost = np.maximum(cost, 0.0)
         self.goal, _ = score_goal(self.table, self.instance.accept.above)
@@ -141,25 +150,27 @@ class PricedSearch:
         alive, leaves = np.ones(len(self.cost), dtype=np.bool_), np.ones(len(f.value), dtype=np.bool_)
         heap: list[tuple[float, int, _Node]] = []
         price = np.zeros(int(f.class_from[-1]))
-        root = self._settle(-math.inf, alive, leaves, price, self._multiplier(), 0.5, ROOT_STEPS, ROOT_ROUNDS)
+        most = max(16, MOST_BYTES // (4 * len(price) + len(alive) + len(leaves)))
+        root = self._settle(-math.inf, alive, leaves, price, self._multiplier(), ROOT_ROUNDS)
         if root is not None:
             heap.append((root.bound, 0, root))
         order = 0
         while heap:
-            bound, _, node = heapq.heappop(heap)
-            if bound >= self.target:
-                self.floor = min(self.floor, bound)
+            node = heapq.heappop(heap)[2]
+            if node.bound >= self.target:
+                self.floor = min(self.floor, node.bound)
                 continue
             if self.deadline is not None and time.perf_counter() > self.deadline:
+                bound = min(one.bound for one in (node, *(one for *_, one in heap)))
                 return self._outcome(min(bound, self.floor), "the time limit was reached")
             for side in (0, 1):
                 alive, leaves = self._half(node, side), node.leaves.copy()
                 child = self._settle(
-                    bound, alive, leaves, node.price.astype(np.float64), node.mu, node.length, STEPS, ROUNDS
+                    node.bound, alive, leaves, node.price.astype(np.float64), node.mu, ROUNDS
                 )
                 if child is not None:
-                    order -= 1
-                    heapq.heappush(heap, (child.bound, order, child))
+                    order -= 1  # the newest first among equals, and where memory is short
+                    heapq.heappush(heap, (child.bound if len(heap) < most else -math.inf, order, child))
         return self._outcome(self.floor, None)
 
     def _multiplier(self) -> float:
@@ -173,19 +184,13 @@ class PricedSearch:
         return max(scale, 1e-12) / max(missing, 1e-9)
 
     def _half(self, node: _Node, side: int) -> NDArray[np.bool_]:
-        axis, cell, how = node.choice
+        axis, cell = node.choice
         alive = node.alive.copy()
         first, end = self.factors.axis_from[axis], self.factors.axis_from[axis + 1]
-        if how == 0:
-            if side == 0:
-                alive[cell + 1 : end] = False
-            else:
-                alive[first : cell + 1] = False
-        elif side == 0:
-            alive[first:cell] = False
+        if side == 0:
             alive[cell + 1 : end] = False
         else:
-            alive[cell] = False
+            alive[first : cell + 1] = False
         return alive
 
     def _settle(
@@ -195,14 +200,12 @@ class PricedSearch:
         leaves: NDArray[np.bool_],
         price: Array,
         mu: float,
-        length: float,
-        steps: int,
         rounds: int,
     ) -> _Node | None:
         """Bound a new node; None where it is closed."""
         self.nodes += 1
         f, live = self.factors, self.room
-        best, before = parent, -math.inf
+        best, before, length = parent, -math.inf, LENGTH
         for round_ in range(rounds):
             if not shrink(f, self.cost, alive, leaves, live, True):
                 return None
@@ -210,7 +213,7 @@ class PricedSearch:
                 return None
             target = self.target
             _, mu, length = ascend(
-                f, self.cost, live, mu, self.goal, price, target, steps, max(length, 0.02), WEIGHT
+                f, self.cost, live, mu, self.goal, price, target, STEPS, max(length, 0.02), WEIGHT
             )
             bound, slack = self._assess(mu, price)
             best = max(best, bound)
@@ -222,17 +225,15 @@ class PricedSearch:
             gone = take_out(f, live, bound, slack, self.energy, self.loss, target, alive, leaves)
             gained = (best - before) / max(target - best, 1e-300)
             late = self.deadline is not None and time.perf_counter() > self.deadline
-            if (gone == 0 and gained < 0.05) or late:
+            if (gone == 0 and gained < GAIN) or late:
                 break
             before = best
         if gone:
             if not shrink(f, self.cost, alive, leaves, live, True):
                 return None
             bound, _ = self._assess(mu, price)
-        choice = np.zeros(3, dtype=np.int64)
-        choose(f, live, bound, self.target, self.loss, False, choice)
-        i, c, how = (int(k) for k in choice)
-        return _Node(best, alive, leaves, price.astype(np.float32), mu, length, (i, c, how))
+        i, c = choose(f, live, bound, self.target, self.loss)
+        return _Node(best, alive, leaves, price.astype(np.float32), mu, (int(i), int(c)))
 
     def _assess(self, mu: float, price: Array) -> tuple[float, float]:
         """The node's bound, rounded down, and by how much."""

@@ -155,7 +155,7 @@ def assess(f, cost, live, mu, goal, price, x, energy, loss):  # type: ignore[no-
     """The bound of a node, rounded down, and by how much it may have been rounded.
 
     Fills the cheapest cells x by what is left over, by how much each leaf exceeds its tree's least energy,
-    and ``loss``, (4, cells): how much the bound rises in the cell, up to it, from it on, and without it.
+    and ``loss``, (3, cells): how much the bound rises in the cell alone, up to it, and from it on.
     """
     trees, axes = len(f.slot_from) - 1, len(f.axis_from) - 1
     set_price, set_least = np.empty(f.set_from[-1]), np.empty(f.set_from[-1])
@@ -234,53 +234,34 @@ def take_out(f, live, bound, slack, energy, loss, target, alive, leaf_alive):  #
 
 @njit(cache=True)
 def _spread(live, i, values, best, loss):  # type: ignore[no-untyped-def]
-    """Add what one term loses at each cell, up to it, from it on, and everywhere else on the axis."""
+    """Add what one term loses at each cell, up to it, and from it on."""
     a, b = live.cell_to[i], live.cell_to[i + 1]
-    low, second, at = INF, INF, -1
+    below, above = INF, INF
     for n in range(a, b):
         c = live.cell[n]
-        v = values[c] - best
-        loss[0, c] += max(v, 0.0)
-        if v < low:
-            second = low
-            low, at = v, c
-        elif v < second:
-            second = v
-        loss[1, c] += max(low, 0.0)
-    low2 = INF
+        below = min(below, values[c] - best)
+        loss[0, c] += max(values[c] - best, 0.0)
+        loss[1, c] += max(below, 0.0)
     for m in range(b - a):
         c = live.cell[b - 1 - m]
-        low2 = min(low2, values[c] - best)
-        loss[2, c] += max(low2, 0.0)
-        loss[3, c] += max(second if c == at else low, 0.0)
+        above = min(above, values[c] - best)
+        loss[2, c] += max(above, 0.0)
 
 
 @njit(cache=True)
-def choose(f, live, bound, target, loss, cuts_only, choice):  # type: ignore[no-untyped-def]
-    """The split after which both sides' bounds have risen most; False where there is nothing to split.
+def choose(f, live, bound, target, loss):  # type: ignore[no-untyped-def]
+    """The axis, and the last cell of the lower half, of the split after which both halves' bounds rise most.
 
-    ``choice``: axis, cell, and how (0: cells up to it against those above, 1: the cell against all others).
+    The axis is -1 where there is nothing to split.
     """
     top = max(target - bound, 1e-300)
-    merit = -1.0
+    merit, axis, cell = 0.0, -1, -1
     for i in range(len(f.axis_from) - 1):
         a, b = live.cell_to[i], live.cell_to[i + 1]
-        for n in range(a, b):
-            c = live.cell[n]
-            for how in range(2):
-                if how == 0:
-                    if n + 1 == b:
-                        continue
-                    one, two = loss[1, c], loss[2, live.cell[n + 1]]
-                else:
-                    if cuts_only or b - a < 3 or n == a or n + 1 == b:
-                        continue
-                    one, two = loss[0, c], loss[3, c]
-                one, two = min(one / top, 1.0), min(two / top, 1.0)
-                value = (one + 1e-3) * (two + 1e-3) * (1.0 + 1e-3 * (b - a))
-                if how == 1:
-                    value *= 0.5
-                if value > merit:
-                    merit = value
-                    choice[0], choice[1], choice[2] = i, c, how
-    return merit >= 0.0
+        for n in range(a, b - 1):
+            below = min(loss[1, live.cell[n]] / top, 1.0) + 1e-3
+            above = min(loss[2, live.cell[n + 1]] / top, 1.0) + 1e-3
+            value = below * above * (1.0 + 1e-3 * (b - a))
+            if value > merit:
+                merit, axis, cell = value, i, live.cell[n]
+    return axis, cell

@@ -72,11 +72,17 @@ def build_factual(values: Mapping[str, Any], features: Sequence[Feature], path: 
     for f in features:
         if f.name not in values:
             raise BadInput(dotted(path, f.name), "nothing", "a value for every feature")
-    return {f.name: as_number(values[f.name], f, dotted(path, f.name)) for f in features}
+    return {f.name: as_number(values[f.name], f, dotted(path, f.name), imputed=True) for f in features}
 
 
-def as_number(value: float | str | None, feature: Feature, path: str) -> float:
-    """A file's value of a feature as the number used inside: labels by their index, null as nan."""
+def as_number(value: float | str | None, feature: Feature, path: str, imputed: bool = False) -> float:
+    """A file's value of a feature as the number used inside: labels by their index, null as nan.
+
+    Parameters
+    ----------
+    imputed
+        Whether an integer may be a fraction, as the mean that an imputer puts in is.
+    """
     if value is None:
         return math.nan
     if feature.categories is not None:
@@ -87,7 +93,7 @@ def as_number(value: float | str | None, feature: Feature, path: str) -> float:
         raise BadInput(path, repr(value), "a number")
     if feature.kind == "binary" and value not in (0, 1):
         raise BadInput(path, value, "0 or 1")
-    if feature.integral and not float(value).is_integer():
+    if feature.integral and not float(value).is_integer() and not (imputed and feature.kind == "integer"):
         raise BadInput(path, value, "a whole number")
     return float(value)
 
@@ -115,10 +121,13 @@ def _feature(model: FeatureModel, path: str) -> Feature:
 
 
 def _check_labels(model: FeatureModel, path: str) -> None:
-    if model.bounds is not None:
-        raise BadInput(f"{path}.bounds", shown(model.bounds), f"nothing: {model.kind} takes categories")
     if model.categories is None:
         raise BadInput(f"{path}.categories", "nothing", f"a list of labels for {model.kind}")
+    last = len(model.categories) - 1
+    if model.bounds is not None and not all(0 <= k <= last and float(k).is_integer() for k in model.bounds):
+        raise BadInput(
+            f"{path}.bounds", shown(model.bounds), f"indices of labels, whole numbers from 0 to {last}"
+        )
     for k, label in enumerate(model.categories):
         if label in model.categories[:k]:
             raise BadInput(f"{path}.categories.{k}", label, "each label once")

@@ -32,9 +32,18 @@ Split = tuple[Literal["a", "s"], Index, Number]
 SignSplit = tuple[Literal["n"], Index, Index]
 CellSplit = tuple[Literal["c"], Word, Number]
 ClosedLeaf = tuple[Literal["e"]]
+PriceLeaf = tuple[Literal["p"], Index]
 Leaf = tuple[Literal["d"], Slopes, list[TermModel]]
 LeafWithShares = tuple[Literal["d"], Slopes, list[TermModel], list[NonNegative]]
-Node = Split | SignSplit | CellSplit | ClosedLeaf | Leaf | LeafWithShares
+Node = Split | SignSplit | CellSplit | ClosedLeaf | PriceLeaf | Leaf | LeafWithShares
+
+
+class PricesModel(Strict):
+    """A table of prices: whole numbers of units per tree, action and class; empty lists are zeros."""
+
+    unit: Annotated[float, Field(gt=0, allow_inf_nan=False)]
+    mu: NonNegative = Field(description="multiplier of the score")
+    trees: list[list[list[int]]]
 
 
 class ConfigurationModel(Strict):
@@ -42,6 +51,7 @@ class ConfigurationModel(Strict):
 
     acted: Annotated[list[Word], Field(min_length=1)]
     tree: Annotated[list[Node], Field(min_length=1)]
+    prices: list[PricesModel] = Field(default_factory=list, description="what leaves refer to by number")
 
 
 class CertificateModel(Strict):

@@ -82,8 +82,8 @@ def _refuse(error: Any, data: Any, prefix: str) -> NoReturn:
         got, allowed = "nothing", "this field is required"
     elif kind == "unknown_key":
         loc, got, allowed = (*loc, context["key"]), "an unknown key", context["known"]
-    elif kind == "unknown_operator":
-        got, allowed = f"the unknown operator {context['key']!r}", context["known"]
+    elif kind == "unknown_form" and isinstance(error["input"], dict) and error["input"]:
+        got, allowed = f"the unknown operator {next(iter(error['input']))!r}", error["msg"]
     elif kind in ("union_tag_not_found", "union_tag_invalid"):
         field = _DISCRIMINATOR.get(str(loc[-1]) if loc else prefix, "kind")
         value = error["input"].get(field) if isinstance(error["input"], dict) else None

@@ -24,6 +24,7 @@ from milp_recourse.frames.columns import (
     TableColumn,
     bounds_of,
     infer,
+    is_missing,
     known_name,
     position,
     shown,
@@ -166,12 +167,15 @@ def _column(key: Hashable, series: pd.Series, read: Column | None, said: Said) -
     name, encoding, table = str(key), "code", None
     if read is not None and read.labels is not None and labels is not None:
         encoding, table = _encoding(read, labels)
-    actionable = key not in said.immutable
+    actionable = key not in said.immutable and (labels is None or not is_missing(labels[0]))
+    bounds = _settable(labels) if labels is not None else None
+    if labels is None and actionable:
+        bounds = _bounds(key, series, kind, said)
     feature = Feature(
         name=name,
         kind=kind,
         actionable=actionable,
-        bounds=_bounds(key, series, kind, said) if labels is None and actionable else None,
+        bounds=bounds,
         categories=None if labels is None else texts(labels),
         domain=said.domain.get(key),
         monotone=_direction(key, kind, said),
@@ -209,7 +213,8 @@ def _kind(key: Hashable, series: pd.Series, labels: Sequence[object] | None, sai
 
 
 def _ordered(key: Hashable, labels: tuple[object, ...], said: Said) -> tuple[object, ...]:
-    """The labels in the caller's order."""
+    """The labels in the caller's order; a missing value, which nobody sets, last."""
+    labels = tuple(sorted(labels, key=is_missing))
     if key not in said.categories:
         return labels
     given = said.categories[key]
@@ -221,10 +226,11 @@ def _ordered(key: Hashable, labels: tuple[object, ...], said: Said) -> tuple[obj
             raise BadInput(f"categories.{key}", shown(label), "labels of X: " + ", ".join(map(str, labels)))
     if len(set(order)) != len(order):
         raise BadInput(f"categories.{key}", "a label twice", "each label once")
-    lost = [labels[k] for k in range(len(labels)) if k not in order]
+    lost = [labels[k] for k in range(len(labels)) if k not in order and not is_missing(labels[k])]
     if lost:
         raise BadInput(f"categories.{key}", f"a list without {lost[0]!r}", "every label of X, in order")
-    return tuple(labels[k] for k in order)
+    unsaid = [label for k, label in enumerate(labels) if k not in order]  # at most the missing one
+    return tuple(sorted([*(labels[k] for k in order), *unsaid], key=is_missing))
 
 
 def _encoding(read: Column, labels: Sequence[object]) -> tuple[str, tuple[tuple[float, ...], ...] | None]:
@@ -238,6 +244,11 @@ def _encoding(read: Column, labels: Sequence[object]) -> tuple[str, tuple[tuple[
         return ("code", None) if order == list(range(len(order))) else ("table", rows)
     assert read.table is not None
     return "table", tuple(tuple(read.table[k]) for k in order)
+
+
+def _settable(labels: Sequence[object]) -> tuple[float, float] | None:
+    """The indices of labels that an action may set: not the missing one, which comes last; None: any."""
+    return (0.0, len(labels) - 2.0) if len(labels) > 1 and is_missing(labels[-1]) else None
 
 
 def _bounds(key: Hashable, series: pd.Series, kind: Kind, said: Said) -> tuple[float, float]:

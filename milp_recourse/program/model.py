@@ -20,6 +20,8 @@ from fractions import Fraction
 from itertools import product
 from typing import Literal, cast
 
+import numpy as np
+
 from milp_recourse.domain.enclosure import Enclosure
 from milp_recourse.domain.quantiles import Quantiles
 from milp_recourse.instance import Acceptance, Classifier
@@ -297,6 +299,7 @@ class Program:
             len(switches) == 1
             and switches[0].natural == Affine.of(x)
             and agreed((action.lower <= x) & (x <= action.upper))
+            and (not action.integral or agreed(np.floor(x) == x))  # an imputed value may be no whole number
         )
 
 

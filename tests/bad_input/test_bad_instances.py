@@ -207,7 +207,7 @@ LOAN_MISTAKES = {
 
 TREE_MISTAKES = {
     "OrdinalWithoutCategories": ("features.3.categories", MISSING, "features.3.categories"),
-    "OrdinalWithBounds": ("features.3.bounds", [0, 2], "features.3.bounds"),
+    "OrdinalWithBoundsBeyondItsLabels": ("features.3.bounds", [0, 9], "features.3.bounds"),
     "CategoriesEmpty": ("features.4.categories", [], "features.4.categories"),
     "CategoryTwice": ("features.4.categories", ["none", "full", "none"], "features.4.categories.2"),
     "CategoryNotText": ("features.4.categories", ["none", 2], "features.4.categories.1"),
@@ -218,7 +218,6 @@ TREE_MISTAKES = {
     "EncodingChangesColumns": ("features.4.encoding", "code", "classifier.trees.0.feature.2"),
     "LabelUnknown": ("factual.job", "boss", "factual.job"),
     "LabelAsNumber": ("factual.degree", 1, "factual.degree"),
-    "IntegerNotWhole": ("factual.cards", 2.5, "factual.cards"),
     "CategoricalCause": ("scm", explicit({"income": {"equation": "job"}}), "scm.mechanisms.income.equation"),
     "CategoricalEffect": ("scm", explicit({"job": {"equation": "income"}}), "scm.mechanisms.job.equation"),
     "OrdinalEffect": ("scm", explicit({"degree": {"equation": "income"}}), "scm.mechanisms.degree.equation"),

@@ -22,6 +22,7 @@ ACCEPTED = {
     "toy.json": "docs/examples/toy_instance.json",
     "two_trees.json": "instances/smoke/two_trees.json",
     "causal_trees.json": "tests/certificates/instances/causal_trees.json",
+    "priced_trees.json": "tests/certificates/instances/priced_trees.json",
     "gaps.json": "tests/certificates/instances/gaps.json",
     "loan_002.json.gz": "instances/loan/loan_002.json",
     "loan_004.json.gz": "instances/loan/loan_004.json",
@@ -674,6 +675,129 @@ def sign_of_trees(c):
 def tie_of_float32(c):
     """An action on the tie that float32 rounds down: greater than the threshold, and refused."""
     c["action"]["income"] = 0.5 + 2.0**-25
+
+
+# -- leaves closed by prices ----------------------------------------------------------------------
+
+
+def table(c: dict[str, Any]) -> dict[str, Any]:
+    """The first table that has prices."""
+    return next(one for one in c["configurations"][0]["prices"] if one["trees"])
+
+
+def paid(c: dict[str, Any]) -> list[float]:
+    """The first list of prices that are not zeros."""
+    return next(own for tree in table(c)["trees"] for own in tree if own)
+
+
+@attack("priced_trees.json", "prove less than is claimed")
+def prices_without_the_score(c):
+    """The score's multiplier taken away: the prices alone prove nothing."""
+    table(c)["mu"] = 0.0
+
+
+@attack("priced_trees.json", "prove less than is claimed")
+def prices_in_another_unit(c):
+    """All prices doubled by their unit."""
+    table(c)["unit"] *= 2
+
+
+@attack("priced_trees.json", "prove less than is claimed")
+def price_raised(c):
+    """A tree paid more for a class than the features are charged for anywhere."""
+    paid(c)[1] += 2**27
+
+
+@attack("priced_trees.json", "prove less than is claimed")
+def price_lowered(c):
+    """A tree pays less for a class."""
+    paid(c)[0] -= 2**27
+
+
+@attack("priced_trees.json", "prove less than is claimed")
+def prices_of_another_box(c):
+    """A leaf that is closed by its cost said to be closed by prices that close others."""
+    tree(c)[-1] = ["p", 0]
+
+
+@attack("priced_trees.json", "prove less than is claimed")
+def multiplier_without_prices(c):
+    """The prices taken away, and of the score's multiplier most."""
+    table(c)["mu"] /= 8
+    table(c)["trees"] = []
+
+
+@attack("priced_trees.json", "nothing stands for acting on exactly")
+def idle_lever_left_out(c):
+    """A lever that is idle everywhere is not acted on in any configuration."""
+    c["configurations"][0]["acted"].pop(0)
+
+
+@attack("causal_trees.json", "prices need actions that move nothing else")
+def prices_inside_a_causal_model(c):
+    """Prices where actions move other features' values."""
+    for one in c["configurations"]:
+        one["prices"] = [{"unit": 1.0, "mu": 1.0, "trees": []}]
+
+
+@attack("toy.json", "only where the classifier is made of trees")
+def prices_of_a_network(c):
+    """Prices without trees."""
+    c["configurations"][0]["prices"] = []
+
+
+@attack("priced_trees.json", "without prices")
+def prices_that_are_not_there(c):
+    """Leaves closed by tables that are left out."""
+    del c["configurations"][0]["prices"]
+
+
+@attack("priced_trees.json", "allowed: a whole number from 0 to 1", MALFORMED)
+def table_beyond_the_last(c):
+    """A table that is not there."""
+    first(c, "p")[1] = 2
+
+
+@attack("priced_trees.json", "no whole number", MALFORMED)
+def price_of_half_a_unit(c):
+    """A price between two units."""
+    paid(c)[0] += 0.5
+
+
+@attack("priced_trees.json", "of at most 2^53", MALFORMED)
+def price_beyond_exact_numbers(c):
+    """A price too large to be counted."""
+    paid(c)[0] = 2**60
+
+
+@attack("priced_trees.json", "one per class", MALFORMED)
+def price_too_few(c):
+    """A class without a price."""
+    paid(c).pop()
+
+
+@attack("priced_trees.json", "one list per feature that the tree looks at", MALFORMED)
+def prices_of_a_feature_too_many(c):
+    """A list for a feature that the tree does not look at."""
+    next(tree for tree in table(c)["trees"] if tree).append([])
+
+
+@attack("priced_trees.json", "none, or one entry per tree", MALFORMED)
+def prices_of_a_tree_too_many(c):
+    """Prices for a tree that is not there."""
+    table(c)["trees"].append([])
+
+
+@attack("priced_trees.json", "a number at least 0", MALFORMED)
+def multiplier_below_zero(c):
+    """A reward for missing the score."""
+    table(c)["mu"] = -1.0
+
+
+@attack("priced_trees.json", "a number above 0", MALFORMED)
+def unit_of_nothing(c):
+    """Prices in units of 0."""
+    table(c)["unit"] = 0.0
 
 
 # -- splits on values that no action sets ---------------------------------------------------------

@@ -220,15 +220,20 @@ def made(tmp_path):
 
 
 def test_verify_exit_codes(made, tmp_path, capsys):
-    """0 accepted; 4 rejected, missing or broken; 2 wrong usage."""
+    """0 accepted; 4 rejected or broken; 2 wrong usage, a missing file included."""
     assert main(["verify", str(made), str(HOLD)]) == 0
     assert capsys.readouterr().out.startswith("VERIFIED optimal cost=")
     (tmp_path / "broken.json").write_text("{", encoding="utf-8")
     (tmp_path / "empty").mkdir()
-    rejected = ((made, TWO_TREES), (tmp_path / "broken.json", HOLD), (tmp_path / "no.json", HOLD))
-    for certificate, instance in (*rejected, (made, tmp_path / "no.json"), (tmp_path / "empty", HOLD)):
+    for certificate, instance in (
+        (made, TWO_TREES),
+        (tmp_path / "broken.json", HOLD),
+        (tmp_path / "empty", HOLD),
+    ):
         assert main(["verify", str(certificate), str(instance)]) == 4
         assert capsys.readouterr().out.startswith("REJECTED"), certificate
+    for certificate, instance in ((tmp_path / "no.json", HOLD), (made, tmp_path / "no.json")):
+        assert main(["verify", str(certificate), str(instance)]) == 2
     assert main(["verify", str(made)]) == 2
     assert main(["verify", str(made), str(HOLD), "--seconds", "long"]) == 2
 

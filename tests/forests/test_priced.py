@@ -15,6 +15,7 @@ from milp_recourse.backends import Options, backend
 from milp_recourse.domain.cost import Cost
 from milp_recourse.domain.features import Feature
 from milp_recourse.domain.scm import independent
+from milp_recourse.forests import priced
 from milp_recourse.forests.axes import axes_of, factual_cells
 from milp_recourse.forests.factors import factors
 from milp_recourse.forests.goal import score_goal
@@ -65,6 +66,25 @@ def test_search_agrees_with_brute_force(trees: int) -> None:
     assert seen["optimal"] >= 40 and seen["infeasible"] >= 5 and seen["branched"] >= 15, seen
 
 
+def test_the_optimum_is_found_without_a_first_action(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing in hand at first, best bound or deepest first: the search itself finds the optimum."""
+    compared = 0
+    for seed, instance in problems(120, 15):
+        best = brute_force(instance)
+        if best is None:
+            continue
+        for memory in (2**30, 1):
+            monkeypatch.setattr(priced, "MOST_BYTES", memory)
+            monkeypatch.setattr(priced, "good_point", lambda p, rows, kicks: (p.start, math.inf))
+            found = PricedSearch(instance).run()
+            verdict = judge(instance, found.action)
+            allowed = instance.gap_tolerance(float(best))
+            assert verdict.feasible and abs(float(verdict.cost - best)) <= allowed, seed
+            assert found.lower_bound <= best <= found.lower_bound + allowed, seed
+            compared += 1
+    assert compared >= 30
+
+
 def test_any_prices_give_a_lower_bound() -> None:
     """At random prices and at improved ones: no accepted point costs less, and not all are taken out."""
     positive = 0
@@ -79,7 +99,7 @@ def test_any_prices_give_a_lower_bound() -> None:
         rng = np.random.default_rng(seed)
         alive, leaves = np.ones(len(p.added), dtype=bool), np.ones(len(f.value), dtype=bool)
         live, x = lists(f), np.zeros(len(axes), dtype=np.int32)
-        energy, loss = np.zeros(len(f.value)), np.zeros((4, len(p.added)))
+        energy, loss = np.zeros(len(f.value)), np.zeros((3, len(p.added)))
         assert shrink(f, p.added, alive, leaves, live, seed % 2 == 0)
         for round_ in range(5):
             scale = float(best) * rng.choice([0.0, 0.1, 0.5])

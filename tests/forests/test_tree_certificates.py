@@ -8,7 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-from checking import checked
+from checking import checked, examined
+from test_priced import deep_forest
 from tree_samples import random_causal_instance, random_tree_instance
 
 from milp_recourse.backends import backend
@@ -90,6 +91,22 @@ def test_a_boosted_certificate_is_of_its_sum_alone(tmp_path: Path) -> None:
     for k, (classifier, reason) in enumerate(refused):
         write_json(tmp_path / f"{k}.json", given | {"classifier": classifier})
         assert reason in examine(tmp_path / "certificate.json", tmp_path / f"{k}.json", 60).line
+
+
+def test_a_forest_with_more_levers_than_subsets_can_be_counted_is_proven_by_prices() -> None:
+    """Twenty levers, all of them idle when they stay: one configuration, closed by tables of prices."""
+    instance = deep_forest(12, 20)
+    result = solve(instance)
+    [certificate] = certificates_for([instance], [result])
+    (configuration,) = certificate["configurations"]
+    assert len(configuration["acted"]) == 20 and any(table["trees"] for table in configuration["prices"])
+    line = examined(instance, certificate).line
+    assert line.startswith("VERIFIED optimal")
+    raised = certificate | {"lower_bound": certificate["cost"] * 1.01, "cost": certificate["cost"] * 1.01}
+    assert examined(instance, raised).line.startswith("REJECTED")
+    for table in configuration["prices"]:
+        table["mu"] *= 0.5
+    assert "prove less than is claimed" in examined(instance, certificate).line
 
 
 def verify_all(instances: list[Instance]) -> None:

@@ -312,7 +312,7 @@ def test_mistakes_are_one_line_each(folder, tmp_path, capsys):
         (["report", place, str(loan), "--index", "0"], "--index: got 0; allowed: nothing"),
         (["report", place, str(LOAN), "--index", "40"], "--index: got 40, which has no complete row"),
         (["report", place, str(LOAN), "--index", "-1"], "--index"),
-        (["report", place, str(LOAN), "--out", str(tmp_path)], "a directory; allowed: the name of a file"),
+        (["report", place, str(LOAN), "--out", str(tmp_path)], "--out: got"),
         (["certify", "--report"], "--report: got no FILE"),
     ]
     before = sorted(tmp_path.iterdir())
