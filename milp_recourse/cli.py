@@ -211,6 +211,7 @@ def verify(
     instance: Annotated[Path, typer.Argument(help="the instance, population, or folder of instances")],
     seconds: Annotated[float, typer.Option(help="most time for one certificate")] = 3600.0,
     jobs: Annotated[int | None, typer.Option(help="processes, for a folder; default: one per core")] = None,
+    sample: Annotated[int | None, typer.Option(help="of a folder only so many, drawn at random")] = None,
 ) -> None:
     """Check certificates; the same as python -m verify, which needs nothing of this package."""
     try:
@@ -220,7 +221,24 @@ def verify(
             "verify: the checker is not installed; run python -m verify in the repository"
         ) from None
     many = [] if jobs is None else [f"--jobs={jobs}"]
+    many += [] if sample is None else [f"--sample={sample}"]
     raise typer.Exit(checker.main([str(certificate), str(instance), f"--seconds={seconds}", *many]))
+
+
+@app.command()
+def certificate(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="what certify wrote")],
+    index: Annotated[int, typer.Argument(help="the person, from 0")],
+    out: Annotated[Path, typer.Option(metavar="CERT", help="where it goes: .json, or .json.gz")],
+) -> None:
+    """Take one person's certificate out of a folder of results, whether it has a file of its own or not."""
+    from gzip import decompress
+
+    from milp_recourse.formats.strict_json import write_whole
+    from milp_recourse.reports.certificate_files import extract
+
+    found = extract(folder, index)
+    write_whole(found if out.suffix == ".gz" else decompress(found), out)
 
 
 class By(StrEnum):

@@ -13,15 +13,17 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, ProcessPoolExecutor, wait
 from functools import lru_cache
+from itertools import islice
 from pathlib import Path
-from types import MappingProxyType
+from random import SystemRandom
 from typing import NamedTuple
 
 from verify.certificate import Certificate, check
+from verify.folder import Place, places
 from verify.instance import Source
-from verify.reading import Rejected, parse_json, read_bytes
+from verify.reading import Rejected, parse_json
 from verify.table import Row, Table, agree
 
 
@@ -63,7 +65,7 @@ def by_digest(folder: Path) -> dict[str, list[Path]]:
 
 
 def examine(
-    path: Path, instances: Path | dict[str, list[Path]], seconds: float, row: Row | None = None
+    path: Path | Place, instances: Path | dict[str, list[Path]], seconds: float, row: Row | None = None
 ) -> Outcome:
     """Check one certificate against its instance's file, and its row; whatever goes wrong rejects it.
 
@@ -73,14 +75,15 @@ def examine(
         The row of its number in ``results.csv``, empty where it has none; None where there is no such file.
     """
     start, index = time.monotonic(), None
+    place = path if isinstance(path, Place) else Place(path)
     try:
-        certificate = Certificate(parse_json(read_bytes(path), path.name))
+        certificate = Certificate(parse_json(place.read(), place.name))
         index = certificate.index
         files = instances.get(certificate.digest) if isinstance(instances, dict) else [instances]
         if not files:
             raise Rejected("instance_sha256: none of the instances has it")
         check(certificate, source(files[0]), seconds)
-        if row is not None and index is not None and path.name.split(".")[0] != f"{index:.0f}":
+        if row is not None and index is not None and place.number != f"{index:.0f}":
             raise Rejected(f"index: {index:.0f}, which is not what its name says")
         if row:
             names = {str(source(file).name or file.name.split(".")[0]) for file in files}
@@ -90,32 +93,51 @@ def examine(
         claim, line = None, f"REJECTED: {reason}"
     except Exception as error:  # a check that fails to run proves nothing
         claim, line = None, f"REJECTED: the check failed: {type(error).__name__}: {error}"
-    return Outcome(plain(path.name), claim, plain(line), time.monotonic() - start, index)
+    return Outcome(plain(place.name), claim, plain(line), time.monotonic() - start, index)
 
 
 def outcomes(
-    paths: list[Path],
+    places_: Iterable[Place],
     instances: Path | dict[str, list[Path]],
     seconds: float,
     jobs: int,
-    rows: Mapping[str, Row] = MappingProxyType({}),
+    rows: Mapping[str, Row] | None,
 ) -> Iterator[Outcome]:
-    """Check many certificates, in parallel, as they get done."""
+    """Check many certificates, a few per process at a time, as they get done; rows by number, if any."""
+    tasks = (
+        (place, instances, seconds, None if rows is None else rows.get(place.number, {})) for place in places_
+    )
     if jobs == 1:
-        yield from (examine(path, instances, seconds, rows.get(path.name)) for path in paths)
+        yield from (examine(*task) for task in tasks)
         return
     with ProcessPoolExecutor(jobs) as pool:
-        running = {
-            pool.submit(examine, path, instances, seconds, rows.get(path.name)): path.name for path in paths
-        }
-        for done in as_completed(running):
-            error = done.exception()  # a process that died, of memory perhaps
-            failed = Outcome(plain(running[done]), None, f"REJECTED: the check failed: {error!r}", 0.0, None)
-            yield failed if error else done.result()
+        running: dict[Future[Outcome], str] = {}
+        while True:
+            for task in islice(tasks, 4 * jobs - len(running)):
+                try:
+                    running[pool.submit(examine, *task)] = task[0].name
+                except BrokenExecutor as error:
+                    yield failed(task[0].name, error)
+            if not running:
+                return
+            for done in wait(running, return_when=FIRST_COMPLETED).done:
+                name, error_ = running.pop(done), done.exception()  # of a process that died, perhaps
+                yield failed(name, error_) if error_ else done.result()
 
 
-def check_folder(folder: Path, instances: Path | dict[str, list[Path]], seconds: float, jobs: int) -> int:
-    """Check a folder's certificates, and the tables it has, and sum up; the exit code."""
+def failed(name: str, error: BaseException) -> Outcome:
+    """Of a check that did not come to an end: it proves nothing."""
+    return Outcome(plain(name), None, plain(f"REJECTED: the check failed: {error!r}"), 0.0, None)
+
+
+def check_folder(
+    folder: Path,
+    instances: Path | dict[str, list[Path]],
+    seconds: float,
+    jobs: int,
+    sample: int | None = None,
+) -> int:
+    """Check a folder's certificates, or so many of them, and the tables it has, and sum up; the exit code."""
     start = time.monotonic()
     table = Table(folder)
     if table.there and isinstance(instances, Path):
@@ -123,8 +145,9 @@ def check_folder(folder: Path, instances: Path | dict[str, list[Path]], seconds:
     inner = folder / "certificates" if os.path.lexists(folder / "certificates") else folder
     files = sorted(inner.iterdir()) if inner.is_dir() else []
     own = (table.there and "results.csv", table.summarised and "results.json")
-    paths = [p for p in files if p.name.endswith((".json", ".json.gz")) and p.name not in own]
-    rows = {path.name: table.rows.get(path.name.split(".")[0], {}) for path in paths} if table.there else {}
+    every = places([path for path in files if path.name not in own])
+    paths = every if sample is None else SystemRandom().sample(every, min(sample, len(every)))
+    rows = table.rows if table.there else None
     claims: Counter[str | None] = Counter()
     slowest, indices = Outcome("none", None, "", 0.0, None), set()
     for k, outcome in enumerate(outcomes(paths, instances, seconds, jobs, rows), start=1):
@@ -138,20 +161,22 @@ def check_folder(folder: Path, instances: Path | dict[str, list[Path]], seconds:
         if sys.stderr.isatty() or k % 100 == 0 or k == len(paths):
             sys.stderr.write(f"{k} of {len(paths)} checked, {claims[None]} rejected{end}")
             sys.stderr.flush()
-    lost = [index for index in table.certified if f"{index}.json.gz" not in rows]
+    lost = sorted(table.certified - {place.number for place in every}, key=int)
     for index in lost:
         print(f"{index}.json.gz: REJECTED: results.csv has a row for it, but there is no such file")
     passed = bool(paths) and not claims[None] and not lost
     kinds = ", ".join(f"{count} {claim}" for claim, count in sorted(claims.items(), key=str) if claim)
-    parts = [f"{len(paths) - claims[None]} of {len(paths)} certificates ({kinds or 'none'})"]
+    drawn = f", drawn at random from {len(every)}" if sample is not None else ""
+    parts = [f"{len(paths) - claims[None]} of {len(paths)} certificates{drawn} ({kinds or 'none'})"]
     if indices and isinstance(instances, Path):
         parts.append(f"{len(indices)} of {len(source(instances).factuals)} applicants")
     if passed and table.there:
-        count = f"{len(table.certified)} of its {len(table.rows)} answers are certified"
-        parts.append(f"results.csv agrees, {count}{some(table.rows.keys() - table.certified, ', not ')}")
+        certified = f"{len(table.certified)} of its {len(table.rows)} answers are certified"
+        there = "agrees" if sample is None else "agrees with these"
+        parts.append(f"results.csv {there}, {certified}{some(table.rows.keys() - table.certified, ', not ')}")
         parts += ["results.json agrees"] * table.summarised
     parts.append(f"{time.monotonic() - start:.1f} s, slowest {slowest.name} {slowest.seconds:.1f} s")
-    known = {*paths, inner, *(folder / name for name in own if name)}
+    known = {*(place.path for place in every), inner, *(folder / name for name in own if name)}
     known |= {instances} if isinstance(instances, Path) else set()
     others = {p.name for p in {*folder.iterdir(), *files} if p not in known}
     print(f"{'VERIFIED' if passed else 'REJECTED'} {'; '.join(parts)}{some(others, '; not looked at: ')}")
@@ -173,6 +198,13 @@ def duration(text: str) -> float:
     return value
 
 
+def count(text: str) -> int:
+    """A whole number above 0."""
+    if int(text) < 1:
+        raise ValueError
+    return int(text)
+
+
 def main(arguments: list[str] | None = None) -> int:
     """The command line."""
     parser = argparse.ArgumentParser(prog="python -m verify", description=__doc__.splitlines()[0])
@@ -180,6 +212,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("instance", type=Path, help="the instance, population, or folder of instances")
     parser.add_argument("--seconds", type=duration, default=3600.0, help="most time for one certificate")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes, for a folder")
+    parser.add_argument("--sample", type=count, help="of a folder check only so many, drawn at random")
     given = parser.parse_args(arguments)
     sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     for path in (given.certificate, given.instance):
@@ -189,7 +222,7 @@ def main(arguments: list[str] | None = None) -> int:
     instances = by_digest(given.instance) if given.instance.is_dir() else given.instance
     if given.certificate.is_dir():
         try:
-            return check_folder(given.certificate, instances, given.seconds, max(1, given.jobs))
+            return check_folder(given.certificate, instances, given.seconds, max(1, given.jobs), given.sample)
         except Rejected as reason:
             print(f"REJECTED: {reason}")
             return 4

@@ -52,7 +52,7 @@ def read_raw(path: Path) -> bytes:
         raise Rejected(f"{path}: no such file")
     try:
         with path.open("rb") as stream:
-            return _limited(stream, path)
+            return limited(stream, path.name)
     except OSError as error:
         raise Rejected(f"{path.name}: unreadable: {error}") from None
 
@@ -62,15 +62,16 @@ def unpacked(raw: bytes, path: Path) -> bytes:
     if path.suffix != ".gz":
         return raw
     try:
-        return _limited(gzip.GzipFile(fileobj=io.BytesIO(raw)), path)
+        return limited(gzip.GzipFile(fileobj=io.BytesIO(raw)), path.name)
     except (OSError, EOFError, zlib.error) as error:
         raise Rejected(f"{path.name}: unreadable: {error}") from None
 
 
-def _limited(stream: Any, path: Path) -> bytes:
+def limited(stream: Any, name: str) -> bytes:
+    """What a stream holds; never more than the limit."""
     content: bytes = stream.read(LARGEST_FILE + 1)
     if len(content) > LARGEST_FILE:
-        raise Rejected(f"{path.name}: larger than {LARGEST_FILE} bytes")
+        raise Rejected(f"{name}: larger than {LARGEST_FILE} bytes")
     return content
 
 

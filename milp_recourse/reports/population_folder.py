@@ -1,7 +1,8 @@
 """A population's results on disk: one row per applicant as it is solved, and a way to go on.
 
 ``results.csv`` grows row by row, as applicants are finished, and an applicant's
-``certificates/<index>.json.gz`` is there before its row. When the run ends, the rows are put in the
+``certificates/<index>.json.gz`` is there before its row; of more than a thousand applicants every thousand
+are packed into an archive when they are done. When the run ends, the rows are put in the
 order of the applicants. ``run.json`` says what input and options they belong to; ``results.json`` is the
 summary. Running the same command again keeps every whole row and solves the rest; another input or other
 options are refused.
@@ -10,8 +11,8 @@ options are refused.
 from __future__ import annotations
 
 import csv
+from collections import Counter
 from collections.abc import Iterable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from milp_recourse.errors import MACHINE, BadInput, MachineFailed
 from milp_recourse.formats.strict_json import read_json, write_json, write_whole
 from milp_recourse.formats.write import population_digest
 from milp_recourse.instance import Population
+from milp_recourse.reports.certificate_files import CHUNK, pack, store_certificate
 from milp_recourse.reports.summary import Tally
 from milp_recourse.reports.table import (
     BAD_INPUT,
@@ -73,6 +75,7 @@ class PopulationFolder:
         self._claim(population_digest(population))
         self.tally = Tally()
         self.done: set[int] = set()
+        self.chunks: Counter[int] = Counter()
         self.damaged: list[int] = []
         self._last, self._ordered = -1, True
         self._read()
@@ -100,9 +103,14 @@ class PopulationFolder:
             The disk is full; nothing of the row is left.
         """
         self._append(cells(index, store_certificate(result, index, self.folder), self.features), confirmed)
+        if len(self.population) > CHUNK and self.chunks[index // CHUNK] == CHUNK:
+            pack(self.folder, index // CHUNK)
 
     def summarise(self) -> dict[str, Any]:
-        """Put the rows in order, write results.json over all of them and return it."""
+        """Put the rows in order, pack certificates, write results.json over all rows and return it."""
+        if len(self.population) > CHUNK:
+            for chunk in self.chunks:
+                pack(self.folder, chunk)
         if not self._ordered:
             head, *rows = self.table.read_bytes().splitlines(keepends=True)
             rows.sort(key=lambda row: int(row.partition(b",")[0]))
@@ -138,6 +146,7 @@ class PopulationFolder:
         values = dict(zip(self.columns, row, strict=True))
         index, cost = int(values["index"]), values["cost"]
         self.done.add(index)
+        self.chunks[index // CHUNK] += 1
         self._ordered &= index > self._last
         self._last = max(self._last, index)
         self.tally.add(values["status"], float(cost) if cost else None, float(values["seconds"] or 0.0))
@@ -196,16 +205,6 @@ class PopulationFolder:
             and (ids is None or values["id"] == one_line(ids[index]))
         )
         return row if fits else None
-
-
-def store_certificate(result: Result, index: int, folder: Path) -> Result:
-    """Write the certificate, if there is one, as certificates/<index>.json.gz; the result with its path."""
-    if result.evidence is None:
-        return result
-    path = Path("certificates") / f"{index}.json.gz"
-    (folder / "certificates").mkdir(exist_ok=True)
-    write_whole(result.evidence, folder / path)
-    return replace(result, certificate=path.as_posix(), evidence=None)
 
 
 def refuse_foreign(folder: Path) -> None:
