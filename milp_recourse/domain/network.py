@@ -144,7 +144,7 @@ class ReluNetwork:
                 if k:
                     z = np.maximum(z, z.dtype.type(0))
                 z = np.cumsum(w * z, axis=1, dtype=z.dtype)[:, -1] + b
-        return bool(z[0] >= threshold) and self.deployed_logit(x) >= threshold
+        return float(z[0]) >= threshold and self.deployed_logit(x) >= threshold
 
     def enclose(self, x: Sequence[Enclosure]) -> tuple[Enclosure, ...]:
         """Outputs in exact arithmetic: points for rational dyadic inputs, proven intervals else.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -10,6 +11,8 @@ from generators import random_network
 
 from milp_recourse.domain.enclosure import Enclosure
 from milp_recourse.domain.network import ReluNetwork
+from verify.network import computed
+from verify.trees import float32
 
 SEEDS = range(25)
 
@@ -126,6 +129,28 @@ def test_the_deployed_float32_logit_differs_from_the_exact_one() -> None:
     x = 2.0**24 + 1
     assert network.enclose([Enclosure.of(x)])[0].lower == 1
     assert network.deployed_logit(np.array([x])) == 0.0
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_the_stated_order_of_operations_is_the_checker_s(seed: int, dtype: str) -> None:
+    """Deployed acceptance is numpy's and that of the certificate document, to the last bit."""
+    rng = np.random.default_rng(seed)
+    sizes = [5, 40, 30, 1]
+    layers = [
+        (rng.normal(size=(n, m)).astype(dtype), rng.normal(size=n).astype(dtype)) for m, n in pairwise(sizes)
+    ]
+    network = ReluNetwork.from_layers(layers, dtype)
+    x = rng.normal(size=5) * 10.0 ** rng.integers(-3, 6, size=5)
+    listed = [
+        {"weight": w.tolist(), "bias": b.tolist()}
+        for w, b in zip(network.weights, network.biases, strict=True)
+    ]
+    stated = computed(listed, x.tolist(), float32 if dtype == "float32" else float)
+    numpys = network.deployed_logit(x)
+    for threshold in (stated, numpys, np.nextafter(stated, np.inf), np.nextafter(numpys, np.inf)):
+        accepted = stated >= threshold and numpys >= threshold
+        assert network.deploys_at_least(x, float(threshold)) is bool(accepted)
 
 
 def test_shapes_dtypes_and_numbers_are_checked_layer_by_layer() -> None:

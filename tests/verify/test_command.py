@@ -222,6 +222,18 @@ def test_a_certificate_that_is_missing(certified, tmp_path):
     assert done.returncode == 0 and "2 of its 3 answers are certified, not 0; " in done.stdout
 
 
+def test_a_certificate_whose_row_is_not_yet_there(certified, tmp_path):
+    """A run that was killed between the two is checked as far as it is."""
+    folder = tmp_path / "out"
+    shutil.copytree(certified, folder)
+    (folder / "results.json").unlink()
+    lines = (folder / "results.csv").read_text().splitlines(keepends=True)
+    (folder / "results.csv").write_text("".join(lines[:-1]))
+    done = run(folder, POPULATION, "--jobs", 1)
+    assert done.returncode == 0, done.stdout
+    assert "VERIFIED 3 of 3" in done.stdout and "2 of its 2 answers are certified" in done.stdout
+
+
 def first_row(text: str, **cells: str) -> str:
     """The table with other cells in its first row."""
     rows = list(csv.DictReader(text.splitlines()))
