@@ -167,8 +167,6 @@ class Instance:
         movable = [f["name"] for f in model.content["features"] if f["actionable"]]
         if not {*given["actionable"], *weights, *ranges} <= set(movable):
             raise Rejected(f"{where}preferences: name what is not actionable")
-        if any(f.name in ranges and f.kind == "categorical" for f in self.features):
-            raise Rejected(f"{where}preferences.ranges: labels that have no order")
         actionable = [f for f in movable if f in given["actionable"]]
         if len(given["actionable"]) > len(actionable):
             raise Rejected(f"{where}preferences.actionable: a name twice")

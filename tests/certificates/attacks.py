@@ -338,11 +338,6 @@ def binary_beyond_one(i):
     i["features"][0] |= {"kind": "binary", "bounds": [0, 3]}
 
 
-@edited("A range of labels that have no order.", "categorical.json", "labels that have no order")
-def range_of_labels(i):
-    i["preferences"]["ranges"] = {"housing": [0, 1]}
-
-
 @edited("An equation that sums nothing.", reason="an equation of nothing")
 def sum_of_nothing(i):
     i["scm"] = {"name": "explicit", "mechanisms": {"income": {"equation": {"sum": []}}}}
