@@ -119,7 +119,6 @@ class Feature:
         labelled, ordered = self.kind in ("ordinal", "categorical"), self.kind != "categorical"
         content["encoding"] = content["encoding"] or ("code" if ordered else "one-hot")
         self.table = _numbers(content, where) if labelled else None
-        ends = [*(content["bounds"] or ()), *(self.domain or ())]
         if content["table"] is None:
             del content["table"]
         if (
@@ -127,7 +126,7 @@ class Feature:
             or len(set(self.labels or ())) < len(self.labels or ())
             or (labelled and any(k not in range(len(self.labels or ())) for k in content["bounds"] or ()))
             or (self.labels == [] and not labelled)
-            or (self.kind == "binary" and not all(0 <= end <= 1 for end in ends))
+            or (self.kind == "binary" and not all(0 <= end <= 1 for end in content["bounds"] or ()))
             or (content["actionable"] and not labelled and not content["bounds"])
             or (not ordered and (self.domain or self.monotone))
             or (not labelled and (content["encoding"] != "code" or "table" in content))
@@ -293,10 +292,7 @@ class Model:
         """
         kinds = {f.name: f for f in self.features}
         for name in self.order:
-            causes = self.parents[name]
-            if (causes and kinds[name].labels) or any(kinds[f].kind == "categorical" for f in causes):
-                raise Rejected(f"scm: {name}: equations neither move labels nor read those without order")
-            if causes & moved:
+            if self.parents[name] & moved:
                 moved.add(name)
                 if kinds[name].whole:
                     raise Rejected(

@@ -343,12 +343,6 @@ def range_of_labels(i):
     i["preferences"]["ranges"] = {"housing": [0, 1]}
 
 
-@edited("A label that another feature moves.", "gaps.json", "equations neither move labels")
-def label_with_causes(i):
-    mechanism = {"equation": {"relu": "debt"}}
-    i["scm"] = {"name": "explicit", "mechanisms": {"job": mechanism}}
-
-
 @edited("An equation that sums nothing.", reason="an equation of nothing")
 def sum_of_nothing(i):
     i["scm"] = {"name": "explicit", "mechanisms": {"income": {"equation": {"sum": []}}}}

@@ -340,7 +340,8 @@ def _with_threshold(rng: np.random.Generator, instance: Instance, dtype: str) ->
         1e-4 * (1.0 + float(np.abs(logits).max())) if dtype == "float32" else float(rng.choice([0.0, 1e-3]))
     )
     if rng.random() < 0.5:
-        return replace(instance, accept=Acceptance(needed - margin, margin))
+        threshold = float(np.float32(needed - margin)) if dtype == "float32" else needed - margin
+        return replace(instance, accept=Acceptance(threshold, margin))
     # the shipped files' shape: threshold 0, everything in the last bias
     network = instance.classifier
     assert isinstance(network, ReluNetwork)
