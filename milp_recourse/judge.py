@@ -83,7 +83,7 @@ def judge(instance: Instance, action: Action) -> Judgement:
     if isinstance(instance.classifier, ReluNetwork):
         logit = instance.classifier.enclose(_model_inputs(instance, exact))[0]
         accepted_exact = logit.lower >= Fraction(accept.threshold) + Fraction(accept.margin)
-        accepted_deployed = instance.classifier.deployed_logit(row) >= accept.threshold
+        accepted_deployed = instance.classifier.deploys_at_least(row, accept.threshold)
     else:
         score = instance.classifier.score(row)
         accepted_exact = accepted_deployed = score > accept.above

@@ -2,3 +2,29 @@
 
 Written from ``docs/certificate_spec_v1.md``; "section" in these files means a section there.
 """
+
+import os
+import sys
+
+
+def shadowed() -> str | None:
+    """A file that would be imported in place of one of Python's own modules; None where there is none."""
+    for folder in sys.path:
+        if os.path.realpath(folder) == os.path.realpath(os.path.dirname(os.__file__)):
+            break
+        for name in sorted(os.listdir(folder or ".")) if os.path.isdir(folder or ".") else ():
+            module, dot, _ = name.partition(".")
+            inside = os.path.join(folder, name, "__init__.py")
+            if module in sys.stdlib_module_names and (dot or os.path.exists(inside)):
+                if dot and not name.endswith((".py", ".pyc", ".so", ".pyd")):
+                    continue
+                return os.path.join(folder, name)
+    return None
+
+
+if (found := shadowed()) is not None:
+    sys.stderr.write(
+        f"verify: {found!a} would be imported in place of Python's own module: "
+        "run python -P -m verify, or start elsewhere\n"
+    )
+    raise SystemExit(2)

@@ -12,7 +12,7 @@ import os
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from functools import lru_cache
 from pathlib import Path
@@ -65,7 +65,13 @@ def by_digest(folder: Path) -> dict[str, list[Path]]:
 def examine(
     path: Path, instances: Path | dict[str, list[Path]], seconds: float, row: Row | None = None
 ) -> Outcome:
-    """Check one certificate against its instance's file, and its row; whatever goes wrong rejects it."""
+    """Check one certificate against its instance's file, and its row; whatever goes wrong rejects it.
+
+    Parameters
+    ----------
+    row
+        The row of its number in ``results.csv``, empty where it has none; None where there is no such file.
+    """
     start, index = time.monotonic(), None
     try:
         certificate = Certificate(parse_json(read_bytes(path), path.name))
@@ -74,7 +80,9 @@ def examine(
         if not files:
             raise Rejected("instance_sha256: none of the instances has it")
         check(certificate, source(files[0]), seconds)
-        if row is not None:
+        if row is not None and index is not None and path.name.split(".")[0] != f"{index:.0f}":
+            raise Rejected(f"index: {index:.0f}, which is not what its name says")
+        if row:
             names = {str(source(file).name or file.name.split(".")[0]) for file in files}
             agree(row, certificate, source(files[0]), None if source(files[0]).population else names)
         claim, line = certificate.claim, f"VERIFIED {certificate.says()}"
@@ -107,14 +115,19 @@ def outcomes(
 
 
 def check_folder(folder: Path, instances: Path | dict[str, list[Path]], seconds: float, jobs: int) -> int:
-    """Check a folder's certificates, and its ``results.csv`` where it has one, and sum up; the exit code."""
+    """Check a folder's certificates, and the tables it has, and sum up; the exit code."""
     start = time.monotonic()
-    inner = folder / "certificates" if (folder / "certificates").is_dir() else folder
-    paths = sorted(p for p in inner.iterdir() if p.name.endswith((".json", ".json.gz")))
     table = Table(folder)
+    if table.there and isinstance(instances, Path):
+        table.belongs(source(instances))
+    inner = folder / "certificates" if os.path.lexists(folder / "certificates") else folder
+    files = sorted(inner.iterdir()) if inner.is_dir() else []
+    own = (table.there and "results.csv", table.summarised and "results.json")
+    paths = [p for p in files if p.name.endswith((".json", ".json.gz")) and p.name not in own]
+    rows = {path.name: table.rows.get(path.name.split(".")[0], {}) for path in paths} if table.there else {}
     claims: Counter[str | None] = Counter()
     slowest, indices = Outcome("none", None, "", 0.0, None), set()
-    for k, outcome in enumerate(outcomes(paths, instances, seconds, jobs, table.rows), start=1):
+    for k, outcome in enumerate(outcomes(paths, instances, seconds, jobs, rows), start=1):
         claims[outcome.claim] += 1
         slowest = max(slowest, outcome, key=lambda one: one.seconds)
         if outcome.claim is None:
@@ -125,22 +138,31 @@ def check_folder(folder: Path, instances: Path | dict[str, list[Path]], seconds:
         if sys.stderr.isatty() or k % 100 == 0 or k == len(paths):
             sys.stderr.write(f"{k} of {len(paths)} checked, {claims[None]} rejected{end}")
             sys.stderr.flush()
-    kinds = ", ".join(f"{count} {claim}" for claim, count in sorted(claims.items(), key=str) if claim)
-    applicants = ""
-    if indices and isinstance(instances, Path):
-        applicants = f"{len(indices)} of {len(source(instances).factuals)} applicants; "
-    lost = sorted(table.rows.keys() - {path.name for path in paths})
-    for name in lost:
-        print(f"{plain(name)}: REJECTED: results.csv has a row for it, but there is no such file")
+    lost = [index for index in table.certified if f"{index}.json.gz" not in rows]
+    for index in lost:
+        print(f"{index}.json.gz: REJECTED: results.csv has a row for it, but there is no such file")
     passed = bool(paths) and not claims[None] and not lost
-    if passed and table.total:
-        applicants += f"results.csv agrees, {len(table.rows)} of its {table.total} answers are certified; "
-    print(
-        f"{'VERIFIED' if passed else 'REJECTED'} {len(paths) - claims[None]} of {len(paths)} certificates "
-        f"({kinds or 'none'}); {applicants}{time.monotonic() - start:.1f} s, "
-        f"slowest {slowest.name} {slowest.seconds:.1f} s"
-    )
+    kinds = ", ".join(f"{count} {claim}" for claim, count in sorted(claims.items(), key=str) if claim)
+    parts = [f"{len(paths) - claims[None]} of {len(paths)} certificates ({kinds or 'none'})"]
+    if indices and isinstance(instances, Path):
+        parts.append(f"{len(indices)} of {len(source(instances).factuals)} applicants")
+    if passed and table.there:
+        count = f"{len(table.certified)} of its {len(table.rows)} answers are certified"
+        parts.append(f"results.csv agrees, {count}{some(table.rows.keys() - table.certified, ', not ')}")
+        parts += ["results.json agrees"] * table.summarised
+    parts.append(f"{time.monotonic() - start:.1f} s, slowest {slowest.name} {slowest.seconds:.1f} s")
+    known = {*paths, inner, *(folder / name for name in own if name)}
+    known |= {instances} if isinstance(instances, Path) else set()
+    others = {p.name for p in {*folder.iterdir(), *files} if p not in known}
+    print(f"{'VERIFIED' if passed else 'REJECTED'} {'; '.join(parts)}{some(others, '; not looked at: ')}")
     return 0 if passed else 4
+
+
+def some(names: Iterable[str], before: str) -> str:
+    """The first few of some names, with text before them; nothing where there are none."""
+    listed = sorted(names, key=lambda name: (len(name), name))
+    more = f" and {len(listed) - 5} more" if len(listed) > 5 else ""
+    return before + ", ".join(map(plain, listed[:5])) + more if listed else ""
 
 
 def duration(text: str) -> float:

@@ -9,7 +9,7 @@ from operator import mul
 from typing import Any, NamedTuple
 
 from verify import curves
-from verify.reading import bounded
+from verify.reading import Clock, bounded
 
 Row = Sequence[Fraction]
 """Coefficients of 1, the actions and the units, in this order."""
@@ -71,6 +71,7 @@ class Box:
         self.factors: list[int] = []
         self.factor = 1
         for unit in units:
+            Clock.look()
             chosen = lines(unit.function, unit.level, *self.interval(unit.argument))
             rows = [[slope * c for c in self.row(unit.argument)] for slope, _ in chosen]
             for row, (_, intercept) in zip(rows, chosen, strict=True):

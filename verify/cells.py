@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from verify.bounds import Interval, Row
 from verify.problem import Problem
-from verify.reading import Rejected
+from verify.reading import Clock, Rejected
 from verify.trees import Ensemble, Node, Table, above32, float32, float64
 
 Inner = tuple[int, float, int, int, bool | None]
@@ -122,6 +122,7 @@ class View:
             classes[i] = [known[side] for side in sides]
         leaves, waiting = [], [(0, dict[int, tuple[int, ...]]())]
         while waiting:
+            Clock.look()
             number, allowed = waiting.pop()
             node = tree[number]
             if isinstance(node, float):

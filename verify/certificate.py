@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from math import inf, nextafter
 from typing import Any
@@ -10,11 +12,11 @@ from verify.bounds import Interval
 from verify.equations import Counterfactual, constant
 from verify.instance import Instance, Source
 from verify.leaf import closed, proven, split
-from verify.network import Signs
+from verify.network import computed
 from verify.prices import Prices
 from verify.problem import Cells, Problem, fixed, term, total
 from verify.reading import Clock, Rejected, anything, conform, index, maybe, near, not_negative, refuse
-from verify.trees import inputs
+from verify.trees import float32, float64, inputs
 
 SHAPE = {
     "format": {"milp-recourse/certificate-1"},
@@ -45,18 +47,26 @@ class Certificate:
             raise Rejected(f"more than {MOST_NODES} nodes (section 8)")
 
     def says(self) -> str:
-        """The claim in one line."""
+        """The claim in one line: about whom, and what to do."""
+        whose = "" if self.index is None else f" index={self.index:.0f}"
         if self.claim == "infeasible":
-            return self.claim
-        return f"{self.claim} cost={self.cost!r} lower_bound={self.lower_bound!r}"
+            return self.claim + whose
+        gap = float((Fraction(self.cost) - Fraction(self.lower_bound)) / (Fraction(self.cost) or 1))
+        stated = f"cost={self.cost!r} lower_bound={self.lower_bound!r} relative_gap={gap:.2g}"
+        return f"{self.claim} {stated}{whose} action={json.dumps(self.action)}"
 
 
 def check(certificate: Certificate, source: Source, seconds: float) -> None:
     """Return if the certificate proves its claim about the instance; raise :class:`Rejected` if not."""
-    clock = Clock(seconds)
     instance = source.instance(certificate.index)
     if certificate.digest != instance.digest:
         raise Rejected("instance_sha256: the certificate belongs to another instance")
+    with Clock.within(seconds):
+        check_claim(certificate, instance)
+
+
+def check_claim(certificate: Certificate, instance: Instance) -> None:
+    """What a certificate claims about its instance is so (sections 3 to 7)."""
     bound = None
     if certificate.claim != "infeasible":
         bound, cost = Fraction(certificate.lower_bound), Fraction(certificate.cost)
@@ -67,13 +77,13 @@ def check(certificate: Certificate, source: Source, seconds: float) -> None:
             raise Rejected("claim: optimal, but the gap is open")
     if (bound is None or bound > 0) and not why_not(instance, {}):
         raise Rejected("claim: doing nothing is feasible and costs nothing")
-    check_coverage(instance, [one["acted"] for one in certificate.configurations], clock)
+    check_coverage(instance, [one["acted"] for one in certificate.configurations])
     for k, configuration in enumerate(certificate.configurations):
         problem = Problem(instance, configuration["acted"])
         target = problem.largest_cost() + 1 if bound is None else bound
         here, listed = f"configurations.{k}", configuration["prices"]
-        prices = None if listed is None else Prices(problem, listed, here, clock)
-        check_tree(problem, configuration["tree"], target, here, clock, prices)
+        prices = None if listed is None else Prices(problem, listed, here)
+        check_tree(problem, configuration["tree"], target, here, prices)
 
 
 def allowance(instance: Instance) -> Fraction:
@@ -101,6 +111,8 @@ def check_action(instance: Instance, action: dict[str, Any], cost: Fraction) -> 
     reason = why_not(instance, values)
     if reason:
         raise Rejected(f"action: {reason}")
+    if instance.model.network and not deployed(instance, values):
+        raise Rejected("action: the network, computed in its dtype, does not accept (section 3)")
     exact = fixed(instance, list(values)) + total(term(instance, f).parts(v) for f, v in values.items())
     if not exact <= cost <= exact * (1 + Fraction(1, 2**52)):
         raise Rejected(f"cost: not the action's, {near(exact)}")
@@ -129,7 +141,16 @@ def why_not(instance: Instance, values: dict[str, Fraction]) -> str | None:
     return None
 
 
-def check_coverage(instance: Instance, configurations: list[list[str]], clock: Clock) -> None:
+def deployed(instance: Instance, values: dict[str, Fraction]) -> bool:
+    """Whether the network accepts as it computes: in its dtype, without the margin (section 3, 4)."""
+    classifier, accept = instance.model.content["classifier"], instance.model.content["accept"]
+    moved = Counterfactual(instance, {f: constant(value) for f, value in values.items()})
+    columns = [float64(sum(moved.range(form)) / 2) for form in moved.columns()]
+    rounded = float32 if classifier["dtype"] == "float32" else float
+    return computed(classifier["layers"], columns, rounded) >= accept["at_least"]
+
+
+def check_coverage(instance: Instance, configurations: list[list[str]]) -> None:
     """Every non-empty set of levers is stood for by some set that is acted on (section 4).
 
     Levers that are idle in every configuration make no difference to which sets are stood for: a set of
@@ -138,7 +159,7 @@ def check_coverage(instance: Instance, configurations: list[list[str]], clock: C
     levers = list(instance.levers)
     seen, idle = set(), []
     for k, acted in enumerate(configurations):
-        clock()
+        Clock.look()
         if not acted or acted != [f for f in levers if f in acted]:
             raise Rejected(f"configurations.{k}.acted: not levers in the order of the features, or none")
         if tuple(acted) in seen:
@@ -152,7 +173,7 @@ def check_coverage(instance: Instance, configurations: list[list[str]], clock: C
     covered = bytearray(1 << len(levers))
     covered[0] = not always  # the empty set of all levers is checked by itself
     for acted, free_ in zip(configurations, idle, strict=True):
-        clock()
+        Clock.look()
         whole = sum(1 << levers.index(f) for f in acted if f not in always)
         free = part = sum(1 << levers.index(f) for f in free_ - always)
         covered[whole] = 1
@@ -165,55 +186,91 @@ def check_coverage(instance: Instance, configurations: list[list[str]], clock: C
         raise Rejected(f"configurations: nothing stands for acting on exactly {', '.join(names)}")
 
 
-def check_tree(  # noqa: PLR0912
-    problem: Problem,
-    nodes: list[Any],
-    target: Fraction,
-    where: str,
-    clock: Clock,
-    prices: Prices | None,
+class Walk:
+    """The box, signs and cells at a node: one state, changed on the way down and back.
+
+    What a node adds is undone before the next one that is not below it, so that a tree takes memory for its
+    deepest path once, however deep.
+    """
+
+    def __init__(self, box: Sequence[Interval]) -> None:
+        self.ends: dict[int, Interval] = dict(enumerate(box))
+        self.signs: dict[tuple[int, int], int] = {}
+        self.cells: Cells = {}
+        self._undo: list[tuple[dict[Any, Any], Any, Any]] = []
+        self._waiting: list[tuple[int, dict[Any, Any], Any, Any]] = [(0, {}, None, None)]
+
+    def __bool__(self) -> bool:
+        return bool(self._waiting)
+
+    def next(self) -> None:
+        """Go to the next node in preorder."""
+        depth, part, key, value = self._waiting.pop()
+        while len(self._undo) > depth:
+            changed, which, before = self._undo.pop()
+            if before is None:
+                del changed[which]
+            else:
+                changed[which] = before
+        self._undo.append((part, key, part.get(key)))
+        part[key] = value
+
+    def fork(self, part: dict[Any, Any], key: Any, children: Iterable[Any]) -> None:
+        """Two children, which differ in one entry of one part."""
+        self._waiting += [(len(self._undo), part, key, value) for value in reversed(list(children))]
+
+
+def check_tree(
+    problem: Problem, nodes: list[Any], target: Fraction, where: str, prices: Prices | None
 ) -> None:
     """The tree's leaves cover the whole box, and each of them holds (section 5)."""
-    waiting: list[tuple[tuple[Interval, ...], Signs, Cells]] = [(tuple(problem.box), {}, {})]
+    walk = Walk(problem.box)
     widths = problem.network.widths if problem.network else []
     for k, node in enumerate(nodes):
-        clock()
+        Clock.look()
         here = f"{where}.tree.{k}"
-        if not waiting:
+        if not walk:
             raise Rejected(f"{here}: the tree was complete before this node")
-        ends, signs, cells = waiting.pop()
+        walk.next()
         kind = conform(
             node[0] if conform(node, list, here) else None, {"a", "s", "n", "c", "e", "d", "p"}, here
         )
         if kind in ("a", "s"):
-            _, i, at = conform(node, (str, index(len(ends)), float), here)
-            (low, high), t = ends[i], Fraction(at)
+            _, i, at = conform(node, (str, index(len(problem.box)), float), here)
+            (low, high), t = walk.ends[i], Fraction(at)
             if not low <= t < high or (kind == "a" and t == low):
                 raise Rejected(f"{here}: splits at {at!r}, outside its box")
-            first, second = split(problem, ends, i, t, kind == "s")
-            waiting += (second, signs, cells), (first, signs, cells)
+            walk.fork(walk.ends, i, split(problem, i, walk.ends[i], t, kind == "s"))
         elif kind == "n":
             _, layer, neuron = conform(node, (str, index(len(widths)), float), here)
             key = layer, index(widths[layer])(neuron, here)
-            if key in signs:
+            if key in walk.signs:
                 raise Rejected(f"{here}: splits on a sign that is settled above")
-            waiting += (ends, {**signs, key: 1}, cells), (ends, {**signs, key: -1}, cells)
+            walk.fork(walk.signs, key, (-1, 1))
         elif kind == "c":
             _, f, at = conform(node, (str, problem.splittable, float), here)
-            least, most = cells.get(f, (-inf, inf))
-            parts = (max(least, nextafter(at, inf)), most), (least, min(most, at))
-            waiting += [(ends, signs, {**cells, f: part}) for part in parts]
-        elif kind == "e":
-            conform(node, (str,), here)
-            if not closed(problem, ends, cells, target):
-                raise Rejected(f"{here}: an 'e' leaf that none of the rules closes")
-        elif kind == "p":
-            if prices is None:
-                raise Rejected(f"{here}: a 'p' leaf in a configuration without prices")
-            prices.close(node, ends, target, here)
+            least, most = walk.cells.get(f, (-inf, inf))
+            walk.fork(walk.cells, f, ((least, min(most, at)), (max(least, nextafter(at, inf)), most)))
         else:
-            bound = proven(problem, ends, signs, cells, node, target, here, clock)
-            if bound is not None and bound < target:
-                raise Rejected(f"{here}: proves a cost of {near(bound)} only, of {near(target)}")
-    if waiting:
+            check_leaf(problem, walk, kind, node, target, here, prices)
+    if walk:
         raise Rejected(f"{where}.tree: ends before all of the box is covered")
+
+
+def check_leaf(
+    problem: Problem, walk: Walk, kind: str, node: Any, target: Fraction, here: str, prices: Prices | None
+) -> None:
+    """A leaf of one of the three kinds holds (section 6)."""
+    ends = list(walk.ends.values())
+    if kind == "e":
+        conform(node, (str,), here)
+        if not closed(problem, ends, walk.cells, target):
+            raise Rejected(f"{here}: an 'e' leaf that none of the rules closes")
+    elif kind == "p":
+        if prices is None:
+            raise Rejected(f"{here}: a 'p' leaf in a configuration without prices")
+        prices.close(node, ends, target, here)
+    else:
+        bound = proven(problem, ends, walk.signs, walk.cells, node, target, here)
+        if bound is not None and bound < target:
+            raise Rejected(f"{here}: proves a cost of {near(bound)} only, of {near(target)}")

@@ -5,8 +5,10 @@ from __future__ import annotations
 import csv
 import hashlib
 import io
+import itertools
 import json
 import math
+import re
 import struct
 from fractions import Fraction
 from functools import cached_property
@@ -28,19 +30,23 @@ from verify.reading import (
     parse_json,
     positive,
     read_bytes,
+    read_raw,
     refuse,
+    share,
+    unpacked,
+    word,
 )
-from verify.trees import FOREST, Ensemble, forest
+from verify.trees import FOREST, Ensemble, float32, forest
 
 PARTS = ("l0", "l1", "l2-squared", "linf")
 DEEPEST = 50
 
 FEATURE = {
-    "name": str,
+    "name": word,
     "kind": {"continuous", "integer", "binary", "ordinal", "categorical"},
     "actionable": bool,
     "bounds?": maybe(interval),
-    "categories?": maybe([str]),
+    "categories?": maybe([word]),
     "domain?": maybe(interval),
     "monotone?": maybe({"increase", "decrease"}),
     "encoding?": maybe({"code", "one-hot", "table"}),
@@ -61,7 +67,7 @@ COST = by(
 )
 NOISE = by(
     "kind",
-    {"normal": {"sd": positive}, "gamma": {"shape": positive, "scale": positive}, "bernoulli": {"p": float}},
+    {"normal": {"sd": positive}, "gamma": {"shape": positive, "scale": positive}, "bernoulli": {"p": share}},
 )
 MECHANISM = {
     "equation": anything,
@@ -83,14 +89,20 @@ SHARED = {
     "cost": COST,
     "plausibility?": maybe({"kind": {"scm-density"}, "at_least": {"factual"}}),
 }
+REFERENCE = {
+    "status": {"optimal", "infeasible", "limit", "found", "not-found"},
+    "cost?": maybe(float),
+    "lower_bound?": maybe(float),
+}
 FILE = by(
     "format",
     {
         "milp-recourse/instance-1": SHARED
-        | {"factual": anything, "preferences": anything, "reference?": anything},
+        | {"factual": anything, "preferences": anything, "reference?": maybe(REFERENCE)},
         "milp-recourse/population-1": SHARED | {"factuals": anything, "preferences": anything},
     },
 )
+NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 NOTHING: dict[str, Any] = {"equation": 0.0, "link": None, "noise": None}
 
 
@@ -107,12 +119,15 @@ class Feature:
         labelled, ordered = self.kind in ("ordinal", "categorical"), self.kind != "categorical"
         content["encoding"] = content["encoding"] or ("code" if ordered else "one-hot")
         self.table = _numbers(content, where) if labelled else None
+        ends = [*(content["bounds"] or ()), *(self.domain or ())]
         if content["table"] is None:
             del content["table"]
         if (
             labelled != bool(self.labels)
             or len(set(self.labels or ())) < len(self.labels or ())
             or (labelled and any(k not in range(len(self.labels or ())) for k in content["bounds"] or ()))
+            or (self.labels == [] and not labelled)
+            or (self.kind == "binary" and not all(0 <= end <= 1 for end in ends))
             or (content["actionable"] and not labelled and not content["bounds"])
             or (not ordered and (self.domain or self.monotone))
             or (not labelled and (content["encoding"] != "code" or "table" in content))
@@ -153,6 +168,8 @@ class Instance:
         movable = [f["name"] for f in model.content["features"] if f["actionable"]]
         if not {*given["actionable"], *weights, *ranges} <= set(movable):
             raise Rejected(f"{where}preferences: name what is not actionable")
+        if any(f.name in ranges and f.kind == "categorical" for f in self.features):
+            raise Rejected(f"{where}preferences.ranges: labels that have no order")
         actionable = [f for f in movable if f in given["actionable"]]
         if len(given["actionable"]) > len(actionable):
             raise Rejected(f"{where}preferences.actionable: a name twice")
@@ -225,10 +242,12 @@ class Model:
         listed = data["features"]
         self.features = [Feature(f, f"features.{k}") for k, f in enumerate(listed)]
         names = [f.name for f in self.features]
-        if len(set(names)) < len(names):
-            raise Rejected("features: a name twice")
+        if len(set(names)) < len(names) or not names:
+            raise Rejected("features: a name twice, or none")
         scm, self.mechanisms, self.order, self.parents = _scm(data["scm"], names)
         self._check_whole({f["name"] for f in listed if f["actionable"]})
+        if data["plausibility"] and any(self.mechanisms.get(f, NOTHING)["noise"] is None for f in names):
+            raise Rejected("plausibility: the causal model does not state the noise of every feature")
         classifier = _classifier(data["classifier"], folder)
         columns = sum(f.width for f in self.features)
         accept: dict[str, Any] = data["accept"] or dict.fromkeys(("at_least", "margin", "above"))
@@ -239,6 +258,12 @@ class Model:
             accept = {key: accept[key] or 0.0 for key in ("at_least", "margin")}
             needed = Fraction(accept["at_least"]) + Fraction(accept["margin"])
             self.network = Network(classifier["layers"], columns, needed)
+            if classifier["dtype"] == "float32":
+                numbers = [accept["at_least"]]
+                for layer in classifier["layers"]:
+                    numbers += itertools.chain(layer["bias"], *layer["weight"])
+                if any(float32(number) != number for number in numbers):
+                    raise Rejected("classifier: a number that is no float32, as its dtype says")
         else:
             usual = 0.0 if "aggregate" in classifier else 0.5
             given = {key: accept[key] for key in ("above", "at_least") if accept[key] is not None}
@@ -246,7 +271,11 @@ class Model:
                 raise Rejected("accept: both above and at_least")
             accept = given or {"above": usual}
             self.trees = Ensemble(classifier, columns, accept)
+        if set(data["cost"]["scale"] or ()) - set(names):
+            raise Rejected("cost.scale: names no feature")
         cost = dict.fromkeys(PARTS, 0.0) | {data["cost"]["kind"]: 1.0} | data["cost"]
+        if not any(cost[part] for part in PARTS):
+            raise Rejected("cost: coefficients that are all 0")
         self.content: dict[str, Any] = {
             "features": listed,
             "scm": scm,
@@ -262,10 +291,14 @@ class Model:
 
         ``moved``: what can be acted on, to which what follows from it is added.
         """
+        kinds = {f.name: f for f in self.features}
         for name in self.order:
-            if self.parents[name] & moved:
+            causes = self.parents[name]
+            if (causes and kinds[name].labels) or any(kinds[f].kind == "categorical" for f in causes):
+                raise Rejected(f"scm: {name}: equations neither move labels nor read those without order")
+            if causes & moved:
                 moved.add(name)
-                if next(f for f in self.features if f.name == name).whole:
+                if kinds[name].whole:
                     raise Rejected(
                         f"scm: actions on other features move {name}, which is no continuous feature"
                     )
@@ -285,7 +318,8 @@ class Source:
         if isinstance(self.factuals, dict):
             table = conform(self.factuals, {"csv": str}, "factuals")["csv"]
             self.factuals, self.ids = _table(path.parent / table, self.model.features)
-        conform(self.factuals, [anything], "factuals")
+        if not conform(self.factuals, [anything], "factuals"):
+            raise Rejected("factuals: nobody")
         if isinstance(self.preferences, list) and len(self.preferences) != len(self.factuals):
             raise Rejected("preferences: not as many as applicants")
 
@@ -331,10 +365,10 @@ def _classifier(data: Any, folder: Path) -> dict[str, Any]:
     if isinstance(data, dict) and "path" in data:
         given = conform(data, {"path": str, "sha256": str}, "classifier")
         file = folder / given["path"]
-        raw = file.read_bytes() if file.is_file() else b""
+        raw = read_raw(file)
         if hashlib.sha256(raw).hexdigest() != given["sha256"].lower():
             raise Rejected(f"classifier: {file.name} is not the file with the sha256 that the instance gives")
-        data = parse_json(read_bytes(file), file.name)
+        data = parse_json(unpacked(raw, file), file.name)
     found: dict[str, Any] = conform(data, CLASSIFIER, "classifier")
     return forest(found) if "trees" in found else found
 
@@ -364,10 +398,9 @@ def _table(path: Path, features: list[Feature]) -> tuple[list[dict[str, Any]], l
 def _cell(cell: str, label: bool) -> str | float | None:
     if not cell.strip():
         return None
-    try:
-        return cell if label else float(cell)
-    except ValueError:
+    if label or not NUMBER.fullmatch(cell.strip()):
         return cell
+    return float(cell)
 
 
 def _scm(
@@ -412,4 +445,6 @@ def _parents(expression: Any, names: list[str], depth: int = 0) -> list[str]:
         conform(form, {"sum", "product", "relu", "sigmoid", "square"}, "scm: an equation")
         many = form in ("sum", "product")
         parts = conform(expression[form], list, f"scm: {form}") if many else [expression[form]]
+    if not parts:
+        raise Rejected("scm: an equation of nothing")
     return [name for part in parts for name in _parents(part, names, depth + 1)]

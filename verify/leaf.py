@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from math import floor, inf, nextafter
 from typing import Any
@@ -46,7 +46,6 @@ def proven(
     leaf: list[Any],
     target: Fraction,
     where: str,
-    clock: Clock,
 ) -> Fraction | None:
     """What a leaf ``["d", slopes, terms, shares?]`` proves on a box (section 6.2); None: that it is empty.
 
@@ -68,7 +67,7 @@ def proven(
             return None
     bound, slope = problem.fixed, [Fraction(0)] * len(ends)
     for own, g, n, form in terms:
-        clock()
+        Clock.look()
         row: Sequence[Fraction] = box.row(form)
         if neurons is not None and (g or any(n)):
             sides = [(neuron, side * m) for (neuron, side), m in zip(signs.items(), n, strict=True) if m]
@@ -97,16 +96,12 @@ def least(term: Term, low: Fraction, high: Fraction, p: Fraction, share: Fractio
     return term.kappa * (a - x) ** 2 + beta * abs(a - x) - p * a
 
 
-def split(
-    problem: Problem, ends: Sequence[Interval], i: int, t: Fraction, strict: bool
-) -> Iterator[tuple[Interval, ...]]:
-    """The two boxes of a split on an action (section 5)."""
-    low, high = ends[i]
+def split(problem: Problem, i: int, ends: Interval, t: Fraction, strict: bool) -> tuple[Interval, Interval]:
+    """An action's intervals on the two sides of a split (section 5)."""
     cut = (t, Fraction(nextafter(float(t), inf))) if strict else (t, t)
     if problem.whole[i]:
         cut = Fraction(floor(t)), Fraction(floor(t) + 1)
-    for part in ((low, cut[0]), (cut[1], high)):
-        yield (*ends[:i], part, *ends[i + 1 :])
+    return (ends[0], cut[0]), (cut[1], ends[1])
 
 
 def _slopes(problem: Problem, slopes: str, where: str) -> str:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from math import lcm
 from operator import mul
 from typing import Any
 
 from verify.bounds import Box, Interval, Row, whole_numbers
-from verify.reading import Rejected
+from verify.reading import Clock, Rejected
 
 GRID = 2**32
 """Slopes of chords are multiples of 1 / GRID."""
@@ -61,10 +61,27 @@ class Network:
         """The output, from below where inputs are not known exactly; accepted where it is at least 0."""
         low, high = ([pair[k] for pair in inputs] for k in (0, 1))
         for k, layer in enumerate(self.layers):
+            Clock.look()
             if k:
                 low, high = ([max(v, Fraction(0)) for v in values] for values in (low, high))
             low, high = layer.extremes(low, high), layer.extremes(high, low)
         return low[0]
+
+
+def computed(layers: Any, inputs: list[float], rounded: Callable[[float], float]) -> float:
+    """The output in floats: every product and sum rounded, left to right, the bias last (section 3)."""
+    values = [rounded(x) for x in inputs]
+    for k, layer in enumerate(layers):
+        if k:
+            values = [0.0 if v <= 0 else v for v in values]  # what is not a number stays so
+        sums = []
+        for row, bias in zip(layer["weight"], layer["bias"], strict=True):
+            total = 0.0
+            for w, v in zip(row, values, strict=True):
+                total = rounded(total + rounded(w * v))
+            sums.append(rounded(total + bias))
+        values = sums
+    return values[0]
 
 
 class Composed:
@@ -141,6 +158,7 @@ class Neurons:
 
     def _most(self, k: int, j: int, side: int, lower: list[list[int]]) -> int:
         """The maximum of an argument (side 1) or of its negative (-1), from above."""
+        Clock.look()
         if not k:
             return self.box.most([side * column[j] for column in self.columns])
         weights = self.network.layers[k].rows[j]
@@ -160,6 +178,7 @@ class Neurons:
         """
         constant = 0
         for layer in range(k, -1, -1):
+            Clock.look()
             constant += sum(c * b for c, b in zip(outputs, self.intercept[layer], strict=True) if c > 0)
             arguments = [
                 c * (u if c > 0 else l)

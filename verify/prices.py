@@ -30,10 +30,10 @@ Paid = dict[int, list[int]]
 class Prices:
     """A configuration's tables of prices, each read when a leaf first needs it."""
 
-    def __init__(self, problem: Problem, listed: list[Any], where: str, clock: Clock) -> None:
+    def __init__(self, problem: Problem, listed: list[Any], where: str) -> None:
         if problem.trees is None:
             raise Rejected(f"{where}.prices: allowed: only where the classifier is made of trees")
-        self.problem, self.listed, self.where, self.clock = problem, listed, f"{where}.prices", clock
+        self.problem, self.listed, self.where = problem, listed, f"{where}.prices"
         self.view = View(problem, problem.trees, where)
         self.goal = score_needed(problem.trees)
         self.tables: dict[int, Table] = {}
@@ -66,7 +66,6 @@ class Table:
 
     def __init__(self, prices: Prices, given: dict[str, Any], k: int) -> None:
         self.view, where = prices.view, f"{prices.where}.{k}"
-        self.clock = prices.clock
         self.grid, mu = Fraction(given["unit"]) / 2**FINER, Fraction(given["mu"])
         if len(given["trees"]) not in (0, len(self.view.trees)):
             raise Rejected(f"{where}.trees: allowed: none, or one entry per tree")
@@ -77,6 +76,7 @@ class Table:
         ]
         steps = [[0] * len(lever.cells) for lever in self.view.levers]
         for tree, paid in zip(self.view.trees, self.paid, strict=True):
+            Clock.look()
             for i, own in (paid or {}).items():
                 if not any(own):
                     continue
@@ -121,7 +121,7 @@ class Table:
             reach.append((first, last))
             total += min(rest[first : last + 1])
         for tree, paid in zip(self.view.trees, self.paid, strict=True):
-            self.clock()
+            Clock.look()
             spans = {i: (groups[reach[i][0]], groups[reach[i][1]]) for i, groups in tree.classes.items()}
             least = (
                 _free(tree.leaves, spans, self.worth)

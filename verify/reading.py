@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import gzip
+import io
 import json
 import math
 import time
 import zlib
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from fractions import Fraction
 from itertools import count, repeat
 from pathlib import Path
@@ -23,29 +25,58 @@ class Rejected(Exception):
 
 
 class Clock:
-    """Rejects when the time is up (section 8)."""
+    """The time that one check may take (section 8)."""
 
-    def __init__(self, seconds: float) -> None:
-        self.end = time.monotonic() + seconds
+    end = math.inf
 
-    def __call__(self) -> None:
-        """Look at the time."""
-        if time.monotonic() > self.end:
+    @classmethod
+    @contextmanager
+    def within(cls, seconds: float) -> Iterator[None]:
+        """So much for what runs inside."""
+        cls.end = time.monotonic() + seconds
+        try:
+            yield
+        finally:
+            cls.end = math.inf
+
+    @classmethod
+    def look(cls) -> None:
+        """Raise :class:`Rejected` when the time is up."""
+        if time.monotonic() > cls.end:
             raise Rejected("the time allowed is up")
 
 
-def read_bytes(path: Path) -> bytes:
-    """What a regular file holds, unpacked where its name ends in ``.gz``; never more than the limit."""
+def read_raw(path: Path) -> bytes:
+    """What a regular file holds as it lies there; never more than the limit."""
     if not path.is_file():
         raise Rejected(f"{path}: no such file")
     try:
-        with (gzip.open if path.suffix == ".gz" else open)(path, "rb") as stream:
-            content: bytes = stream.read(LARGEST_FILE + 1)
+        with path.open("rb") as stream:
+            return _limited(stream, path)
+    except OSError as error:
+        raise Rejected(f"{path.name}: unreadable: {error}") from None
+
+
+def unpacked(raw: bytes, path: Path) -> bytes:
+    """The content of a file, unpacked where its name ends in ``.gz``; never more than the limit."""
+    if path.suffix != ".gz":
+        return raw
+    try:
+        return _limited(gzip.GzipFile(fileobj=io.BytesIO(raw)), path)
     except (OSError, EOFError, zlib.error) as error:
         raise Rejected(f"{path.name}: unreadable: {error}") from None
+
+
+def _limited(stream: Any, path: Path) -> bytes:
+    content: bytes = stream.read(LARGEST_FILE + 1)
     if len(content) > LARGEST_FILE:
-        raise Rejected(f"{path.name}: larger than {LARGEST_FILE} bytes unpacked")
+        raise Rejected(f"{path.name}: larger than {LARGEST_FILE} bytes")
     return content
+
+
+def read_bytes(path: Path) -> bytes:
+    """What a file holds, unpacked."""
+    return unpacked(read_raw(path), path)
 
 
 def parse_json(content: bytes, name: str) -> Any:
@@ -63,7 +94,10 @@ def parse_json(content: bytes, name: str) -> Any:
 
     try:
         text = content.decode("utf-8")
-        return json.loads(text, parse_int=float, parse_constant=refuse_constant, object_pairs_hook=unique)
+        value = json.loads(text, parse_int=float, parse_constant=refuse_constant, object_pairs_hook=unique)
+        if "\\u" in text:  # half of a surrogate pair is no text
+            json.dumps(value, ensure_ascii=False).encode("utf-8")
+        return value
     except RecursionError:
         raise Rejected(f"{name}: nested too deeply") from None
     except ValueError as error:  # no UTF-8, no JSON
@@ -93,8 +127,9 @@ def conform(value: Any, shape: Any, where: str) -> Any:  # noqa: PLR0912
             refuse(where, value, "an object")
         if str in shape:
             return {key: conform(item, shape[str], f"{where}.{key}") for key, item in value.items()}
+        known = {key.removesuffix("?") for key in shape}
         for key in value:
-            if key not in shape and key + "?" not in shape:
+            if key not in known:
                 raise Rejected(f"{where}: unknown key {key[:40]!r}")
         found = {}
         for key, one in shape.items():
@@ -161,6 +196,20 @@ def positive(value: Any, where: str) -> float:
     """A number above 0."""
     if conform(value, float, where) <= 0:
         refuse(where, value, "a number above 0")
+    return float(value)
+
+
+def word(value: Any, where: str) -> str:
+    """A name or a label: 1 to 200 characters, none of them for control."""
+    if not 1 <= len(conform(value, str, where)) <= 200 or any(c < " " or c == "\x7f" for c in value):
+        refuse(where, value, "a name of 1 to 200 characters")
+    return str(value)
+
+
+def share(value: Any, where: str) -> float:
+    """A number from 0 to 1."""
+    if not 0 <= conform(value, float, where) <= 1:
+        refuse(where, value, "a number from 0 to 1")
     return float(value)
 
 

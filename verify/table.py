@@ -1,28 +1,38 @@
-"""``results.csv`` beside a folder's certificates: a row must say what its certificate proves.
+"""``results.csv`` and ``results.json`` beside a folder's certificates: they must say what is proven.
 
-Its columns are those of COLUMNS, the second perhaps ``id``; then ``action_<feature>`` columns; then, both
-or neither, ``counterfactual_<feature>`` columns and ``message``; then perhaps ``confirmed`` or ``name``
-(where rows are of instances' own files). ``gap``, ``proof``, ``backend``, ``seconds``, ``message`` and
-``confirmed`` are not looked at.
+The columns of ``results.csv`` are those of COLUMNS, the second perhaps ``id``; then ``action_<feature>``
+columns; then, both or neither, ``counterfactual_<feature>`` columns and ``message``; then perhaps
+``confirmed`` or ``name`` (where rows are of instances' own files). ``gap``, ``proof``, ``backend``,
+``seconds``, ``message`` and ``confirmed`` are not looked at.
 """
 
 from __future__ import annotations
 
 import csv
+import os
+from collections import Counter
 from collections.abc import Iterator
 from math import inf, nextafter
 from pathlib import Path
+from statistics import fmean, median
+from typing import Any
 
 from verify.certificate import Certificate
 from verify.equations import Counterfactual, constant
 from verify.instance import Instance, Source
-from verify.reading import Rejected
+from verify.reading import Rejected, parse_json, read_bytes
 from verify.trees import float64
 
 COLUMNS = ["index", "status", "cost", "lower_bound", "gap", "proof", "backend", "seconds", "certificate"]
 PROVEN = {"optimal", "infeasible"}
-STATUSES = PROVEN | {"limit", "found", "not-found", "bad-input"}
-UNREAD = "bad-input"
+STATUSES = {  # whether a cost and a lower bound go with it; None: either way
+    "optimal": (True, True),
+    "infeasible": (False, False),
+    "limit": (None, True),
+    "found": (True, False),
+    "not-found": (False, False),
+    "bad-input": (False, False),
+}
 
 Row = dict[str, str]
 
@@ -33,22 +43,26 @@ class Table:
     Attributes
     ----------
     rows
-        By the name of the certificate's file.
-    total
-        How many rows there are, with and without a certificate.
+        By the number in ``index``, as it is written.
+    certified
+        The numbers of those that name a certificate.
+    there
+        Whether there is such a file; ``summarised``: whether there is a ``results.json``.
     """
 
     def __init__(self, folder: Path) -> None:
         self.rows: dict[str, Row] = {}
-        self.total = 0
-        path = folder / "results.csv"
-        if not path.exists():
-            return
-        try:
-            with path.open(encoding="utf-8-sig", newline="") as stream:
-                self._read(csv.reader(stream))
-        except (OSError, ValueError, csv.Error) as error:
-            raise Rejected(f"results.csv: unreadable: {error}") from None
+        path, summary = folder / "results.csv", folder / "results.json"
+        self.there, self.summarised = os.path.lexists(path), os.path.lexists(summary)  # dangling links too
+        if self.there:
+            try:
+                with path.open(encoding="utf-8-sig", newline="") as stream:
+                    self._read(csv.reader(stream))
+            except (OSError, ValueError, csv.Error) as error:
+                raise Rejected(f"results.csv: unreadable: {error}") from None
+        self.certified = {index for index, row in self.rows.items() if row["certificate"]}
+        if self.summarised:
+            self._compare(parse_json(read_bytes(summary), "results.json"))
 
     def _read(self, lines: Iterator[list[str]]) -> None:
         header = next(lines, [])
@@ -66,17 +80,64 @@ class Table:
         wrong = actions != wanted[0] or after not in (None, wanted[1]) or len(set(header)) < len(header)
         if fixed[: len(COLUMNS)] != COLUMNS or wrong:
             raise Rejected("results.csv: the first line is not its columns (verify/table.py)")
-        status = header.index("status")
-        seen: set[str] = set()
-        for self.total, line in enumerate(lines, start=1):
-            if len(line) != len(header) or line[status] not in STATUSES or line[0] in seen:
-                raise Rejected(f"results.csv: row {self.total}: a length, status or index it cannot have")
-            seen.add(line[0])
-            row = dict(zip(header, line, strict=True))
-            if row["certificate"]:
-                if row["certificate"] != f"certificates/{row['index']}.json.gz" or row["status"] == UNREAD:
-                    raise Rejected(f"results.csv: row {self.total}: not the index's certificate")
-                self.rows[f"{row['index']}.json.gz"] = row
+        for k, line in enumerate(lines, start=1):
+            row = dict(zip(header, line, strict=False))
+            if len(line) != len(header) or row["status"] not in STATUSES or line[0] in self.rows:
+                raise Rejected(f"results.csv: row {k}: a length, status or index it cannot have")
+            if not line[0].isdecimal() or line[0] != str(int(line[0])):
+                raise Rejected(f"results.csv: row {k}: an index that is not written as a whole number is")
+            given = row["cost"] != "", row["lower_bound"] != ""
+            acts = any(row[name] for name in (*actions, *(after or ())))
+            if any(must not in (None, has) for must, has in zip(STATUSES[row["status"]], given, strict=True)):
+                raise Rejected(f"results.csv: row {k}: a cost or bound that does not go with its status")
+            if acts and not given[0]:
+                raise Rejected(f"results.csv: row {k}: an action that does not go with its status")
+            if row["certificate"] not in ("", f"certificates/{row['index']}.json.gz") or (
+                row["certificate"] and row["status"] == "bad-input"
+            ):
+                raise Rejected(f"results.csv: row {k}: not the index's certificate")
+            self.rows[line[0]] = row
+
+    def _compare(self, data: Any) -> None:
+        """Raise :class:`Rejected` unless ``results.json`` says what the rows say."""
+        costs = [cost for row in self.rows.values() if (cost := number(row, "cost")) is not None]
+        wanted = {
+            "applicants": len(self.rows),
+            "counts": dict(Counter(row["status"] for row in self.rows.values())),
+            "cost_mean": fmean(costs) if costs else None,
+            "cost_median": median(costs) if costs else None,
+        }
+        for key, value in wanted.items():
+            if not isinstance(data, dict) or key not in data or data[key] != value:
+                raise Rejected(f"results.json: {key} is not what results.csv comes to")
+        try:
+            listed = [(one["name"], one["result"]) for one in data.get("results", ()) if one["result"]]
+            for (name, result), (k, row) in zip(listed, self.rows.items(), strict="results" in data):
+                said = {key: result[key] for key in ("status", "cost", "lower_bound", "certificate")}
+                for key in row:
+                    part, _, feature = key.partition("_")
+                    if part in ("action", "counterfactual"):
+                        said[key] = (result[part] or {}).get(feature)
+                wrong = [key for key, value in (said | {"name": name}).items() if not _is(row, key, value)]
+                if wrong:
+                    raise Rejected(f"results.json: results.{k}: {wrong[0]} is not what results.csv says")
+        except (AttributeError, KeyError, TypeError, ValueError):
+            raise Rejected("results.json: its results are not the rows of results.csv") from None
+
+    def belongs(self, source: Source) -> None:
+        """Raise :class:`Rejected` where a row is of no applicant of the population, or of another's name."""
+        for index, row in self.rows.items():
+            if len(index) > 9 or int(index) >= len(source.factuals):
+                raise Rejected(f"results.csv: row {index}: there is no such applicant")
+            if "id" in row and row["id"] != source.id(float(index)):
+                raise Rejected(f"results.csv: row {index}: id is not the applicant's")
+
+
+def _is(row: Row, column: str, value: Any) -> bool:
+    """Whether a cell holds a value of a JSON file."""
+    if value is None or isinstance(value, str):
+        return row[column] == (value or "")
+    return number(row, column) == value
 
 
 def agree(row: Row, certificate: Certificate, source: Source, names: set[str] | None) -> None:
@@ -89,6 +150,8 @@ def agree(row: Row, certificate: Certificate, source: Source, names: set[str] | 
     names
         What the row may be called: the names of the instance's files; None in a population.
     """
+    if not row["certificate"]:
+        raise Rejected("results.csv: the row names no certificate, and here is one")
     cost, bound = number(row, "cost"), number(row, "lower_bound")
     # an optimum's bound may differ within the gap, which the checker set; another's may not be better
     most = certificate.cost if row["status"] == "optimal" else certificate.lower_bound

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 from typing import Any
 
-from verify.reading import Rejected, conform, index, maybe
+from verify.reading import Clock, Rejected, conform, index, maybe
 
 Range = tuple[Fraction | float, Fraction | float]
 Table = list[list[Fraction]]
@@ -50,14 +50,14 @@ class Ensemble:
 
     def __init__(self, content: dict[str, Any], columns: int, accept: dict[str, float]) -> None:
         listed = enumerate(content["trees"])
-        self.trees = [_tree(tree, columns, f"classifier.trees.{k}") for k, tree in listed]
+        self.mean = "aggregate" not in content
+        self.trees = [_tree(tree, columns, self.mean, f"classifier.trees.{k}") for k, tree in listed]
         if not self.trees:
             raise Rejected("classifier.trees: none")
         inner = [node for tree in self.trees for node in tree if not isinstance(node, float)]
         self.without_rule = {node[0] for node in inner if node[4] is None}
         [(self.rule, self.threshold)] = accept.items()
         self.base = content.get("base", 0.0)
-        self.mean = "aggregate" not in content
         single = content["dtype"] == "float32"
         self.compared, self.above_threshold = (float32, above32) if single else (float64, above64)
         self.added = float32 if content.get("sum_dtype") == "float32" else float
@@ -82,6 +82,7 @@ class Ensemble:
         box = [ends and (self.compared(ends[0]), self.compared(ends[1])) for ends in columns]
         total = self.base
         for tree in self.trees:
+            Clock.look()
             total = self.added(total + _largest(tree, box, self.above_threshold))
         score = total / len(self.trees) if self.mean else total
         return score > self.threshold if self.rule == "above" else score >= self.threshold
@@ -167,7 +168,7 @@ def above32(value: float) -> float:
     return after
 
 
-def _tree(data: dict[str, Any], columns: int, where: str) -> list[Node]:
+def _tree(data: dict[str, Any], columns: int, mean: bool, where: str) -> list[Node]:
     """Nodes: a leaf's value, or (column, threshold, left, right); every node is reached exactly once."""
     nodes: list[Node] = []
     children, count = [0], len(data["value"])
@@ -176,6 +177,8 @@ def _tree(data: dict[str, Any], columns: int, where: str) -> list[Node]:
         raise Rejected(f"{where}: lists that are empty or not of one length")
     for *inner, value, rule in zip(*(data[key] for key in ARRAYS), rules, strict=True):
         if inner[2] == -1:
+            if inner[3] != -1 or (mean and not 0 <= value <= 1):
+                raise Rejected(f"{where}: a leaf with a child, or of a mean whose value is no probability")
             nodes.append(value)
             continue
         node = conform(inner, (index(columns), float, index(count), index(count)), where)

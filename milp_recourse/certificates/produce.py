@@ -15,6 +15,7 @@ import numpy as np
 from milp_recourse.certificates.canonical import instance_digest
 from milp_recourse.certificates.causal import causal_configurations, why_not_causal
 from milp_recourse.certificates.document import CERTIFICATE_FORMAT
+from milp_recourse.certificates.limits import too_large
 from milp_recourse.certificates.networks import configurations_of
 from milp_recourse.certificates.prices import ensemble_configurations
 from milp_recourse.domain.forest import TreeEnsemble
@@ -39,6 +40,9 @@ def why_not(instance: Instance) -> str | None:
         return "a feature's name reads as a number in the digest"
     if instance.cost.quantiles or instance.cost.kind.startswith("percentile"):
         return "version 1 of the certificate has no costs in percentiles"
+    reason = too_large(instance)
+    if reason is not None:
+        return reason
     count = len(_not_idle(instance)) if len(instance.levers) > MOST_LEVERS else 0
     if count > MOST_LEVERS:
         return (

@@ -38,6 +38,7 @@ from milp_recourse.compiled.layout import (
 )
 from milp_recourse.compiled.levers import cost_at, cost_of, respond
 from milp_recourse.compiled.network import gradient, logit_at, logit_size
+from milp_recourse.compiled.numerics import CLOSE, COARSE, HUGE, ROUNDOFF, SEEN
 
 INF = math.inf
 
@@ -50,7 +51,7 @@ def random(w):
     x ^= x >> np.uint64(7)
     x ^= x << np.uint64(17)
     w.random[0] = x
-    return float(x >> np.uint64(11)) * 2.0**-53
+    return float(x >> np.uint64(11)) * ROUNDOFF
 
 
 @compiled
@@ -121,7 +122,7 @@ def one_row(p, box, allowed, g, need, out, other):
             out[i] = other[i]
         theta_low = theta_high
         theta_high *= 4.0
-        if theta_high > 2.0**200:
+        if theta_high > HUGE:
             return True
     for _ in range(40):
         middle = 0.5 * (theta_low + theta_high)
@@ -137,7 +138,7 @@ def one_row(p, box, allowed, g, need, out, other):
             theta_low = middle
         else:
             theta_high = middle
-        if theta_high <= theta_low * (1.0 + 2.0**-40):
+        if theta_high <= theta_low * (1.0 + CLOSE):
             break
     high = 0.0
     low = 0.0
@@ -202,7 +203,7 @@ def hops(p, w, box, allowed, u, most):
                 anchor[i] = trial[i]
                 u[i] = trial[i]
             have = True
-            if not cost < before * (1.0 - 2.0**-30):
+            if not cost < before * (1.0 - SEEN):
                 break
             before = cost
             continue
@@ -229,7 +230,7 @@ def hops(p, w, box, allowed, u, most):
             cost = cost_at(p, u)
             for i in range(d):
                 anchor[i] = u[i]
-            if not cost < before * (1.0 - 2.0**-20):
+            if not cost < before * (1.0 - COARSE):
                 break
             before = cost
         else:
@@ -518,7 +519,7 @@ def descend(p, w, starts, samples, kept, rounds):
                 u[i] = w.at[BEST, i]
             pull_back(p, w, u)
             around(p, w, u)
-            if not w.scalar[BEST_COST] < before * (1.0 - 2.0**-20):
+            if not w.scalar[BEST_COST] < before * (1.0 - COARSE):
                 break
 
 

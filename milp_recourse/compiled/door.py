@@ -159,7 +159,7 @@ def solve(instance: Instance, options: Options) -> Proposal:
     state = Run(instance, options.starts)
     p, w = state.problem, state.work
     late = math.inf if options.time_limit is None else begun + options.time_limit
-    descent.descend(p, w, state.starts, 1000, 20, 100)
+    descent.descend(p, w, state.starts, 500, 12, 60)
     state.confirm()
     bytes_each = 24 * (p.lever.shape[1] + w.unit[0].size + 1) + len(p.allowed)
     tree = search.pool(p, 256)

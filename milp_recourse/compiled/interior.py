@@ -59,6 +59,7 @@ from milp_recourse.compiled.layout import (
     Y,
 )
 from milp_recourse.compiled.levers import respond, top_of
+from milp_recourse.compiled.numerics import CLOSE, FINE, PIVOT, ROUNDOFF
 
 INF = math.inf
 
@@ -125,8 +126,8 @@ def _factor(m, k):
         v = m[j, j]
         for t in range(j):
             v -= m[j, t] * m[j, t]
-        if not v > m[j, j] * 2.0**-46:
-            v = max(m[j, j], 1.0) * 2.0**60
+        if not v > m[j, j] * PIVOT:
+            v = max(m[j, j], 1.0) / ROUNDOFF
         root = math.sqrt(v)
         m[j, j] = root
         for i in range(j + 1, k):
@@ -230,7 +231,6 @@ def solve_node(p, box, allowed, rows, consts, count, target, w, prices, shares, 
     point
         Gets the relaxed optimum: coordinates; for labels the label with the largest share.
         ``w.col[SHARE]`` gets the shares per column.
-
     Returns
     -------
     float
@@ -283,11 +283,12 @@ def solve_node(p, box, allowed, rows, consts, count, target, w, prices, shares, 
     for j in range(m):
         scale = max(scale, abs(c_[j]) + q[j])
     if p.has_largest:
-        far = 0.0
+        own, far = 0.0, 0.0
         for j in range(m):
             far = max(far, tops[j])
         for i in range(d):
-            far = max(far, top_of(p, i, point[i]))
+            own = max(own, top_of(p, i, point[i]))
+        far = 2.0 * (own + far)  # never at its upper end
         if far > 0.0:
             column_[m], lever_[m], sign[m], width[m] = -2, -1, 1.0, far
             q[m], c_[m], tops[m] = 0.0, far, 0.0
@@ -322,11 +323,11 @@ def solve_node(p, box, allowed, rows, consts, count, target, w, prices, shares, 
                     v = rows[r, c] - rows[r, start[i] + int(point[i])]
                 else:
                     v = rows[r, c] * sign[j] * width[j]
-            a_[k, j] = v
+            a_[j, k] = v
             largest = max(largest, abs(v))
         if largest > 0.0:
             for j in range(m):
-                a_[k, j] /= largest
+                a_[j, k] /= largest
             b[k] = total / largest
             row_scale[k] = largest
             row_of[k] = r
@@ -335,7 +336,7 @@ def solve_node(p, box, allowed, rows, consts, count, target, w, prices, shares, 
         if label_[i] > 0.0:
             n = 0
             for j in range(m):
-                a_[k, j] = -1.0 if lever_[j] == i else 0.0
+                a_[j, k] = -1.0 if lever_[j] == i else 0.0
                 n += lever_[j] == i
             if n > 1:
                 b[k] = 1.0
@@ -347,18 +348,18 @@ def solve_node(p, box, allowed, rows, consts, count, target, w, prices, shares, 
             own = top_of(p, i, point[i])
             n = 0
             for j in range(m):
-                a_[k, j] = 0.0
+                a_[j, k] = 0.0
                 if lever_[j] == i and tops[j] > 0.0:
                     s = -1.0
                     if not label_[i] > 0.0 and point[i] * sign[j] < 0.0:
                         s = 1.0
                     if label_[i] > 0.0:
-                        a_[k, j] = -(tops[j] - own) / far
+                        a_[j, k] = -(tops[j] - own) / far
                     else:
-                        a_[k, j] = s * tops[j] / far
+                        a_[j, k] = s * tops[j] / far
                     n += 1
             if n > 0 or own > 0.0:
-                a_[k, m - 1] = 1.0
+                a_[m - 1, k] = 1.0
                 b[k] = -own / far
                 row_scale[k] = far
                 row_of[k] = -2 - i
@@ -369,29 +370,29 @@ def solve_node(p, box, allowed, rows, consts, count, target, w, prices, shares, 
         z[j] = 1.0
         v[j] = 1.0
     for r in range(k):
-        total = b[r]
-        for j in range(m):
-            total += a_[r, j] * 0.5
-        s[r] = max(1.0, abs(total))
+        s[r] = b[r]
         lam[r] = 1.0
+    for j in range(m):
+        for r in range(k):
+            s[r] += a_[j, r] * 0.5
+    for r in range(k):
+        s[r] = max(1.0, abs(s[r]))
     stalled = 0
     for step in range(steps):
         # residuals
         mu = 0.0
-        rd = 0.0
         for j in range(m):
             total = 2.0 * q[j] * y[j] + c_[j] - z[j] + v[j]
             for r in range(k):
-                total -= a_[r, j] * lam[r]
+                total -= a_[j, r] * lam[r]
             rd_[j] = total
-            rd = max(rd, abs(total))
             mu += z[j] * y[j] + v[j] * (1.0 - y[j])
         for r in range(k):
-            total = b[r] - s[r]
-            for j in range(m):
-                total += a_[r, j] * y[j]
-            rp[r] = total
+            rp[r] = b[r] - s[r]
             mu += s[r] * lam[r]
+        for j in range(m):
+            for r in range(k):
+                rp[r] += a_[j, r] * y[j]
         mu /= 2 * m + k
         # the bound that these multipliers prove
         if step >= 3:
@@ -412,7 +413,7 @@ def solve_node(p, box, allowed, rows, consts, count, target, w, prices, shares, 
                 p, box, allowed, rows, consts, count, try_prices, try_shares, w.col[GAIN], w.col[SIZE], choice
             )
             if value > best:
-                stalled = 0 if value > best + 2.0**-36 * abs(value) else stalled + 1
+                stalled = 0 if value > best + CLOSE * abs(value) else stalled + 1
                 best = value
                 for r in range(count):
                     prices[r] = try_prices[r]
@@ -420,7 +421,7 @@ def solve_node(p, box, allowed, rows, consts, count, target, w, prices, shares, 
                     shares[i] = try_shares[i]
             else:
                 stalled += 1
-            if best >= target or (stalled >= 3 and mu < 2.0**-30) or mu < 2.0**-48:
+            if best >= target or (stalled >= 3 and mu < CLOSE) or mu < FINE:
                 break
         # the matrix
         for j in range(m):
@@ -428,12 +429,13 @@ def solve_node(p, box, allowed, rows, consts, count, target, w, prices, shares, 
         for r in range(k):
             for t in range(r + 1):
                 m_[r, t] = 0.0
+        for j in range(m):
+            for r in range(k):
+                f = a_[j, r] * theta[j]
+                if f != 0.0:
+                    for t in range(r + 1):
+                        m_[r, t] += f * a_[j, t]
         for r in range(k):
-            for t in range(r + 1):
-                total = 0.0
-                for j in range(m):
-                    total += a_[r, j] * theta[j] * a_[t, j]
-                m_[r, t] = total
             m_[r, r] += s[r] / lam[r]
         _factor(m_, k)
         sigma = 0.0
@@ -451,17 +453,18 @@ def solve_node(p, box, allowed, rows, consts, count, target, w, prices, shares, 
                 if part == 1:
                     rl += sigma * mu - ds[r] * dl[r]
                 rl_[r] = rl
-                total = rl / lam[r] - rp[r]
-                for j in range(m):
-                    total -= a_[r, j] * theta[j] * h[j]
-                x[r] = total
+                x[r] = rl / lam[r] - rp[r]
+            for j in range(m):
+                f = theta[j] * h[j]
+                for r in range(k):
+                    x[r] -= a_[j, r] * f
             _solve(m_, k, x)
             for r in range(k):
                 dl[r] = x[r]
             for j in range(m):
                 total = h[j]
                 for r in range(k):
-                    total += a_[r, j] * dl[r]
+                    total += a_[j, r] * dl[r]
                 dy[j] = total * theta[j]
                 dz[j] = (rz_[j] - z[j] * dy[j]) / y[j]
                 dv[j] = (rv_[j] + v[j] * dy[j]) / (1.0 - y[j])

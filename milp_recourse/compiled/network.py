@@ -18,10 +18,12 @@ from milp_recourse.compiled.layout import (
     FIXED,
     HI,
     LABEL,
+    LARGEST,
     LINEAR,
     LO,
     MODE,
     SQUARE,
+    TOP,
 )
 from milp_recourse.compiled.levers import respond
 
@@ -50,24 +52,25 @@ def first_layer(p, u, z):
 @compiled
 def later_layers(p, z):
     """From the first layer's values in z[0] to the logit; fills z, (K, n)."""
-    widths = p.widths
-    layers = len(widths)
+    layers = len(p.widths)
     if layers == 0:
         return z[0, 0]
-    for k in range(layers):
-        n = widths[k]
-        m = widths[k + 1] if k + 1 < layers else 1
-        w = p.weights[k]
+    for k in range(layers - 1):
+        m = p.widths[k + 1]
+        turned, after = p.turned[k], z[k + 1]
         for i in range(m):
-            total = p.biases[k, i]
-            for j in range(n):
-                if z[k, j] > 0.0:
-                    total += w[i, j] * z[k, j]
-            if k + 1 < layers:
-                z[k + 1, i] = total
-            else:
-                return total
-    return 0.0
+            after[i] = p.biases[k, i]
+        for j in range(p.widths[k]):
+            v = z[k, j]
+            if v > 0.0:
+                for i in range(m):
+                    after[i] += v * turned[j, i]
+    last, before = p.weights[layers - 1, 0], z[layers - 1]
+    total = p.biases[layers - 1, 0]
+    for j in range(p.widths[layers - 1]):
+        if before[j] > 0.0:
+            total += last[j] * before[j]
+    return total
 
 
 @compiled
@@ -234,98 +237,94 @@ def over_box(p, box, allowed, line):
 
 
 @compiled
-def within(p, box, allowed, line, const, top, budget, floor, choice):
+def within(p, box, allowed, line, const, top, budget, cut, cut_shares, cut_const, gain, choice):
     r"""An upper bound of a line over the part of a box that costs at most ``budget``, rounding included.
 
-    For any theta >= 0, max of line over it <= theta C + sum_i max over X_i of (g_i u_i - theta c_i(u_i)). The
-    right side is convex in theta; its minimum is enclosed by tangents.
+    With a cut u + constant >= 0 that holds at every feasible point of the node, and shares mu of the cost's
+    maximum, these points have
+
+    .. math:: r(u) = \sum_i c_i(u_i) + \mu_i top_i |u_i| - cut \cdot u \le C + constant = C',
+
+    and for any theta >= 0 the line is at most :math:`\theta C' + \sum_i \max_{X_i} (g_i u_i - \theta
+    r_i(u_i))`. The right side is
+    convex in theta; its minimum is enclosed by tangents.
 
     Parameters
     ----------
     top
         The line's largest value over the box, constant included.
-    floor
-        The least any point of the box costs, (a sum of levers' least costs).
+    cut, cut_shares, cut_const
+        Zeros for the budget alone.
+    gain
+        Work, (P,).
     """
-    fixed = p.lever[FIXED]
-    label = p.lever[LABEL]
-    linear = p.lever[LINEAR]
-    square = p.lever[SQUARE]
-    cost_ = p.column[COST]
-    hi = box[HI]
-    lo = box[LO]
-    mode = box[MODE]
-    start = p.start
-    if not budget < INF:
-        return top
-    d = p.lever.shape[1]
-    # the slope at theta = 0: what the maximiser over the box costs
-    spent = 0.0
-    size = abs(const)
-    priced = 0.0
+    start, fixed, linear, square = p.start, p.lever[FIXED], p.lever[LINEAR], p.lever[SQUARE]
+    largest, label = p.lever[LARGEST], p.lever[LABEL]
+    price, tops = p.column[COST], p.column[TOP]
+    d = len(fixed)
+    limit = budget + cut_const
+    # at theta = 0: what the line's maximiser spends; and the least that any point spends
+    spent, least, rest = 0.0, 0.0, const
+    size, priced = abs(const), abs(budget) + abs(cut_const)
     for i in range(d):
         s = start[i]
         if label[i] > 0.0:
-            best, own, far = -INF, 0.0, 0.0
+            best, own, cheap, at, far, most = -INF, 0.0, INF, 0.0, 0.0, 0.0
             for j in range(s, start[i + 1]):
                 if allowed[j] != 0:
-                    far = max(far, abs(line[j]))
-                    priced += cost_[j]
-                    if line[j] > best or (line[j] == best and cost_[j] < own):
-                        best, own = line[j], cost_[j]
+                    pays = price[j] + cut_shares[i] * tops[j]
+                    far, most = max(far, abs(line[j])), max(most, pays + abs(cut[j]))
+                    pays -= cut[j]
+                    if line[j] > best or (line[j] == best and pays < own):
+                        best, own = line[j], pays
+                    if pays < cheap:
+                        cheap, at = pays, line[j]
             spent += own
+            least += cheap
+            rest += at
             size += far
-        elif mode[i] != 2:
-            g = line[s]
-            t = hi[i] if g > 0.0 else lo[i]
-            if g == 0.0:
-                t = min(max(0.0, lo[i]), hi[i])
-            v = fixed[i] + linear[i] * abs(t) + square[i] * t * t
-            if mode[i] == 0 and g * t <= 0.0:
-                v = 0.0
-            spent += v
-            far = max(abs(lo[i]), abs(hi[i]))
-            size += abs(g) * far
-            priced += fixed[i] + linear[i] * far + square[i] * far * far
-    if spent <= budget:
+            priced += most
+            continue
+        least += respond(p, box, allowed, i, cut, 1.0, cut_shares[i], choice)
+        rest += line[s] * choice[i]
+        if box[MODE, i] == 2:
+            continue
+        l, h = box[LO, i], box[HI, i]
+        g, rate = line[s], linear[i] + cut_shares[i] * largest[i]
+        t = h if g > 0.0 else l
+        if g == 0.0:
+            t = choice[i]
+        if box[MODE, i] == 0 and g * t <= 0.0:
+            t = 0.0
+        else:
+            spent += fixed[i] + rate * abs(t) + square[i] * t * t - cut[s] * t
+        far = max(abs(l), abs(h))
+        size += abs(g) * far
+        priced += fixed[i] + (rate + abs(cut[s])) * far + square[i] * far * far
+    if spent <= limit or limit <= least:
         return top
     best = top
-    # left tangent: value top, slope budget - spent < 0; right: all levers at their least cost
-    left_t, left_v, left_s = 0.0, top, budget - spent
-    right_s = budget - floor
-    if right_s <= 0.0:
-        return top
-    right_v = -INF  # the right tangent's value at right_t; unknown yet
-    right_t = 0.0
-    # value on the ray where every lever rests: sum of g at the least cost
-    rest = const
-    for i in range(d):
-        s = start[i]
-        if label[i] > 0.0:
-            cheap, at = INF, 0.0
-            for j in range(s, start[i + 1]):
-                if allowed[j] != 0 and cost_[j] < cheap:
-                    cheap, at = cost_[j], line[j]
-            rest += at
-        elif mode[i] == 1:
-            rest += line[s] * min(max(0.0, lo[i]), hi[i])
-    right_v = rest
-    for _ in range(6):
+    left_t, left_v, left_s = 0.0, top, limit - spent
+    right_t, right_v, right_s = 0.0, rest, limit - least
+    for _ in range(4):
         theta = ((left_v - left_s * left_t) - (right_v - right_s * right_t)) / (right_s - left_s)
         if not theta > left_t:
             break
-        value = theta * budget + const
-        cost = 0.0
+        for c in range(len(gain)):
+            gain[c] = line[c] + theta * cut[c]
+        value, cost = theta * limit + const, 0.0
         for i in range(d):
-            value -= respond(p, box, allowed, i, line, theta, 0.0, choice)
+            value -= respond(p, box, allowed, i, gain, theta, theta * cut_shares[i], choice)
+            v, s = choice[i], start[i]
             if label[i] > 0.0:
-                cost += cost_[start[i] + int(choice[i])]
-            elif choice[i] != 0.0 or mode[i] == 1:
-                v = choice[i]
-                cost += fixed[i] + linear[i] * abs(v) + square[i] * v * v
-        bound = value + p.budget * (size + theta * (priced + abs(budget))) + p.tiny
+                s += int(v)
+                cost += price[s] + cut_shares[i] * tops[s] - cut[s]
+            elif v != 0.0 or box[MODE, i] == 1:
+                cost += fixed[i] + (linear[i] + cut_shares[i] * largest[i]) * abs(v) + square[i] * v * v
+                cost -= cut[s] * v
+        bound = value + p.budget * (size + theta * priced) + p.tiny
         best = min(best, bound)
-        slope = budget - cost
+        slope = limit - cost
         expected = left_v + left_s * (theta - left_t)
         if slope < 0.0:
             left_t, left_v, left_s = theta, value, slope

@@ -18,16 +18,21 @@ from milp_recourse.compiled.layout import (
     CHOICE,
     CONSTS,
     COST,
+    CUT,
+    CUT_CONST,
+    CUT_SHARES,
     FIXED,
     GAIN,
     GRID,
     HI,
+    IDLE,
     LABEL,
     LARGEST,
     LINE,
     LINEAR,
     LO,
     MODE,
+    NOTHING,
     OTHER,
     POINT,
     PRICES,
@@ -43,8 +48,9 @@ from milp_recourse.compiled.layout import (
     ZL,
     ZS,
 )
-from milp_recourse.compiled.levers import contract, least_cost, respond
+from milp_recourse.compiled.levers import contract, respond
 from milp_recourse.compiled.network import back, later_layers, over_box, within
+from milp_recourse.compiled.numerics import COARSE
 
 INF = math.inf
 
@@ -119,11 +125,14 @@ def _line(p, w, k, i, side):
 
 
 @compiled
-def _bound_layers(p, w, budget, floor):
+def _bound_layers(p, w, budget):
     """Bounds of every open unit's argument; False where the node is empty. Returns the logit's size too."""
     zh = w.unit[ZH]
     zl = w.unit[ZL]
     layers = len(p.widths)
+    box, allowed, line, gain, choice = w.box, w.allowed, w.col[LINE], w.col[GAIN], w.at[CHOICE]
+    cut, shares, nothing, idle = w.col[CUT], w.at[CUT_SHARES], w.col[NOTHING], w.at[IDLE]
+    cut_const = w.scalar[CUT_CONST] if budget < INF else INF
     _sizes_first(p, w.box, w.allowed, w.unit[ZS])
     for k in range(layers):
         if k > 0:
@@ -135,8 +144,15 @@ def _bound_layers(p, w, budget, floor):
             for side in (1.0, -1.0):
                 const = _line(p, w, k, j, side) + slack
                 top = over_box(p, w.box, w.allowed, w.col[LINE]) + const
-                if top > 0.0:
-                    top = within(p, w.box, w.allowed, w.col[LINE], const, top, budget, floor, w.at[CHOICE])
+                if top > 0.0 and budget < INF:
+                    if cut_const < INF:  # it implies the budget, nearly, and is much tighter
+                        top = within(
+                            p, box, allowed, line, const, top, budget, cut, shares, cut_const, gain, choice
+                        )
+                    else:
+                        top = within(
+                            p, box, allowed, line, const, top, budget, nothing, idle, 0.0, gain, choice
+                        )
                 if side > 0.0:
                     zh[k, j] = min(zh[k, j], top)
                 else:
@@ -236,10 +252,7 @@ def examine(p, w, target, lines, steps):
     layers = len(widths)
     if not contract(p, w.box, w.allowed, target):
         return INF, INF, 0, 0
-    floor = 0.0
-    for i in range(p.lever.shape[1]):
-        floor += least_cost(p, w.box, w.allowed, i)
-    if not _bound_layers(p, w, target, floor):
+    if not _bound_layers(p, w, target):
         return INF, INF, 0, 0
     logit_size = _sizes_next(p, zl, zh, zs, layers) if layers > 0 else zs[0, 0]
     unsure = 0
@@ -254,7 +267,8 @@ def examine(p, w, target, lines, steps):
         return INF, INF, 0, 0
     for k in range(layers):
         for j in range(widths[k]):
-            seen[0, k, j] = score[k, j]
+            seen[0, 0, k, j] = score[k, j]
+            seen[1, 0, k, j] = w.unit[ALPHA, k, j]
     count = 1
     for k in range(layers):
         for j in range(widths[k]):
@@ -272,7 +286,8 @@ def examine(p, w, target, lines, steps):
                 return INF, INF, 0, 0
             for t in range(layers):
                 for q in range(widths[t]):
-                    seen[count, t, q] = score[t, q] if t < k else 0.0
+                    seen[0, count, t, q] = score[t, q] if t < k else 0.0
+                    seen[1, count, t, q] = w.unit[ALPHA, t, q]
             count += 1
     bound = value = -INF
     for turn in range(lines):
@@ -312,9 +327,41 @@ def examine(p, w, target, lines, steps):
             break
         for k in range(layers):
             for j in range(widths[k]):
-                seen[count, k, j] = score[k, j]
+                seen[0, count, k, j] = score[k, j]
+                seen[1, count, k, j] = w.unit[ALPHA, k, j]
         count += 1
     return max(bound, 0.0), value, count, unsure
+
+
+@compiled
+def take_cut(p, w, count):
+    """What the rows at the last prices say together: cut u + constant >= 0 wherever the node is feasible."""
+    cut, size, shares = w.col[CUT], w.col[SIZE], w.at[SHARES]
+    prices, consts = w.row[PRICES], w.row[CONSTS]
+    total, slack = 0.0, 0.0
+    for c in range(len(cut)):
+        cut[c] = 0.0
+        size[c] = 0.0
+    for r in range(count):
+        v = prices[r]
+        if v > 0.0:
+            total += v * consts[r]
+            slack += v * abs(consts[r])
+            for c in range(len(cut)):
+                cut[c] += v * w.rows[r, c]
+                size[c] += v * abs(w.rows[r, c])
+    for i in range(p.lever.shape[1]):
+        s = p.start[i]
+        w.at[CUT_SHARES, i] = shares[i]
+        if p.lever[LABEL, i] > 0.0:
+            most = 0.0
+            for c in range(s, p.start[i + 1]):
+                if w.allowed[c] != 0:
+                    most = max(most, size[c])
+            slack += most
+        elif w.box[MODE, i] != 2:
+            slack += size[s] * max(abs(w.box[LO, i]), abs(w.box[HI, i]))
+    w.scalar[CUT_CONST] = total + p.dual * slack + p.tiny
 
 
 @compiled
@@ -422,6 +469,10 @@ def choose(p, w, count, unsure):
     widths = p.widths
     layers = len(widths)
     _relaxed_arguments(p, w)
+    priced = False  # else the relaxed optimum costs nothing, and the logit's line alone counts
+    for r in range(count):
+        if prices_[r] > 0.0:
+            priced = True
     best, kind, index, value = 0.0, 0, 0, 0.0
     n = w.unit.shape[2]
     for k in range(layers):
@@ -433,23 +484,22 @@ def choose(p, w, count, unsure):
             s = h / (h - l)
             relu = max(z, 0.0)
             above = max(s * (z - l) - relu, 0.0)
-            below = min(relu, abs(z) if z < 0 else 0.0)
             total = 0.0
             for r in range(count):
-                price = prices_[r]
+                price = prices_[r] if priced else (1.0 if r == 0 else 0.0)
                 if price > 0.0:
-                    a = w.seen[r, k, j]
+                    a = w.seen[0, r, k, j]
                     if a > 0.0:
                         total += price * a * above
                     elif a < 0.0:
-                        total -= price * a * below
+                        total -= price * a * (relu - w.seen[1, r, k, j] * z)
             if total > best:
                 best, kind, index = total, 1, k * n + j
     for i in range(p.lever.shape[1]):
         s = start[i]
         if label_[i] > 0.0:
             main = s + int(point[i])
-            if share[main] >= 1.0 - 2.0**-20:
+            if share[main] >= 1.0 - COARSE:
                 continue
             loss = 0.0
             for c in range(s, start[i + 1]):
@@ -469,7 +519,7 @@ def choose(p, w, count, unsure):
         if grid > 0.0 and mode_[i] == 1 and lo[i] < hi[i]:
             part = t / grid - math.floor(t / grid)
             part = min(part, 1.0 - part)
-            if part > 2.0**-20:
+            if part > COARSE:
                 moved = 0.0
                 for r in range(count):
                     moved += prices_[r] * abs(rows_[r, s])
@@ -508,12 +558,14 @@ def choose(p, w, count, unsure):
                 return 4, i, point[i]
         elif mode_[i] == 0:
             return 3, i, 0.0
-    widest = 0.0
-    for i in range(p.lever.shape[1]):
-        if label_[i] > 0.0 or mode_[i] == 2:
-            continue
-        width = hi[i] - lo[i]
-        if width > widest and lo[i] < 0.5 * (lo[i] + hi[i]) < hi[i]:
-            widest, kind, index = width, 2, i
-            value = 0.5 * (lo[i] + hi[i])
+    for whole in (True, False):  # whole values first
+        widest = 0.0
+        for i in range(p.lever.shape[1]):
+            if label_[i] > 0.0 or mode_[i] == 2 or (p.lever[GRID, i] > 0.0) != whole:
+                continue
+            width, middle = hi[i] - lo[i], 0.5 * (lo[i] + hi[i])
+            if width > widest and lo[i] < middle < hi[i]:
+                widest, kind, index, value = width, 2, i, middle
+        if kind != 0:
+            break
     return kind, index, value

@@ -22,19 +22,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-UNIT = 2.0**-53
+ROUNDOFF = 2.0**-53
 """Unit roundoff of a double."""
 
 TINY = 2.0**-900
 """Added to every slack: above 2^60 products that underflow, each times 2^80."""
 
 
+PIVOT, FINE, CLOSE, SEEN, COARSE, HUGE = 2.0**-46, 2.0**-48, 2.0**-36, 2.0**-30, 2.0**-20, 2.0**200
+"""When guesses are good enough: a vanishing pivot, a converged method, a change that is none, and a range
+for a search. No proof
+rests on them."""
+
+
 def gamma(operations: int) -> float:
     """The relative error of a sum whose terms see so many roundings, with room for its own computation."""
-    product = operations * UNIT
+    product = operations * ROUNDOFF
     if not product < 2.0**-10:
         raise ValueError(f"{operations} roundings leave no digits")
-    return product / (1.0 - product) * (1.0 + 8 * UNIT)
+    return product / (1.0 - product) * (1.0 + 8 * ROUNDOFF)
 
 
 class Slacks(NamedTuple):
@@ -100,6 +106,6 @@ def slacks(widths: Sequence[int], inputs: int, columns: int, rows: int) -> Slack
         budget=gamma(2 * closed),
         dual=gamma(2 * (closed + rows + 4)),
         cost=gamma(2 * closed),
-        up=1.0 + 8 * UNIT,
+        up=1.0 + 8 * ROUNDOFF,
         tiny=TINY,
     )

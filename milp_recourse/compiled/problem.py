@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milp_recourse.compiled.layout import FACTUAL, GRID, LABEL, LEAST, MOST, UNIT
-from milp_recourse.compiled.numerics import slacks
+from milp_recourse.compiled.numerics import HUGE, slacks
 from milp_recourse.domain.features import Feature
 from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.instance import Instance
@@ -56,6 +56,8 @@ class Problem(NamedTuple):
         Units of each hidden layer, (K,).
     weights, biases
         weights[k] leads from hidden layer k to the next (the last to the logit), (K, n, n) and (K, n).
+    turned
+        The weights, transposed, (K, n, n).
     need_low, need_high
         The logit that must be reached, rounded down and up.
     has_largest
@@ -74,6 +76,7 @@ class Problem(NamedTuple):
     widths: NDArray[np.int64]
     weights: Array
     biases: Array
+    turned: Array
     need_low: float
     need_high: float
     has_largest: bool
@@ -149,6 +152,7 @@ def lower(instance: Instance) -> Problem:
         widths,
         weights,
         biases,
+        np.ascontiguousarray(weights.transpose(0, 2, 1)),
         below(need),
         -below(-need),
         instance.cost.linf > 0,
@@ -229,7 +233,7 @@ class _Lever:
             self.numbers = [1.0, *[0.0] * 5, x, 1.0, low, high]
             return
         ends = Fraction(low) - Fraction(x), Fraction(high) - Fraction(x)
-        unit = 2.0 ** math.ceil(math.log2(max(abs(float(ends[0])), abs(float(ends[1])), 2.0**-400)))
+        unit = 2.0 ** math.ceil(math.log2(max(abs(float(ends[0])), abs(float(ends[1])), 1.0 / HUGE)))
         self.shift = self.shift_size = np.array([[unit]])
         self.allowed = np.ones(1, dtype=np.uint8)
         self.columns = np.zeros((2, 1))

@@ -17,6 +17,9 @@ from milp_recourse.compiled.layout import (
     BEST,
     BEST_COST,
     CHOICE,
+    CUT,
+    CUT_CONST,
+    CUT_SHARES,
     GAIN,
     GRID,
     HI,
@@ -34,7 +37,8 @@ from milp_recourse.compiled.layout import (
 )
 from milp_recourse.compiled.levers import respond
 from milp_recourse.compiled.network import logit_at, logit_size
-from milp_recourse.compiled.node import choose, examine, tighten
+from milp_recourse.compiled.node import choose, examine, take_cut, tighten
+from milp_recourse.compiled.numerics import PIVOT
 from milp_recourse.compiled.problem import Problem
 
 INF = math.inf
@@ -61,6 +65,8 @@ class Pool(NamedTuple):
         Every slot's bound.
     box, allowed, unit
         What a node is; of the units their bounds and signs.
+    cut, shares, const
+        Its parent's cut, (size, P), (size, d) and (size,); a constant of inf for none.
     stuck
         The least bound of nodes that could neither be closed nor split, (1,).
     """
@@ -71,6 +77,9 @@ class Pool(NamedTuple):
     box: Array
     allowed: NDArray[np.uint8]
     unit: Array
+    cut: Array
+    shares: Array
+    const: Array
     stuck: Array
     state: NDArray[np.int64]
 
@@ -86,6 +95,9 @@ def pool(p: Problem, size: int) -> Pool:
         np.zeros((size, *p.box.shape)),
         np.zeros((size, columns), dtype=np.uint8),
         np.zeros((size, 3, layers, n)),
+        np.zeros((size, columns)),
+        np.zeros((size, p.lever.shape[1])),
+        np.full(size, np.inf),
         np.full(1, np.inf),
         np.zeros(5, dtype=np.int64),
     )
@@ -158,6 +170,9 @@ def _load(t, slot, w):
     w.box[:] = t.box[slot]
     w.allowed[:] = t.allowed[slot]
     w.unit[:3] = t.unit[slot]
+    w.col[CUT] = t.cut[slot]
+    w.at[CUT_SHARES] = t.shares[slot]
+    w.scalar[CUT_CONST] = t.const[slot]
 
 
 @compiled
@@ -169,6 +184,9 @@ def _store(t, w, bound):
     t.box[slot] = w.box
     t.allowed[slot] = w.allowed
     t.unit[slot] = w.unit[:3]
+    t.cut[slot] = w.col[CUT]
+    t.shares[slot] = w.at[CUT_SHARES]
+    t.const[slot] = w.scalar[CUT_CONST]
     t.bound[slot] = bound
     _push(t, slot)
 
@@ -196,7 +214,7 @@ def _inward(p, w, u):
         line[c] = w.rows[0, c]
     for i in range(d):
         respond(p, w.box, w.allowed, i, line, 0.0, 0.0, corner)
-    step = 2.0**-46
+    step = PIVOT
     for _ in range(23):
         for i in range(d):
             held = p.lever[LABEL, i] > 0.0 or p.lever[GRID, i] > 0.0
@@ -318,7 +336,7 @@ def run(p, w, t, target, share, lines, steps, patient):
         for i in range(d):
             choice[i] = point[i]
         leaf = unsure == 0 and _settled(p, w)
-        if leaf:
+        if unsure == 0:
             _inward(p, w, choice)
         elif not try_point(p, w, choice) and t.state[2] >= 2 * t.state[3]:
             t.state[3] = t.state[2]
@@ -347,6 +365,7 @@ def run(p, w, t, target, share, lines, steps, patient):
             t.stuck[0] = min(t.stuck[0], bound)
             continue
         tighten(p, w, last, target, count)
+        take_cut(p, w, count)
         kind, index, value = choose(p, w, count, unsure)
         _release(t, slot)
         if kind == 0:

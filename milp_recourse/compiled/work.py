@@ -27,11 +27,11 @@ class Work(NamedTuple):
         lower line, its argument
         at a point and at the relaxed optimum, what the bound loses there, (8, max(K, 1), n).
     seen
-        The coefficient of every unit in each row, (R, max(K, 1), n).
+        The coefficient of every unit in each row, and its lower line's slope there, (2, R, max(K, 1), n).
     at
-        Points and shares of the maximum, (8, d).
+        Points and shares of the maximum, (10, d).
     col
-        Lines and prices per column, (5, P).
+        Lines and prices per column, (7, P).
     rows, row
         A Lagrangian's rows, (R, P), and their constants and prices, (3, R).
     vec, ints, kvec, a, m
@@ -72,18 +72,18 @@ def workspace(p: Problem) -> Work:
         np.zeros((3, d)),
         np.zeros(columns, dtype=np.uint8),
         np.zeros((8, layers, n)),
-        np.zeros((MOST_ROWS, layers, n)),
-        np.zeros((8, d)),
-        np.zeros((5, columns)),
+        np.zeros((2, MOST_ROWS, layers, n)),
+        np.zeros((10, d)),
+        np.zeros((7, columns)),
         np.zeros((MOST_ROWS, columns)),
         np.zeros((3, MOST_ROWS)),
         np.zeros((16, v)),
         np.zeros((4, max(v, k)), dtype=np.int64),
         np.zeros((9, k)),
-        np.zeros((k, v)),
+        np.zeros((v, k)),
         np.zeros((k, k)),
         np.zeros((3, n)),
-        np.zeros(3),
+        np.zeros(4),
         np.full(1, 0x9E3779B97F4A7C15, dtype=np.uint64),
     )
     made.scalar[BEST_COST] = np.inf

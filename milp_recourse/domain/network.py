@@ -131,6 +131,21 @@ class ReluNetwork:
                     z = np.maximum(z, z.dtype.type(0))
         return float(z[0])
 
+    def deploys_at_least(self, x: NDArray, threshold: float) -> bool:
+        """Whether the deployed logit of one input row reaches a threshold in two orders of summation.
+
+        The one of :meth:`deployed_logit`, which is numpy's and the machine's, and the one that the
+        certificate document states, so that anybody can repeat it: every product and every sum rounded to
+        ``dtype``, left to right, the bias last.
+        """
+        with np.errstate(over="ignore", invalid="ignore"):
+            z = np.asarray(x, dtype=np.float64).astype(self.dtype)
+            for k, (w, b) in enumerate(zip(self._deployed_weights, self._deployed_biases, strict=True)):
+                if k:
+                    z = np.maximum(z, z.dtype.type(0))
+                z = np.cumsum(w * z, axis=1, dtype=z.dtype)[:, -1] + b
+        return bool(z[0] >= threshold) and self.deployed_logit(x) >= threshold
+
     def enclose(self, x: Sequence[Enclosure]) -> tuple[Enclosure, ...]:
         """Outputs in exact arithmetic: points for rational dyadic inputs, proven intervals else.
 

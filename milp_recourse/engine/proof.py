@@ -25,7 +25,7 @@ from milp_recourse.engine.contract import (
     magnitudes,
     residual_forms,
 )
-from milp_recourse.engine.dual import Costs, halfspace
+from milp_recourse.engine.dual import Costs, halfspace, value
 from milp_recourse.engine.kernel import ball_of, costs_of, domain_rows, paid, sign_rows
 from milp_recourse.engine.local import rounded
 from milp_recourse.engine.node_problem import Multipliers, proven_with, solve
@@ -218,6 +218,8 @@ class _Examination:
     def run(self) -> None:
         """Cheap rules first."""
         self._leave(self._closed(self.nodes.low, self.nodes.high, np.arange(len(self.nodes))), None)
+        if len(self.nodes) and not self.stack.weights and not self.stack.units:
+            self._bound_at_once()
         if len(self.nodes):
             self._shrink()
         if len(self.nodes):
@@ -300,6 +302,15 @@ class _Examination:
 
     # -- duality -------------------------------------------------------------------------
 
+    def _bound_at_once(self) -> None:
+        """Where the logit is linear one line often closes a whole box; shrinking it first would split it."""
+        stack, nodes = self.stack, self.nodes
+        relaxed = relax(
+            stack, nodes.low, nodes.high, nodes.who, [e[nodes.who] for e in self.pool.errors], None
+        )
+        costs, owned = paid(stack, costs_of(stack, nodes.who), nodes.low, nodes.high, nodes.who)
+        self._line(relaxed, costs, owned, [], None)
+
     def _bound(self) -> None:
         """Lines above the logit, one after the other, then the convex problem of both; else split."""
         stack, nodes = self.stack, self.nodes
@@ -348,7 +359,8 @@ class _Examination:
         _, point, factor = halfspace(costs, low, high, line[:-1], line[-1])
         highest = line[-1] + np.maximum(line[:-1] * low, line[:-1] * high).sum(axis=0)
         factor = np.where(highest < 0, 2 * (self.target + 1e-9) / -highest, factor)
-        factor = short(np.where((factor > 0) & (factor < np.inf), factor, 0.0))
+        factor = np.where((factor > 0) & (factor < np.inf), factor, 0.0)
+        factor = short(np.where(highest < 0, factor, at_kinks(costs, low, high, line, factor)))
         nothing = np.zeros_like(low)
         given = Multipliers(factor[None], factor * 0.0, low[:0], nothing)
         bound, _ = proven_with(costs, low, high, line[:, None], None, given)
@@ -487,6 +499,47 @@ class _Examination:
 
     def _keep(self, mask: Array) -> None:
         self.nodes, self.records, self.target = self.nodes.take(mask), self.records[mask], self.target[mask]
+
+
+def at_kinks(costs: Costs, low: Array, high: Array, line: Array, factor: Array) -> Array:
+    """A line's best multiplier, (B,), where costs grow with absolute changes.
+
+    The bound is then concave and piecewise linear in the multiplier m (quadratic where there are squares
+    too): an action starts to move where m |slope| = beta. The best of these kinks is among the two on either
+    side of where the bound turns, which bisection finds.
+
+    Parameters
+    ----------
+    line
+        Slopes and offset, (d + 1, B).
+    factor
+        The multiplier to beat, (B,); kept where no kink is better.
+    """
+    slope, offset = line[:-1], line[-1]
+    steep = np.abs(slope)
+    kinks = np.sort(
+        np.where((costs.beta > 0) & (steep > 0), costs.beta / np.where(steep > 0, steep, 1.0), 0.0), 0
+    )
+    if not kinks.any():
+        return factor
+    last, each = len(kinks) - 1, np.arange(len(factor))
+
+    def bound(at: Array) -> Array:
+        constant = offset + (slope * costs.x).sum(axis=0)
+        size = np.abs(offset) + np.abs(slope * costs.x).sum(axis=0)
+        return value(costs, at * slope, at * steep, -at * constant, at * size, low, high)[0]
+
+    first, end = np.zeros(len(factor), dtype=np.int64), np.full(len(factor), last)
+    while (first < end).any():
+        middle = (first + end) // 2
+        rises = bound(kinks[np.minimum(middle + 1, last), each]) >= bound(kinks[middle, each])
+        first, end = np.where(rises & (first < end), middle + 1, first), np.where(rises, end, middle)
+    best, most = factor, bound(factor)
+    for k in (first - 1, first, first + 1):
+        tried = kinks[np.clip(k, 0, last), each]
+        reached = bound(tried)
+        best, most = np.where(reached > most, tried, best), np.maximum(most, reached)
+    return best
 
 
 def short(values: Array, digits: int = DIGITS) -> Array:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -13,12 +13,14 @@ import numpy as np
 import pandas as pd
 
 from milp_recourse.errors import BadInput
-from milp_recourse.formats.strict_json import write_json
+from milp_recourse.formats.strict_json import write_json, write_whole
 from milp_recourse.formats.write import population_to_dict
 from milp_recourse.frames.columns import TableColumn
 from milp_recourse.frames.rows import Rows, as_came, counterfactual_rows
+from milp_recourse.frames.show import people_of
 from milp_recourse.frames.verdict import Predict, verdicts
 from milp_recourse.instance import Population
+from milp_recourse.reports.pages import person_page, population_fragment, population_page
 from milp_recourse.reports.population_folder import PopulationFolder
 from milp_recourse.reports.table import BAD_INPUT
 from milp_recourse.result import Result, Status
@@ -132,6 +134,33 @@ class Answers:
                 report.add(index, result, self.confirmed[index])
         report.summarise()
         write_json(problem, where / "population.json")
+
+    def page(self, person: Hashable | None = None) -> str:
+        """One self-contained HTML file as text: of everybody, or of one person by the table's index.
+
+        Raises
+        ------
+        BadInput
+            Nobody, or more than one, is called so.
+        """
+        if person is None:
+            everybody = people_of(self, range(len(self)))
+            return population_page(everybody, f"{len(self)} people", self.facts)
+        [shown] = people_of(self, [self._position(person)])
+        return person_page(shown, "Recourse", self.facts)
+
+    def save_page(self, file: str | Path, person: Hashable | None = None) -> None:
+        """Write :meth:`page` to a file."""
+        write_whole(self.page(person).encode(), Path(file))
+
+    def _position(self, person: Hashable) -> int:
+        found = np.flatnonzero(self.rows.frame.index == person)
+        if len(found) != 1:
+            raise BadInput("person", repr(person), "a label of the people's index that one person has")
+        return int(found[0])
+
+    def _repr_html_(self) -> str:
+        return population_fragment(people_of(self, range(len(self))))
 
     def summary(self) -> str:
         """Counts, what the model itself says, and what the proofs are about, in a few lines."""

@@ -276,6 +276,110 @@ def label_of_another_number(c):
     c["configurations"] = [{**one, "tree": [["e"]]} for one in c["configurations"]]
 
 
+# -- instances that are none ----------------------------------------------------------------------
+
+
+@edited("Half of a surrogate pair in a name.", reason="no JSON")
+def half_a_character(i):
+    i["name"] = "\ud800"
+
+
+@edited("A feature without a name.", "gaps.json", "a name of 1 to 200 characters")
+def no_name(i):
+    i["features"][1]["name"] = ""
+    i["factual"][""] = i["factual"].pop("debt")
+
+
+@edited("A label that ends its line.", "gaps.json", "a name of 1 to 200 characters")
+def label_of_two_lines(i):
+    i["features"][2]["categories"][0] += "\n"
+
+
+@edited("A cost that says what it is twice, once with a question mark.", "l0.json", "unknown key 'scale?'")
+def key_with_a_question_mark(i):
+    i["cost"] = {"kind": "l0", "scale?": {"income": 2}}
+
+
+@edited("A scale for a feature that there is not.", reason="cost.scale: names no feature")
+def scale_of_nothing(i):
+    i["cost"]["scale"]["luck"] = 1
+
+
+@edited("A mixture of nothing, under which every action is free.", reason="coefficients that are all 0")
+def mixture_of_nothing(i):
+    i["cost"] |= {"kind": "mixture"}
+
+
+@edited("A weight that float32 cannot hold.", "toy.json", "a number that is no float32")
+def weight_between_two_float32(i):
+    i["classifier"] |= {"dtype": "float32"}
+    i["classifier"]["layers"][0]["weight"][0][0] = 0.1
+
+
+@edited("A coin that lands on heads twice.", reason="allowed: a number from 0 to 1")
+def probability_of_two(i):
+    noise = {"kind": "bernoulli", "p": 2}
+    i["scm"] = {"name": "explicit", "mechanisms": {"income": {"equation": 0, "noise": noise}}}
+
+
+@edited("Plausibility without noise.", reason="does not state the noise")
+def plausible_without_noise(i):
+    i["plausibility"] = {"kind": "scm-density", "at_least": "factual"}
+
+
+@edited("A mean of values that are no probabilities.", "two_trees.json", "no probability")
+def leaf_above_one(i):
+    tree = i["classifier"]["trees"][0]
+    tree["value"][tree["left"].index(-1)] = 2
+
+
+@edited("A yes-or-no feature that can be three.", "integer.json", "does not go with a feature that is binary")
+def binary_beyond_one(i):
+    i["features"][0] |= {"kind": "binary", "bounds": [0, 3]}
+
+
+@edited("A range of labels that have no order.", "categorical.json", "labels that have no order")
+def range_of_labels(i):
+    i["preferences"]["ranges"] = {"housing": [0, 1]}
+
+
+@edited("A label that another feature moves.", "gaps.json", "equations neither move labels")
+def label_with_causes(i):
+    mechanism = {"equation": {"relu": "debt"}}
+    i["scm"] = {"name": "explicit", "mechanisms": {"job": mechanism}}
+
+
+@edited("An equation that sums nothing.", reason="an equation of nothing")
+def sum_of_nothing(i):
+    i["scm"] = {"name": "explicit", "mechanisms": {"income": {"equation": {"sum": []}}}}
+
+
+# -- what the network computes --------------------------------------------------------------------
+
+
+def deployed_refuses(i):
+    """logit = wealth + income - 2^24, which is 1 for an income of 1, but 0 in float32."""
+    i["features"] = [
+        {"name": "wealth", "kind": "continuous", "actionable": False},
+        {"name": "income", "kind": "continuous", "actionable": True, "bounds": [0, 1]},
+    ]
+    layers = [{"weight": [[1, 1]], "bias": [-(2**24)]}]
+    i["classifier"] = {"kind": "relu-network", "dtype": "float32", "layers": layers}
+    i["accept"] = {"at_least": 1}
+    i["factual"] = {"wealth": 2**24, "income": 0}
+
+
+FOREIGN["accepted_on_paper_only"] = "toy.json", deployed_refuses
+
+
+@attack("toy.json", "the network, computed in its dtype, does not accept")
+def accepted_on_paper_only(c):
+    """An action that the real numbers accept, to the last bit, and the deployed float32 network refuses."""
+    c["instance_sha256"] = "97e837b554bc3dd98ffa10a63b094e509800300db0483877d0e58ec13613201a"
+    c |= {"action": {"income": 1}, "cost": 1, "lower_bound": 1}
+    c["configurations"] = [{"acted": ["income"], "tree": [["d", "", [{"g": 2}]]]}]
+
+
 @attack("toy.json", "belongs to another instance")
 def forged_digest(c):
     """A digest of something else."""
@@ -912,6 +1016,18 @@ def no_claim(c):
 def unknown_key(c):
     """A key that the format does not have."""
     c["note"] = "trust me"
+
+
+@malformed("population_0.json", "unknown key 'index?'")
+def key_with_a_question_mark_added(c):
+    """A second index under the name that the checker's own table of keys has for it."""
+    c["index?"] = 2
+
+
+@malformed("toy.json", "no JSON")
+def half_of_a_surrogate_pair(c):
+    """Text that is no text."""
+    return text(c, '"action": {"income"', '"action": {"\\ud800"')
 
 
 @malformed("toy.json", "format: got")

@@ -12,7 +12,7 @@ import pytest
 from milp_recourse.certificates import why_not
 from milp_recourse.cli import main
 from milp_recourse.domain.cost import Cost
-from milp_recourse.domain.expression import Variable
+from milp_recourse.domain.expression import Expression, Relu, Square, Variable
 from milp_recourse.domain.features import Feature
 from milp_recourse.domain.forest import Tree, TreeEnsemble
 from milp_recourse.domain.network import ReluNetwork
@@ -61,6 +61,67 @@ def test_one_configuration_is_enough_for_any_number(trees: bool, cost: str, tmp_
     write_instance(instance, tmp_path / "i.json")
     (tmp_path / "c.json.gz").write_bytes(result.evidence)
     assert examine(tmp_path / "c.json.gz", tmp_path / "i.json", 60).line.startswith("VERIFIED optimal")
+
+
+@pytest.mark.parametrize("levers", [MANY, 5])
+def test_a_linear_logit_under_l1_takes_one_leaf(levers: int, tmp_path) -> None:
+    """One multiplier says it all; cutting at the factual values first would take 2^n leaves."""
+    random = np.random.default_rng(levers)
+    names = tuple(f"f{k:02}" for k in range(levers))
+    features = tuple(Feature(n, "continuous", True, (-1.0, 1.0)) for n in names)
+    weights = random.normal(size=levers)
+    classifier = ReluNetwork.from_layers([(weights[None], [-0.9 * np.abs(weights).sum()])], "float64")
+    priced = Cost.pure("l1", dict(zip(names, random.uniform(0.5, 2, levers).tolist(), strict=True)))
+    factual = dict.fromkeys(names, 0.0)
+    instance = Instance(
+        features, independent(names), classifier, factual, Preferences(names), priced, Acceptance()
+    )
+    result = solve(instance, certificates=True)
+    [configuration] = json.loads(gzip.decompress(result.evidence))["configurations"]
+    assert [node[0] for node in configuration["tree"]] == ["d"]
+    write_instance(instance, tmp_path / "i.json")
+    (tmp_path / "c.json.gz").write_bytes(result.evidence)
+    assert examine(tmp_path / "c.json.gz", tmp_path / "i.json", 60).line.startswith("VERIFIED optimal")
+
+
+def nested(depth: int, square: bool = False) -> Expression:
+    """An equation so deep over the first lever."""
+    expression: Expression = Variable("a")
+    for _ in range(depth):
+        expression = Square(expression) if square else Relu(expression)
+    return expression
+
+
+@pytest.mark.parametrize(
+    ("equation", "layers", "reason"),
+    [
+        (nested(51), 1, "nested more than 50 deep"),
+        (nested(50), 1, None),
+        (nested(11, square=True), 1, "take too many digits"),
+        (nested(3, square=True), 1, None),
+        (None, 111, "more than 100 layers"),
+        (None, 100, None),
+    ],
+)
+def test_what_is_beyond_the_checker_s_limits_is_not_written(equation, layers, reason, tmp_path) -> None:
+    """The product says why there is no certificate, exactly where the checker would refuse it."""
+    bounds = (0.0, 2.0)
+    features = (Feature("a", "continuous", True, bounds), Feature("b", "continuous", False, None))
+    scm = independent(("a", "b"))
+    if equation is not None:
+        scm = StructuralCausalModel(("a", "b"), {"a": scm.mechanisms["a"], "b": Mechanism(equation)})
+    first = ([[1.0, 1.0 if equation else 0.0]], [0.0 if layers > 1 else -1.0])
+    rest = [([[1.0]], [0.0])] * (layers - 2) + [([[1.0]], [-1.0])]
+    classifier = ReluNetwork.from_layers([first] + (rest if layers > 1 else []), "float64")
+    priced, factual = Cost.pure("l2-squared", {"a": 1.0}), {"a": 0.0, "b": 0.0}
+    instance = Instance(features, scm, classifier, factual, Preferences(("a",)), priced, Acceptance())
+    said = why_not(instance)
+    assert (said is None) if reason is None else (reason in said)
+    write_instance(instance, tmp_path / "i.json")
+    if reason is None:
+        result = solve(instance, certificates=True)
+        (tmp_path / "c.json.gz").write_bytes(result.evidence)
+        assert examine(tmp_path / "c.json.gz", tmp_path / "i.json", 60).line.startswith("VERIFIED optimal")
 
 
 def test_a_configuration_that_leaves_a_lever_out_does_not_cover(tmp_path) -> None:

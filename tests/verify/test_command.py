@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 import csv
 import json
+import os
+import re
 import shutil
 import subprocess
 import sys
@@ -20,6 +22,9 @@ TOY = ROOT / "docs/examples/toy_certificate.json", ROOT / "docs/examples/toy_ins
 POPULATION = ROOT / "tests/certificates/instances/toy_population.json"
 
 
+TOY_LINE = 'VERIFIED optimal cost=2.25 lower_bound=2.25 relative_gap=0 action={"income": 1.5}\n'
+
+
 def run(*arguments: object, cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "verify", *map(str, arguments)]
     return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=120, check=False)
@@ -28,7 +33,7 @@ def run(*arguments: object, cwd: Path = ROOT) -> subprocess.CompletedProcess[str
 @pytest.mark.parametrize(
     ("certificate", "instance", "printed"),
     [
-        ("toy.json", "docs/examples/toy_instance.json", "VERIFIED optimal cost=2.25 lower_bound=2.25\n"),
+        ("toy.json", "docs/examples/toy_instance.json", TOY_LINE),
         (
             "infeasible_plausible.json",
             "instances/smoke/infeasible_plausible.json",
@@ -47,7 +52,15 @@ def test_bounds(tmp_path):
     certificate = json.loads(TOY[0].read_text())
     certificate |= {"claim": "bounds", "lower_bound": 2}
     (tmp_path / "c.json").write_text(json.dumps(certificate))
-    assert run(tmp_path / "c.json", TOY[1]).stdout == "VERIFIED bounds cost=2.25 lower_bound=2.0\n"
+    said = run(tmp_path / "c.json", TOY[1]).stdout
+    assert said == 'VERIFIED bounds cost=2.25 lower_bound=2.0 relative_gap=0.11 action={"income": 1.5}\n'
+
+
+def test_whose_it_is():
+    """A certificate of a population says which applicant it speaks of: several may have the same cost."""
+    said = run(ACCEPTED / "population_0.json", POPULATION).stdout
+    assert re.search(r" index=0 action=\{\"income\": [0-9.]+\}\n$", said)
+    assert run(ACCEPTED / "population_2.json", POPULATION).stdout == "VERIFIED infeasible index=2\n"
 
 
 def test_rejected(tmp_path):
@@ -112,17 +125,17 @@ def test_results_agree_with_their_certificates(certified):
 
 
 @pytest.mark.parametrize(
-    ("column", "value"),
+    ("column", "value", "reason"),
     [
-        ("cost", lambda row: repr(float(row["cost"]) / 2)),
-        ("cost", lambda row: ""),
-        ("lower_bound", lambda row: repr(float(row["cost"]) * 2)),
-        ("status", lambda row: "limit"),
-        ("status", lambda row: "infeasible"),
-        ("action", None),
+        ("cost", lambda row: repr(float(row["cost"]) / 2), "cost is not what the certificate proves"),
+        ("cost", lambda row: "", "a cost or bound that does not go with its status"),
+        ("lower_bound", lambda row: repr(float(row["cost"]) * 2), "lower_bound is not what the certificate"),
+        ("status", lambda row: "limit", "status is not what the certificate proves"),
+        ("status", lambda row: "infeasible", "a cost or bound that does not go with its status"),
+        ("action", None, "action is not what the certificate proves"),
     ],
 )
-def test_a_row_that_says_something_else(certified, tmp_path, column, value):
+def test_a_row_that_says_something_else(certified, tmp_path, column, value, reason):
     """Whoever edits results.csv is told which column is not proven."""
     folder = tmp_path / "out"
     shutil.copytree(certified, folder)
@@ -137,9 +150,10 @@ def test_a_row_that_says_something_else(certified, tmp_path, column, value):
         writer = csv.DictWriter(stream, list(row))
         writer.writeheader()
         writer.writerows(rows)
+    (folder / "results.json").unlink()
     done = run(folder, POPULATION, "--jobs", 1)
     assert done.returncode == 4
-    assert f"REJECTED: results.csv: {column} is not what the certificate proves" in done.stdout
+    assert "REJECTED: results.csv: " in done.stdout and reason in done.stdout
     assert "results.csv agrees" not in done.stdout
 
 
@@ -205,7 +219,134 @@ def test_a_certificate_that_is_missing(certified, tmp_path):
     text = (folder / "results.csv").read_text()
     (folder / "results.csv").write_text(text.replace("certificates/0.json.gz", ""))
     done = run(folder, POPULATION, "--jobs", 1)
-    assert done.returncode == 0 and "2 of its 3 answers are certified" in done.stdout
+    assert done.returncode == 0 and "2 of its 3 answers are certified, not 0; " in done.stdout
+
+
+def first_row(text: str, **cells: str) -> str:
+    """The table with other cells in its first row."""
+    rows = list(csv.DictReader(text.splitlines()))
+    rows[0] |= cells
+    return "\n".join([",".join(rows[0]), *(",".join(f'"{cell}"' for cell in r.values()) for r in rows), ""])
+
+
+EDITS = {
+    "another optimum, no certificate": (
+        "results.csv",
+        lambda text: first_row(text, cost="1.0", lower_bound="1.0", action_income="1.0", certificate=""),
+        "0.json.gz: REJECTED: results.csv: the row names no certificate, and here is one",
+    ),
+    "an action for somebody without any": (
+        "results.csv",
+        lambda text: text.replace("certificates/2.json.gz,,,", ",1.0,1.0,"),
+        "an action that does not go with its status",
+    ),
+    "a second row of the same number": (
+        "results.csv",
+        lambda text: text + "0" + text.splitlines()[1].replace("certificates/0.json.gz", "") + "\n",
+        "row 4: an index that is not written as a whole number is",
+    ),
+    "a row of nobody": (
+        "results.csv",
+        lambda text: text + "7,limit,,0.0,,,bab,0.1,,,,\n",
+        "row 7: there is no such applicant",
+    ),
+    "an optimum without a cost": (
+        "results.csv",
+        lambda text: text.replace("1,optimal,1.0000000000024016,", "1,optimal,,"),
+        "a cost or bound that does not go with its status",
+    ),
+    "a summary of something else": (
+        "results.json",
+        lambda text: text.replace('"optimal": 2', '"optimal": 3'),
+        "results.json: counts is not what results.csv comes to",
+    ),
+    "a mean of something else": (
+        "results.json",
+        lambda text: text.replace('"cost_mean": 1.', '"cost_mean": 0.'),
+        "results.json: cost_mean is not what results.csv comes to",
+    ),
+    "a certificate under another's number": (
+        "certificates/0.json.gz",
+        lambda text: None,
+        "index: 1, which is not what its name says",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", EDITS)
+def test_tables_that_say_more_than_is_proven(certified, tmp_path, name):
+    """Whatever stands beside certificates says what they prove, or is named as not looked at."""
+    folder = tmp_path / "out"
+    shutil.copytree(certified, folder)
+    file, edit, reason = EDITS[name]
+    if file.endswith(".gz"):
+        shutil.copy(folder / "certificates" / "1.json.gz", folder / file)
+    else:
+        text = (folder / file).read_text()
+        assert edit(text) != text
+        (folder / file).write_text(edit(text))
+        if file == "results.csv":
+            (folder / "results.json").unlink()
+    done = run(folder, POPULATION, "--jobs", 1)
+    assert done.returncode == 4 and reason in done.stdout, done.stdout
+    assert "agrees" not in done.stdout and "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("name", ["results.csv", "results.json", "certificates"])
+def test_a_dangling_link_is_not_an_absent_file(certified, tmp_path, name):
+    """A table that cannot be read now might be read later."""
+    folder = tmp_path / "out"
+    shutil.copytree(certified, folder)
+    (folder / name).rename(tmp_path / name)
+    (folder / name).symlink_to(tmp_path / "nowhere")
+    done = run(folder, POPULATION, "--jobs", 1)
+    assert done.returncode == 4 and "REJECTED" in done.stdout and "Traceback" not in done.stderr
+
+
+def test_what_is_not_looked_at_is_named(certified, tmp_path):
+    """Files that nothing checks are listed in the verdict."""
+    folder = tmp_path / "out"
+    shutil.copytree(certified, folder)
+    (folder / "report.html").write_text("all is well")
+    (folder / "certificates" / "0.txt").write_text("all is well")
+    done = run(folder, POPULATION, "--jobs", 1)
+    assert done.returncode == 0, done.stdout
+    assert done.stdout.endswith("; not looked at: 0.txt, run.json, report.html\n")
+    assert "; results.json agrees; " in done.stdout
+
+
+def test_results_of_instances_agree(tmp_path):
+    """results.json holds whole results where instances have files of their own; they are compared too."""
+    out = tmp_path / "out"
+    instance = ROOT / "instances/smoke/hold.json"
+    command = [sys.executable, "-m", "milp_recourse", "certify", str(instance), "--out", str(out)]
+    subprocess.run(command, cwd=ROOT, check=True, capture_output=True, timeout=120)
+    assert "results.json agrees" in run(out, "instances/smoke").stdout
+    text = (out / "results.json").read_text()
+    for old, new in (('"duration": 1.0', '"duration": 2.0'), ('"name": "hold"', '"name": "l0"')):
+        assert old in text
+        (out / "results.json").write_text(text.replace(old, new))
+        done = run(out, "instances/smoke")
+        assert done.returncode == 4 and "results.json: results.0: " in done.stdout, done.stdout
+
+
+def test_shadowed_modules(tmp_path):
+    """In a folder with a csv.py of its own the checker does not start; with -P it runs without that file."""
+    (tmp_path / "csv.py").write_text("print('VERIFIED optimal')\nraise SystemExit(0)\n")
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+
+    def start(*arguments: str) -> tuple[int, str, str]:
+        command = [sys.executable, *arguments, *map(str, TOY)]
+        done = subprocess.run(
+            command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60, check=False
+        )
+        return done.returncode, done.stdout, done.stderr
+
+    code, said, complaint = start("-m", "verify")
+    assert (code, said) == (2, "") and "csv.py' would be imported in place of Python's own" in complaint
+    assert start("-P", "-m", "verify")[:2] == (0, TOY_LINE)
+    script = "import sys; from milp_recourse.cli import main; sys.exit(main())"  # as the console script does
+    assert start("-P", "-c", script, "verify")[:2] == (0, TOY_LINE)
 
 
 def test_folder_of_instances(tmp_path):
@@ -228,7 +369,7 @@ def test_needs_only_python(tmp_path):
     )
     command = [sys.executable, "-I", "-S", "-c", start, str(tmp_path), *map(str, TOY)]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
-    assert (done.returncode, done.stdout) == (0, "VERIFIED optimal cost=2.25 lower_bound=2.25\n"), done.stderr
+    assert (done.returncode, done.stdout) == (0, TOY_LINE), done.stderr
 
 
 def test_imports_only_the_standard_library():

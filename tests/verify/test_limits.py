@@ -8,11 +8,18 @@ import resource
 import subprocess
 import sys
 import time
+import tracemalloc
+from fractions import Fraction
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
 from verify.__main__ import examine
+from verify.certificate import Certificate, check_tree
+from verify.instance import Source
+from verify.problem import Problem
+from verify.reading import Rejected, parse_json
 
 ROOT = Path(__file__).parent.parent.parent
 TOY = ROOT / "docs/examples/toy_instance.json"
@@ -102,3 +109,89 @@ def test_extreme_numbers(tmp_path):
     tree = [["a", 0, 5e-324], ["d", "00", [{"g": 1e308}]], ["d", "00", [{"g": 5e-324}] * 50]]
     content = {**CERTIFICATE, "configurations": [{"acted": ["income"], "tree": tree}]}
     assert "proves a cost of" in rejected(tmp_path, json.dumps(content).encode())
+
+
+def network(inputs: int, widths: list[int], tree: list, tmp_path: Path) -> tuple[Path, Path]:
+    """An instance with a network of small integers, and a certificate of a tree for it."""
+    sizes = [inputs, *widths, 1]
+    layers = [
+        {"weight": [[(i * j + k) % 5 - 2 + 2**-20 for i in range(m)] for j in range(n)], "bias": [0.25] * n}
+        for k, (m, n) in enumerate(pairwise(sizes))
+    ]
+    names = [f"x{k}" for k in range(inputs)]
+    toy = json.loads(TOY.read_text())
+    toy |= {
+        "features": [{"name": n, "kind": "continuous", "actionable": True, "bounds": [-1, 1]} for n in names],
+        "classifier": {"kind": "relu-network", "dtype": "float64", "layers": layers},
+        "factual": dict.fromkeys(names, 0),
+        "accept": {"at_least": 1e9},
+        "preferences": {"actionable": names},
+        "cost": {"kind": "l2-squared", "scale": dict.fromkeys(names, 1)},
+        "reference": None,
+    }
+    instance, certificate = tmp_path / "instance.json", tmp_path / "c.json"
+    instance.write_text(json.dumps(toy))
+    given = {
+        "claim": "infeasible",
+        "instance_sha256": Source(instance).instance(None).digest,
+        "action": None,
+        "cost": None,
+        "lower_bound": None,
+        "configurations": [{"acted": names, "tree": tree}],
+    }
+    certificate.write_text(json.dumps(CERTIFICATE | given))
+    return certificate, instance
+
+
+def test_time_inside_a_bound(tmp_path):
+    """One leaf whose bound takes long ends when the time is up."""
+    paths = network(4, [100] * 20, [["d", "0" * 2000, [{"g": 1}]]], tmp_path)
+    start = time.monotonic()
+    line = examine(*paths, 3.0).line
+    assert "time allowed is up" in line and time.monotonic() - start < 10
+
+
+def test_memory_of_deep_sign_splits(tmp_path):
+    """Thousands of splits on signs below each other take memory for one path, not for the square of it."""
+    tree = [["n", 0, k] for k in range(6000)]
+    paths = network(1, [6000], tree, tmp_path)
+    source = Source(paths[1])
+    certificate = Certificate(parse_json(paths[0].read_bytes(), "c"))
+    instance = source.instance(None)
+    problem = Problem(instance, ["x0"])
+    tracemalloc.start()
+    try:
+        with pytest.raises(Rejected, match="ends before"):
+            check_tree(problem, certificate.configurations[0]["tree"], Fraction(1), "", None)
+        assert tracemalloc.get_traced_memory()[1] < 30 * 2**20
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_classifier_of_any_size(tmp_path):
+    """A classifier's file is read up to the limit only, whatever its size."""
+    toy = json.loads(TOY.read_text())
+    toy["classifier"] = {"path": "big.json", "sha256": "0" * 64}
+    (tmp_path / "i.json").write_text(json.dumps(toy))
+    with (tmp_path / "big.json").open("wb") as stream:
+        stream.truncate(2**33)  # sparse: it takes no room
+    tracemalloc.start()
+    try:
+        with pytest.raises(Rejected, match="larger than"):
+            Source(tmp_path / "i.json")
+        assert tracemalloc.get_traced_memory()[1] < 100 * 2**20
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("cell", ["1_0", "\uff11", "1e400", "0x1", "nan", "inf"])
+def test_numbers_of_a_table(tmp_path, cell):
+    """A CSV cell is a number only if it is written as JSON writes one, as the product reads it."""
+    population = json.loads((ROOT / "tests/certificates/instances/toy_population.json").read_text())
+    population |= {"factuals": {"csv": "people.csv"}, "preferences": {"actionable": ["income"]}}
+    (tmp_path / "p.json").write_text(json.dumps(population))
+    (tmp_path / "people.csv").write_text(f"income\n{cell}\n+1.5e0\n", encoding="utf-8")
+    source = Source(tmp_path / "p.json")
+    with pytest.raises(Rejected, match="allowed: a number"):
+        source.instance(0.0)
+    assert source.instance(1.0).factual == {"income": Fraction(3, 2)}
