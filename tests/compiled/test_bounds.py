@@ -168,21 +168,20 @@ def test_whole_numbers_are_as_cheap_as_enumeration_says() -> None:
     door.ready()
     rng = np.random.default_rng(5)
     tried = 0
-    for _ in range(60):
-        d = 2
+    for _ in range(50):
+        tops = [400.0, 8.0, 5.0, 3.0, 2.0]
+        d = len(tops)
         names = tuple(f"n{k}" for k in range(d))
-        tops = [400.0, 60.0]
-        features = tuple(Feature(n, "integer", True, (-t, t)) for n, t in zip(names, tops, strict=True))
+        features = tuple(Feature(n, "integer", True, (0.0, t)) for n, t in zip(names, tops, strict=True))
         scm = StructuralCausalModel(names, {n: Mechanism(as_expression(0.0), Link(), None) for n in names})
         width = np.array(tops)
-        hidden = 4 if rng.random() < 0.5 else 0
-        sizes = [d, hidden, 1] if hidden else [d, 1]
+        sizes = [d, 8, 6, 1]
         layers = [(rng.normal(size=(n, m)), 0.2 * rng.normal(size=n)) for m, n in pairwise(sizes)]
         layers[0] = (layers[0][0] / width, layers[0][1])
         network = ReluNetwork.from_layers(layers)
-        grid = np.stack(np.meshgrid(*(np.arange(-t, t + 1) for t in tops), indexing="ij"), -1).reshape(-1, d)
+        grid = np.stack(np.meshgrid(*(np.arange(t + 1) for t in tops), indexing="ij"), -1).reshape(-1, d)
         logits = network.evaluate(grid)[:, 0]
-        need = float(np.quantile(logits, rng.choice([0.7, 0.9, 0.99])))
+        need = float(np.quantile(logits, rng.choice([0.6, 0.8, 0.95])))
         kind = str(rng.choice(["l2-squared", "l1", "linf"]))
         weights = {n: float(rng.choice([0.5, 1.0, 3.7])) for n in names}
         instance = Instance(
@@ -214,7 +213,7 @@ def test_whole_numbers_are_as_cheap_as_enumeration_says() -> None:
 
 
 def test_trading_one_whole_number_for_another_is_exact() -> None:
-    """One lever of many steps, two of few, a linear logit: for all values of these, the least of the first."""
+    """One lever of many steps, two of few, a linear logit: for all values of two, the least of the first."""
     door.ready()
     rng = np.random.default_rng(11)
     tops, names = np.array([99999.0, 73.0, 98.0]), ("a", "b", "c")
@@ -224,9 +223,8 @@ def test_trading_one_whole_number_for_another_is_exact() -> None:
     for _ in range(200):
         slope = rng.uniform(0.2, 2.0, 3) * np.array([1.0, *rng.choice([0.05, 0.3, 1.0], 2)])
         need = 0.03 + 0.1 * rng.random()
-        network = ReluNetwork.from_layers(
-            [(np.vstack([slope, -slope]) / tops, [0.0, 0.0]), ([[1.0, -1.0]], [0.0])]
-        )
+        both = np.vstack([slope, -slope]) / tops
+        network = ReluNetwork.from_layers([(both, [0.0, 0.0]), ([[1.0, -1.0]], [0.0])])
         instance = Instance(
             features,
             scm,
