@@ -33,7 +33,6 @@ from milp_recourse.compiled.layout import (
     LO,
     MODE,
     NOTHING,
-    OTHER,
     POINT,
     PRICES,
     SCORE,

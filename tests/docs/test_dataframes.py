@@ -1,6 +1,6 @@
 """The three data sets of docs/dataframes.md: every action confirmed by the model on the raw row.
 
-``python -m tests.docs.test_dataframes FOLDER`` runs them as the page has them, 200 people each; it prints what
+``python -m tests.docs.test_dataframes FOLDER`` runs the page as it is, 200 people each, and prints what
 docs/results/dataframes/README.md records.
 """
 
