@@ -33,7 +33,6 @@ from milp_recourse.compiled.layout import (
     LO,
     MODE,
     NOTHING,
-    OTHER,
     POINT,
     PRICES,
     SCORE,
@@ -417,16 +416,9 @@ def tighten(p, w, bound, target, count):
         linear, square, g = p.lever[LINEAR, i] + share * p.lever[LARGEST, i], p.lever[SQUARE, i], gain[s]
         far = max(abs(l), abs(h))
         room = spare + 2.0 * p.dual * ((linear + size[s]) * far + square * far * far) + p.tiny
-        # the minimum of f(u) = linear |u| + square u^2 - g u over [l, h]
-        if abs(g) <= linear:
-            t = 0.0
-        elif square > 0.0:
-            t = (g - linear if g > 0 else g + linear) / (2.0 * square)
-        else:
-            t = INF if g > 0 else -INF
-        t = min(max(t, l), h)
-        # of whole values the bound took the least of these, which is more than what is least between them
-        least = respond(p, w.box, allowed, i, gain, 1.0, share, w.at[OTHER]) - p.lever[FIXED, i]
+        # f(u) = linear |u| + square u^2 - g u; its least value is the one in the bound, at whole values only
+        least = respond(p, w.box, allowed, i, gain, 1.0, share, w.at[CHOICE]) - p.lever[FIXED, i]
+        t = w.at[CHOICE, i]
         for side in range(2):
             end = h if side == 0 else l
             if end == t or linear * abs(end) + square * end * end - g * end - least <= room:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from milp_recourse.forests.compiling import compiled
 from milp_recourse.forests.factors import Factors, Ints
 
 FLAGS = 63
@@ -57,7 +57,7 @@ def lists(f: Factors) -> Live:
     )
 
 
-@njit(cache=True)
+@compiled
 def shrink(f, cost, alive, leaf_alive, live, merge):  # type: ignore[no-untyped-def]
     """Take out leaves without cells, cells without leaves and cells that a cheaper one stands for.
 
@@ -180,7 +180,7 @@ def shrink(f, cost, alive, leaf_alive, live, merge):  # type: ignore[no-untyped-
     return True
 
 
-@njit(cache=True)
+@compiled
 def _apart(f, live, n_slot, kind, i, a, b):  # type: ignore[no-untyped-def]
     """Whether a slot that matters tells two cells of axis i apart."""
     t = 0

@@ -22,7 +22,8 @@ Polyak (1969), https://doi.org/10.1016/0041-5553(69)90061-5
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from milp_recourse.forests.compiling import compiled
 
 INF = np.inf
 UNIT = 2.0**-53
@@ -30,7 +31,7 @@ STALLED = 12
 """Steps without progress after which the step is halved."""
 
 
-@njit(cache=True)
+@compiled
 def _left_over(f, cost, live, price, rest):  # type: ignore[no-untyped-def]
     """rest = cost - sum of the trees' prices, for living cells."""
     for n in range(live.cell_to[-1]):
@@ -44,7 +45,7 @@ def _left_over(f, cost, live, price, rest):  # type: ignore[no-untyped-def]
                 rest[c] -= price[first + f.classes[t, c]]
 
 
-@njit(cache=True)
+@compiled
 def _energies(f, t, live, mu, price, set_price, energy):  # type: ignore[no-untyped-def]
     """What each living leaf of a tree pays, and the leaf that pays least. Prices of sets are filled in."""
     a, b = live.slot_to[t], live.slot_to[t + 1]
@@ -70,7 +71,7 @@ def _energies(f, t, live, mu, price, set_price, energy):  # type: ignore[no-unty
     return best, chosen
 
 
-@njit(cache=True)
+@compiled
 def ascend(f, cost, live, mu, goal, price, target, steps, shrinking, weight):  # type: ignore[no-untyped-def]
     """Improve prices and multiplier in place; the best bound, its multiplier and the step's last length.
 
@@ -150,7 +151,7 @@ def ascend(f, cost, live, mu, goal, price, target, steps, shrinking, weight):  #
     return best, best_mu, shrinking
 
 
-@njit(cache=True)
+@compiled
 def assess(f, cost, live, mu, goal, price, x, energy, loss):  # type: ignore[no-untyped-def]
     """The bound of a node, rounded down, and by how much it may have been rounded.
 
@@ -215,7 +216,7 @@ def assess(f, cost, live, mu, goal, price, x, energy, loss):  # type: ignore[no-
     return total - slack, slack
 
 
-@njit(cache=True)
+@compiled
 def take_out(f, live, bound, slack, energy, loss, target, alive, leaf_alive):  # type: ignore[no-untyped-def]
     """Take out cells and leaves that hold nothing below the target; how many there are."""
     gone = 0
@@ -232,7 +233,7 @@ def take_out(f, live, bound, slack, energy, loss, target, alive, leaf_alive):  #
     return gone
 
 
-@njit(cache=True)
+@compiled
 def _spread(live, i, values, best, loss):  # type: ignore[no-untyped-def]
     """Add what one term loses at each cell, up to it, and from it on."""
     a, b = live.cell_to[i], live.cell_to[i + 1]
@@ -248,7 +249,7 @@ def _spread(live, i, values, best, loss):  # type: ignore[no-untyped-def]
         loss[2, c] += max(above, 0.0)
 
 
-@njit(cache=True)
+@compiled
 def choose(f, live, bound, target, loss):  # type: ignore[no-untyped-def]
     """The axis, and the last cell of the lower half, of the split after which both halves' bounds rise most.
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from milp_recourse.forests.axes import Axis
+from milp_recourse.forests.compiling import compiled
 from milp_recourse.forests.factors import Array, Ints, cell_masks
 from milp_recourse.forests.table import BITS, LeafTable
 
@@ -79,7 +79,7 @@ _BIT = np.zeros(_ROOM, dtype=np.int64)
 _BIT[[2**k % _ROOM for k in range(BITS)]] = np.arange(BITS)
 
 
-@njit(cache=True)
+@compiled
 def _total(p, words, table):  # type: ignore[no-untyped-def]
     """The deployed score of the most valuable leaves among some."""
     per = len(p.full) // p.trees
@@ -101,7 +101,7 @@ def _total(p, words, table):  # type: ignore[no-untyped-def]
     return double / p.trees if p.mean else double
 
 
-@njit(cache=True)
+@compiled
 def _score(p, x, table):  # type: ignore[no-untyped-def]
     words = p.full.copy()
     for i in range(len(x)):
@@ -110,7 +110,7 @@ def _score(p, x, table):  # type: ignore[no-untyped-def]
     return _total(p, words, table)
 
 
-@njit(cache=True)
+@compiled
 def _rest(p, x, i, words):  # type: ignore[no-untyped-def]
     """Leaves that a point meets whatever its cell on axis i."""
     words[:] = p.full
@@ -120,7 +120,7 @@ def _rest(p, x, i, words):  # type: ignore[no-untyped-def]
                 words[w] &= p.masks[x[j], w]
 
 
-@njit(cache=True)
+@compiled
 def price_of(p, x):  # type: ignore[no-untyped-def]
     """What a point costs."""
     total, widest = 0.0, 0.0
@@ -130,7 +130,7 @@ def price_of(p, x):  # type: ignore[no-untyped-def]
     return total + p.linf * widest
 
 
-@njit(cache=True)
+@compiled
 def _climb(p, x, greedy, table):  # type: ignore[no-untyped-def]
     """Move one axis at a time to where most score is gained (per cost, if greedy) until accepted."""
     axes, size = len(x), len(p.full)
@@ -161,7 +161,7 @@ def _climb(p, x, greedy, table):  # type: ignore[no-untyped-def]
     return score > p.threshold
 
 
-@njit(cache=True)
+@compiled
 def _cheapest(p, words, i, here, table, limit):  # type: ignore[no-untyped-def]
     """The cheapest accepted cell of axis i below a limit, given the leaves met otherwise; or -1."""
     best, at = limit, -1
@@ -175,7 +175,7 @@ def _cheapest(p, words, i, here, table, limit):  # type: ignore[no-untyped-def]
     return at
 
 
-@njit(cache=True)
+@compiled
 def _pull(p, x, order, table):  # type: ignore[no-untyped-def]
     """Every axis in turn to its cheapest accepted cell until nothing changes."""
     size = len(p.full)
@@ -193,7 +193,7 @@ def _pull(p, x, order, table):  # type: ignore[no-untyped-def]
                 x[i], changed = c, True
 
 
-@njit(cache=True)
+@compiled
 def _exchange(p, x, table):  # type: ignore[no-untyped-def]
     """Give up (part of) one move and make up for it on another axis; whether it got cheaper."""
     axes, size = len(x), len(p.full)
@@ -229,7 +229,7 @@ def _exchange(p, x, table):  # type: ignore[no-untyped-def]
     return False
 
 
-@njit(cache=True)
+@compiled
 def _settle(p, x, order, table):  # type: ignore[no-untyped-def]
     _pull(p, x, order, table)
     for _ in range(20):
@@ -238,7 +238,7 @@ def _settle(p, x, order, table):  # type: ignore[no-untyped-def]
         _pull(p, x, order, table)
 
 
-@njit(cache=True)
+@compiled
 def _search(p, starts, kicks, seed, table):  # type: ignore[no-untyped-def]
     np.random.seed(seed)
     axes = len(p.start)
