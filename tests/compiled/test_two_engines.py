@@ -1,7 +1,7 @@
 """Neither engine's lower bound is above the cost of an action that the other found.
 
-Problems that once gave the compiled engine a false bound are among them: 1001 (a lever of whole values was cut by the
-least cost between whole values) and 73.
+Problems that once gave the compiled engine a false bound are among them: 1001 and 73, where a lever of whole
+values was cut by the least cost between whole values.
 """
 
 from __future__ import annotations
