@@ -15,6 +15,7 @@ import pytest
 
 from milp_recourse.cli import main
 from milp_recourse.instances_path import instances_path
+from milp_recourse.reports.certificate_files import extract
 
 PEOPLE = 1100  # two chunks
 
@@ -49,7 +50,7 @@ def results(out: Path) -> list[dict[str, str]]:
         rows = [{k: v for k, v in row.items() if k != "seconds"} for row in csv.DictReader(stream)]
     for row in rows:
         if row["certificate"]:
-            row["sha256"] = hashlib.sha256((out / row["certificate"]).read_bytes()).hexdigest()
+            row["sha256"] = hashlib.sha256(extract(out, int(row["index"]))).hexdigest()
     return rows
 
 
