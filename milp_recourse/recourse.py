@@ -26,10 +26,12 @@ from milp_recourse.frames.arguments import (
     by_column,
     cost_of,
     intervals,
+    is_number,
     people_preferences,
     positive,
     some_columns,
 )
+from milp_recourse.frames.columns import printable
 from milp_recourse.frames.problem import (
     Said,
     causal_model,
@@ -50,8 +52,12 @@ from milp_recourse.workers import Workers
 
 PLAUSIBILITY = "scm-density"
 
-SAMPLE, STARTS = 20_000, 2_000
-"""Rows of X that the model is asked about, and accepted ones that searches may start from."""
+SAMPLE, STARTS, CHECKED = 20_000, 2_000, 1_000
+"""Rows of X that the model is asked about, accepted ones that searches may start from, and those on which its
+own word is compared with what was read of it."""
+
+NEAR = 1e-3
+"""Scores this close to the threshold, in shares of their median distance, may be decided by rounding."""
 
 
 class Recourse:
@@ -134,9 +140,9 @@ class Recourse:
         predict: Predict | None = None,
     ) -> None:
         _check_frame(X)
-        if len(conditions):
+        if conditions is not None and len(conditions):
             raise Unsupported("conditions: not supported yet; allowed: an empty list")
-        if margin is not None and not (isinstance(margin, int | float) and 0 <= margin < np.inf):
+        if margin is not None and not (is_number(margin) and margin >= 0):
             raise BadInput("margin", margin, "None, or a finite number, 0 or more")
         if predict is not None and not callable(predict):
             raise BadInput("predict", type(predict).__name__, "None, or a function of a DataFrame")
@@ -165,6 +171,12 @@ class Recourse:
             plausible=self._plausible(plausibility),
         )
         self._check_plausible()
+        units = {"range": "its range in X", "sd": "its standard deviation", "mad": "its median deviation"}
+        unit = units.get(scale, "1") if isinstance(scale, str) else "the given scale"
+        scaled = self._problem.cost.uses_scale and not self._problem.cost.quantiles
+        self._cost = self._problem.cost.kind + (
+            f", a number's change divided by {unit}, a changed label counting 1" if scaled else ""
+        )
 
     def certify(
         self,
@@ -210,18 +222,20 @@ class Recourse:
         options = check_options(time_limit, jobs, certificates, self._starts)
         results: list[Result | None] = [None] * len(rows)
         readable = [i for i in range(len(rows)) if i not in rows.faults]
+        how = {"backend": backend, "time_limit": time_limit, "certificates": certificates}
         if not readable:
-            return self._answers(rows, None, results)
+            return self._answers(rows, None, results, how)
         population = self._population(rows, own, readable)
         name = choose_backend(population.template, backend).name
+        how["backend"] = name
         try:
             with progress_bar("people", len(readable)) as bar:
                 for i, result in solve_as_finished(population, name, options, readable, Workers(jobs)):
                     results[i] = result
                     bar.advance()
         except KeyboardInterrupt:
-            raise Interrupted(self._answers(rows, population, results)) from None
-        return self._answers(rows, population, results)
+            raise Interrupted(self._answers(rows, population, results, how)) from None
+        return self._answers(rows, population, results, how)
 
     def margin_for(self, people: pd.DataFrame) -> float:
         """The margin that the model's own arithmetic needs on these people, in logit units; 0 for trees.
@@ -316,7 +330,7 @@ class Recourse:
         if self.margin is not None or not people or not isinstance(self.reading.classifier, ReluNetwork):
             return self.margin or 0.0
         ranges = self._reach(people)
-        ends = [column_range(ranges[str(c.name)], c) for c in self.reading.columns]
+        ends = [column_range(ranges[printable(c.name)], c) for c in self.reading.columns]
         lower, upper = (np.concatenate(side) for side in zip(*ends, strict=True))
         margin = rounding_margin(self.reading, lower.tolist(), upper.tolist())
         if not np.isfinite(margin):
@@ -350,17 +364,51 @@ class Recourse:
         rows = read_rows(some[accepted].head(STARTS), self.columns, self.X.columns)
         return rows.values[[i not in rows.faults for i in range(len(rows))]]
 
+    @cached_property
+    def _doubt(self) -> str | None:
+        """How ``predict`` and what was read of the model differ on rows of X; None where they agree.
+
+        Two rows per person would not show a ``predict`` of its own, or categories in another order. Rows
+        within rounding of the threshold are left out.
+        """
+        if self._predict is None:
+            return None
+        some = self.X.sample(min(len(self.X), CHECKED), random_state=0)
+        rows = read_rows(some, self.columns, self.X.columns)
+        known = np.array([i not in rows.faults for i in range(len(rows))])
+        said = verdicts(self._predict, some[known], self._wants)
+        classifier, accept = self._problem.classifier, self._problem.accept
+        inputs = self._problem.model_rows(rows.values[known])
+        if isinstance(classifier, ReluNetwork):
+            scores = classifier.evaluate(inputs)[:, 0]
+        else:
+            scores = classifier.scores(inputs)
+        distance = scores - accept.threshold
+        sure = np.abs(distance) > NEAR * (np.median(np.abs(distance)) if len(distance) else 0.0)
+        wrong = np.flatnonzero(sure & ((distance > 0) != said))
+        if not len(wrong):
+            return None
+        row = some[known].index[wrong[0]]
+        return (
+            f"predict is not the model that was read: they differ on {len(wrong)} of {len(said)} rows of X, "
+            f"such as {row!r} (a predict of its own, or categories that are not those of the fit)"
+        )
+
     def _answers(
-        self, rows: Rows, population: Population | None, results: Sequence[Result | None]
+        self,
+        rows: Rows,
+        population: Population | None,
+        results: Sequence[Result | None],
+        how: Mapping[str, Any],
     ) -> Answers:
-        judged, confirmed = asked(rows, self.columns, results, self._predict, self._wants)
-        facts = {"desired": self.reading.desired, "cost": self._problem.cost.kind}
+        judged, confirmed = asked(rows, self.columns, results, self._predict, self._wants, self._doubt)
+        facts = {"desired": self.reading.desired, "cost": self._cost}
         if population is not None and population.template.accept.margin:
             margin = population.template.accept.margin
             facts["margin"] = (
                 f"{margin:.3g}: bounds and impossibility are proven for logits above 0 by this much"
             )
-        return Answers(rows, self.columns, population, judged, confirmed, facts)
+        return Answers(rows, self.columns, population, judged, confirmed, facts, how)
 
 
 def _check_frame(X: object) -> None:

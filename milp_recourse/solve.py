@@ -301,7 +301,8 @@ def check_options(
     BadInput
         The time limit is no positive number of seconds, or there are fewer than one job.
     """
-    if time_limit is not None and not (time_limit > 0 and math.isfinite(time_limit)):
+    number = isinstance(time_limit, int | float) and not isinstance(time_limit, bool)
+    if time_limit is not None and not (number and time_limit > 0 and math.isfinite(time_limit)):
         raise BadInput("time_limit", time_limit, "a number of seconds above 0")
     if jobs < 1:
         raise BadInput("jobs", jobs, "a whole number, 1 or more")

@@ -28,9 +28,13 @@ def solve_trees(instance: Instance, options: Options) -> Proposal:
     Bounds by prices need a cost that is a sum over features; with a linf part, the trees' largest values have
     to do.
     """
-    start = time.perf_counter()
     forest = instance.classifier
     assert isinstance(forest, TreeEnsemble)
+    if _priced(instance):
+        from milp_recourse.forests.priced import ready
+
+        ready()
+    start = time.perf_counter()
     deadline = None if options.time_limit is None else start + options.time_limit
     if separable(instance) and len(forest.trees) == 1:
         ways = leaf_recourses(instance)
@@ -47,8 +51,14 @@ def solve_trees(instance: Instance, options: Options) -> Proposal:
 def _search(instance: Instance, options: Options, deadline: float | None) -> Outcome:
     if not separable(instance):
         return CausalSearch(instance, deadline).run()
-    if instance.cost.linf:
+    if not _priced(instance):
         return ForestSearch(instance, deadline).run()
     from milp_recourse.forests.priced import PricedSearch  # loads numba
 
     return PricedSearch(instance, deadline, options.starts).run()
+
+
+def _priced(instance: Instance) -> bool:
+    """Whether bounds by prices cover it: several trees, and a cost that is a sum over features."""
+    forest = instance.classifier
+    return len(forest.trees) > 1 and separable(instance) and not instance.cost.linf  # type: ignore[union-attr]

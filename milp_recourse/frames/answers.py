@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 from milp_recourse.errors import BadInput
+from milp_recourse.formats.read import population_from_dict
 from milp_recourse.formats.strict_json import write_json, write_whole
 from milp_recourse.formats.write import population_to_dict
 from milp_recourse.frames.columns import TableColumn
@@ -55,6 +56,8 @@ class Answers:
         Whether the model's own ``predict`` agrees; None where there is no action or it was not asked.
     facts
         What the summary says about model, cost and margin.
+    options
+        Back end, time limit and whether certificates were asked for.
     """
 
     rows: Rows
@@ -63,6 +66,7 @@ class Answers:
     results: Sequence[Result | None]
     confirmed: Sequence[bool | None]
     facts: Mapping[str, str]
+    options: Mapping[str, Any]
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -116,24 +120,36 @@ class Answers:
     def save(self, folder: str | Path) -> None:
         """Write what ``milp-recourse certify --out DIR`` writes, and ``population.json``, the problem itself.
 
-        ``milp-recourse verify DIR DIR/population.json`` checks the certificates, if there are any.
+        ``milp-recourse verify DIR DIR/population.json`` checks the certificates, if there are any, and
+        ``milp-recourse report DIR DIR/population.json`` makes the page. People whose turn never came have no
+        row: ``certify DIR/population.json --out DIR`` with the same options goes on with them.
 
         Raises
         ------
         BadInput
-            The folder cannot be written, holds something else, or nobody could be read.
+            The folder cannot be written or holds results already, or nobody could be read.
         """
-        problem, where = self.population(), Path(folder)
-        assert self.problem is not None
-        done = [result for result in self.results if result is not None]
-        options = {"backend": done[0].backend if done else None, "time_limit": None, "certificates": None}
-        report = PopulationFolder(where, self.problem, options, confirmed=True)
+        where = Path(folder)
+        if (where / "results.csv").exists():
+            raise BadInput("folder", f"{where}, which holds results", "a new folder")
+        written = self.population()
+        try:
+            report = PopulationFolder(
+                where, population_from_dict(written), dict(self.options), confirmed=any(self._asked)
+            )
+        except BadInput as error:
+            raise BadInput("folder", error.got, error.allowed) from None
         for index in report.left(range(len(self))):
             result = self.results[index]
             if result is not None:
                 report.add(index, result, self.confirmed[index])
         report.summarise()
-        write_json(problem, where / "population.json")
+        write_json(written, where / "population.json")
+
+    @property
+    def _asked(self) -> list[bool]:
+        """Who the model itself was asked about."""
+        return [word is not None for word in self.confirmed]
 
     def page(self, person: Hashable | None = None) -> str:
         """One self-contained HTML file as text: of everybody, or of one person by the table's index.
@@ -166,7 +182,11 @@ class Answers:
         """Counts, what the model itself says, and what the proofs are about, in a few lines."""
         table = self.table
         counts = Counter(table["status"])
-        lines = [f"{len(self)} people: " + ", ".join(f"{n} {status}" for status, n in counts.items())]
+        unasked = sum(r is None and i not in self.rows.faults for i, r in enumerate(self.results))
+        counts[Status.LIMIT.value] -= unasked
+        counts["not reached"] = unasked
+        known = ", ".join(f"{n} {status}" for status, n in counts.items() if n)
+        lines = [f"{len(self)} people: {known or 'none'}"]
         acted = table["cost"].notna()
         if acted.any():
             asked = table["confirmed"][acted].dropna()
@@ -244,13 +264,20 @@ def asked(
     results: Sequence[Result | None],
     predict: Predict | None,
     wants: Callable[[object], bool],
+    doubt: str | None,
 ) -> tuple[list[Result | None], list[bool | None]]:
     """The results with the model's own word: what it contradicts is neither optimal nor infeasible.
+
+    Parameters
+    ----------
+    doubt
+        Why what was read is another model than the one that predicts, where that is known.
 
     Returns
     -------
     list, list
-        The results, those contradicted as ``limit`` without evidence; and whether each action is confirmed.
+        The results, those contradicted as ``limit`` with a bound of 0 and no evidence; and whether each
+        action is confirmed.
     """
     if predict is None:
         return list(results), [None] * len(results)
@@ -264,10 +291,9 @@ def asked(
         assert result is not None
         if result.action is not None:
             confirmed[i] = now and (not was if result.action else was)
-        wrong = contradiction(result, was, now)
-        if wrong is not None and result.status in (Status.OPTIMAL, Status.INFEASIBLE):
-            bound = 0.0 if result.lower_bound is None else result.lower_bound
-            judged[i] = replace(result, status=Status.LIMIT, lower_bound=bound, message=wrong, evidence=None)
+        wrong = contradiction(result, was, now) or doubt
+        if wrong is not None and result.status in (Status.OPTIMAL, Status.INFEASIBLE, Status.LIMIT):
+            judged[i] = replace(result, status=Status.LIMIT, lower_bound=0.0, message=wrong, evidence=None)
     return judged, confirmed
 
 

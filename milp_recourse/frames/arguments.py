@@ -79,7 +79,7 @@ def intervals(
     for name, ends in by_column(argument, given, columns).items():
         where = f"{argument}.{name}"
         pair = list(ends) if isinstance(ends, Iterable) and not isinstance(ends, str) else []
-        if len(pair) != 2 or not all(_number(end) for end in pair):
+        if len(pair) != 2 or not all(is_number(end) for end in pair):
             raise BadInput(where, shown(ends), "(lowest, highest), two finite numbers")
         if pair[0] > pair[1]:
             raise BadInput(where, f"({pair[0]}, {pair[1]})", "(lowest, highest) with lowest <= highest")
@@ -99,7 +99,7 @@ def positive(
     """
     found = {}
     for name, value in by_column(argument, given, columns).items():
-        if not _number(value) or value <= 0:
+        if not is_number(value) or value <= 0:
             raise BadInput(f"{argument}.{name}", shown(value), "a finite number above 0")
         found[name] = float(value)
     return found
@@ -122,12 +122,14 @@ def cost_of(
     if isinstance(cost, str) and cost in PERCENTILES:
         knots = {c.name: knots_of(X[c.key], c.feature) for c in columns if c.feature.kind != "categorical"}
         return build_cost(validate(CostModel, {"kind": cost, "quantiles": knots}, "cost"), features)
-    if not isinstance(scale, str):
+    if scale is not None and not isinstance(scale, str):
         given = positive("scale", scale, X.columns)
     elif scale in SCALES:
         given = {}
     else:
-        raise BadInput("scale", scale, ", ".join(SCALES) + ", or a mapping from columns to numbers above 0")
+        raise BadInput(
+            "scale", str(scale), ", ".join(SCALES) + ", or a mapping from columns to numbers above 0"
+        )
     rule = scale if isinstance(scale, str) else "range"
     scales = {c.name: given.get(c.key, scale_of(X[c.key], c.feature, rule)) for c in columns}
     allowed = ", ".join(COSTS) + ', or a mixture such as {"l0": 0.1, "l1": 1}'
@@ -135,7 +137,7 @@ def cost_of(
         for part, value in cost.items():
             if part not in PARTS:
                 raise BadInput("cost", str(part), "parts called " + ", ".join(PARTS))
-            if not _number(value) or value < 0:
+            if not is_number(value) or value < 0:
                 raise BadInput(f"cost.{part}", shown(value), "a finite number, 0 or more")
         said: dict[str, Any] = {"kind": "mixture", **cost, "scale": scales}
     elif isinstance(cost, str) and cost in COSTS:
@@ -193,7 +195,7 @@ def _own(
         "weights": {**common.weights, **_renamed(one.get("weights"), names, f"{where}.weights")},
         "ranges": {
             **{k: list(v) for k, v in common.ranges.items()},
-            **{k: list(v) for k, v in _renamed(one.get("ranges"), names, f"{where}.ranges").items()},
+            **_renamed(one.get("ranges"), names, f"{where}.ranges"),
         },
     }
     return build_preferences(validate(PreferencesModel, said, where), template.features, where)
@@ -222,9 +224,10 @@ def _from_frame(frame: pd.DataFrame, people: pd.DataFrame) -> list[Any]:
     return [{"actionable": list(row), "weights": row} for row in weights]
 
 
-def _number(value: object) -> bool:
+def is_number(value: object) -> bool:
+    """Whether a value is a finite number; True and False are none."""
     return (
         isinstance(value, int | float | np.number)
-        and not isinstance(value, bool)
+        and not isinstance(value, bool | np.bool_)
         and math.isfinite(float(value))
     )

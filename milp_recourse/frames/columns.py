@@ -84,7 +84,7 @@ class TableColumn:
         """The table's own value of a number used inside."""
         if self.labels is not None:
             return self.labels[int(code)]
-        if self.dtype == bool:
+        if pd.api.types.is_bool_dtype(self.dtype):
             return bool(code)
         return int(code) if self.feature.integral and float(code).is_integer() else float(code)
 
@@ -166,16 +166,25 @@ def knots_of(series: pd.Series, feature: Feature, count: int = 101) -> list[list
 
 
 def texts(labels: Sequence[object]) -> tuple[str, ...]:
-    """Labels as the strings that files hold; told apart where two would read the same.
+    """Labels as the strings that files hold: printable, and told apart where two would read the same.
 
     >>> texts(("yes", 1, "1"))
     ('yes', '1', "'1'")
     """
-    plain = ["missing" if is_missing(label) else str(label) for label in labels]
     seen: list[str] = []
-    for label, text in zip(labels, plain, strict=True):
-        seen.append(repr(label) if text in seen or not text.strip() else text)
+    for label in labels:
+        text = "missing" if is_missing(label) else printable(label)
+        if text in seen or not text.strip():
+            text = printable(repr(label))
+        while text in seen:
+            text += "'"
+        seen.append(text)
     return tuple(seen)
+
+
+def printable(name: object) -> str:
+    """A name or label as one line of text."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in str(name))
 
 
 def is_missing(value: object) -> bool:
@@ -199,7 +208,7 @@ def known_name(argument: str, name: object, columns: Sequence[Hashable] | pd.Ind
     """
     from difflib import get_close_matches
 
-    if name not in columns:
+    if not isinstance(name, Hashable) or name not in columns:
         close = get_close_matches(str(name), [str(c) for c in columns], 1)
         hint = f"a column of X (did you mean {close[0]!r}?)" if close else "a column of X"
         raise BadInput(argument, shown(name), hint)

@@ -27,6 +27,7 @@ from milp_recourse.frames.columns import (
     is_missing,
     known_name,
     position,
+    printable,
     shown,
     texts,
 )
@@ -160,15 +161,17 @@ def _strings(value: Any) -> list[str]:
 def _column(key: Hashable, series: pd.Series, read: Column | None, said: Said) -> TableColumn:
     labels = None if read is None else read.labels
     kind = _kind(key, series, labels, said)
+    settable = None
     if labels is not None:
         labels = _ordered(key, labels, said)
+        labels, settable = _settable(key, labels, kind, series)
     elif key in said.categories:
         raise BadInput(f"categories.{key}", "labels", "none: the model reads this column as a number")
-    name, encoding, table = str(key), "code", None
+    name, encoding, table = printable(key), "code", None
     if read is not None and read.labels is not None and labels is not None:
         encoding, table = _encoding(read, labels)
-    actionable = key not in said.immutable and (labels is None or not is_missing(labels[0]))
-    bounds = _settable(labels) if labels is not None else None
+    actionable = key not in said.immutable and settable != 0
+    bounds = None if settable is None or settable == len(labels or ()) else (0.0, max(settable, 1) - 1.0)
     if labels is None and actionable:
         bounds = _bounds(key, series, kind, said)
     feature = Feature(
@@ -246,9 +249,25 @@ def _encoding(read: Column, labels: Sequence[object]) -> tuple[str, tuple[tuple[
     return "table", tuple(tuple(read.table[k]) for k in order)
 
 
-def _settable(labels: Sequence[object]) -> tuple[float, float] | None:
-    """The indices of labels that an action may set: not the missing one, which comes last; None: any."""
-    return (0.0, len(labels) - 2.0) if len(labels) > 1 and is_missing(labels[-1]) else None
+def _settable(
+    key: Hashable, labels: tuple[object, ...], kind: Kind, series: pd.Series
+) -> tuple[tuple[object, ...], int]:
+    """The labels, those first that an action may set, and how many these are.
+
+    Nobody sets a missing value, or a label that X never holds (what an imputer puts in, say).
+
+    Raises
+    ------
+    BadInput
+        Labels in order, and a missing value among them: it has no place in the order.
+    """
+    held = series.unique().tolist()
+    if kind == "ordinal":
+        if any(map(is_missing, labels)):
+            raise BadInput(f"categories.{key}", "an order", "none: missing is a label here; impute it first")
+        return labels, len(labels)
+    first = [label for label in labels if not is_missing(label) and position(held, label) is not None]
+    return (*first, *(label for label in labels if position(first, label) is None)), len(first)
 
 
 def _bounds(key: Hashable, series: pd.Series, kind: Kind, said: Said) -> tuple[float, float]:

@@ -119,9 +119,10 @@ def _codes(series: pd.Series, column: TableColumn, faults: dict[int, BadInput]) 
     codes = np.full(len(series), np.nan)
     for i, cell in enumerate(series.tolist()):
         try:
-            if cell not in known:
-                known[cell] = column.code(cell)
-            codes[i] = known[cell]
+            key = type(cell), cell  # True is not 1
+            if key not in known:
+                known[key] = column.code(cell)
+            codes[i] = known[key]
         except BadInput as error:
             faults.setdefault(i, error)
         except TypeError:  # not hashable, so no label and no number
@@ -130,12 +131,18 @@ def _codes(series: pd.Series, column: TableColumn, faults: dict[int, BadInput]) 
 
 
 def _as_before(cells: NDArray, before: pd.Series, column: TableColumn, new: Sequence[object]) -> pd.Series:
-    """The cells in the column's dtype; float64 where the new numbers are not of it."""
-    dtype = before.dtype
+    """The cells in the column's dtype in X; a wider one where the new values are not of it."""
+    dtype = before.dtype if isinstance(before.dtype, pd.CategoricalDtype) else column.dtype
+    made = pd.Series(cells, index=before.index, name=before.name)
     if isinstance(dtype, pd.CategoricalDtype):
         added = dict.fromkeys(v for v in new if not is_missing(v) and v not in dtype.categories)
         dtype = pd.CategoricalDtype([*dtype.categories, *added], dtype.ordered)
         return pd.Series(pd.Categorical(cells, dtype=dtype), index=before.index, name=before.name)
     if column.feature.kind == "continuous" and dtype != np.float64:
-        return pd.Series(cells, index=before.index, name=before.name).astype(np.float64)
-    return pd.Series(cells, index=before.index, name=before.name).astype(dtype)
+        return made.astype(np.float64)
+    for wide in (dtype, "int64", "float64"):
+        try:
+            return made.astype(wide)
+        except (OverflowError, TypeError, ValueError):
+            continue
+    return made
