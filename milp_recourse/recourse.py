@@ -17,6 +17,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from milp_recourse.domain.forest import TreeEnsemble
 from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.domain.scm import StructuralCausalModel
 from milp_recourse.errors import BadInput, Unsupported
@@ -406,8 +407,11 @@ class Recourse:
         if population is not None and population.template.accept.margin:
             margin = population.template.accept.margin
             facts["margin"] = (
-                f"{margin:.3g}: bounds and impossibility are proven for logits above 0 by this much"
+                f"accepted means a logit of at least {margin:.3g}, which covers the model's rounding"
             )
+        forest = self._problem.classifier
+        if isinstance(forest, TreeEnsemble) and forest.aggregate == "mean":
+            facts["ties"] = "an exact tie between the classes counts as refused"
         return Answers(rows, self.columns, population, judged, confirmed, facts, how)
 
 

@@ -6,10 +6,12 @@ import time
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
+from milp_recourse.backends.cost_units import in_cost_units
 from milp_recourse.backends.protocol import Options, Proposal
 from milp_recourse.backends.trees import solve_trees, why_not_trees
 from milp_recourse.bounds.tape import Tape
@@ -74,7 +76,7 @@ class BabBackend:
             yield k, solve_trees(instances[k], options)
         rest = sorted(set(range(len(instances))) - set(trees))
         if self.device == "numpy":
-            alone = [k for k in rest if why_not(instances[k]) is None]
+            alone = [k for k in rest if why_not(instances[k]) is None and not _flat(instances[k])]
             for k in alone:
                 yield k, self._solve_alone(instances[k], options)
             rest = sorted(set(rest) - set(alone))
@@ -87,7 +89,7 @@ class BabBackend:
         from milp_recourse.compiled.door import STUCK, ready, solve
 
         ready()
-        proposal = solve(instance, options)
+        proposal = in_cost_units(partial(solve, options=options), instance)
         if proposal.message != STUCK:
             return proposal
         [(_, other)] = self._solve_networks([instance], options)
@@ -135,6 +137,15 @@ class BabBackend:
             )
             for outcome in search.run():
                 yield outcome.person, people.proposal(outcome)
+
+
+FEW_LEVERS = 6
+"""Up to so many, the batched engine proves costs with a maximum faster than the compiled one."""
+
+
+def _flat(instance: Instance) -> bool:
+    """Whether a maximum in the cost keeps the compiled engine from closing (random problem 1022)."""
+    return bool(instance.cost.linf) and len(instance.levers) <= FEW_LEVERS
 
 
 class People:

@@ -37,7 +37,6 @@ from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.domain.scm import Link, Mechanism, StructuralCausalModel
 from milp_recourse.instance import Instance, Preferences
 from milp_recourse.judge import judge
-from milp_recourse.result import gap_tolerance
 
 SLICE = 0.05
 """Seconds that compiled code may take before Python looks at the clock."""
@@ -110,7 +109,9 @@ class Run:
         """Bounds that reach it need no proof: what nothing costs, or half the gap below the action in
         hand.
         """
-        return self.cost - 0.5 * gap_tolerance(self.cost) if self.action is not None else self.ceiling
+        if self.action is None:
+            return self.ceiling
+        return self.cost - 0.5 * self.instance.gap_tolerance(self.cost)
 
     def confirm(self) -> bool:
         """Judge the search's best action exactly; without its consent the search goes back to the one
