@@ -37,15 +37,7 @@ class Place(NamedTuple):
         try:
             with _archive(self.path, self.path.stat().st_mtime_ns).open(self.member) as stream:
                 return unpacked(limited(stream, self.member), Path(self.member))
-        except (
-            OSError,
-            RuntimeError,
-            ValueError,
-            KeyError,
-            EOFError,
-            zipfile.BadZipFile,
-            zlib.error,
-        ) as error:
+        except UNREADABLE as error:
             raise Rejected(f"{self.path.name}: unreadable: {error}") from None
 
 

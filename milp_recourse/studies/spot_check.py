@@ -100,7 +100,9 @@ def _check(
             (certificates / f"{k:04d}.json.gz").write_bytes(result.evidence)
         advance()
     paths = sorted(certificates.glob("*.json.gz"))
-    for outcome in checker.outcomes(paths, folder / "population.json", 3600.0, jobs):
+    for outcome in checker.outcomes(
+        [checker.Place(path) for path in paths], folder / "population.json", 3600.0, jobs, None
+    ):
         if outcome.claim is None:
             summary["complaints"].append(f"{outcome.name}: {outcome.line}")
         else:
