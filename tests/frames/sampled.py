@@ -36,7 +36,8 @@ def drawn(
     """Values that an action may set in one column."""
     column = next(c for c in recourse.columns if c.key == key)
     if column.labels is not None:
-        order = [label for label in column.labels if not pd.isna(label)]  # nobody sets a missing label
+        settable = {v for v in recourse.X[key].unique().tolist() if not pd.isna(v)}  # X holds them
+        order = [label for label in column.labels if label in settable]
         if column.feature.monotone and now in order:
             at = order.index(now)
             order = order[at:] if column.feature.monotone == "increase" else order[: at + 1]
