@@ -25,6 +25,7 @@ from milp_recourse.formats.feature_json import features_to_list
 from milp_recourse.frames.answers import Answers, Interrupted, asked
 from milp_recourse.frames.arguments import (
     by_column,
+    cost_in_words,
     cost_of,
     intervals,
     is_number,
@@ -172,12 +173,7 @@ class Recourse:
             plausible=self._plausible(plausibility),
         )
         self._check_plausible()
-        units = {"range": "its range in X", "sd": "its standard deviation", "mad": "its median deviation"}
-        unit = units.get(scale, "1") if isinstance(scale, str) else "the given scale"
-        scaled = self._problem.cost.uses_scale and not self._problem.cost.quantiles
-        self._cost = self._problem.cost.kind + (
-            f", a number's change divided by {unit}, a changed label counting 1" if scaled else ""
-        )
+        self._cost = cost_in_words(self._problem.cost, scale)
 
     def certify(
         self,
@@ -247,7 +243,7 @@ class Recourse:
         """
         rows = read_rows(people, self.columns, self.X.columns)
         own = people_preferences(None, self._problem, self.columns, rows.frame)
-        return self._margin(self._unlimited(rows, own))
+        return self._margin(rows, own)
 
     @property
     def features(self) -> pd.DataFrame:
@@ -326,9 +322,11 @@ class Recourse:
             if i not in rows.faults
         ]
 
-    def _margin(self, people: Sequence[Instance]) -> float:
+    def _margin(self, rows: Rows, own: Sequence[Preferences]) -> float:
         """What was given, or what rounding needs on the hull of everything these people can reach."""
-        if self.margin is not None or not people or not isinstance(self.reading.classifier, ReluNetwork):
+        known = self.margin is not None or not isinstance(self.reading.classifier, ReluNetwork)
+        people = [] if known else self._unlimited(rows, own)
+        if not people:
             return self.margin or 0.0
         ranges = self._reach(people)
         ends = [column_range(ranges[printable(c.name)], c) for c in self.reading.columns]
@@ -349,7 +347,7 @@ class Recourse:
 
     def _population(self, rows: Rows, own: Sequence[Preferences], readable: Sequence[int]) -> Population:
         """The people as one population, with the margin that they need."""
-        accept = replace(self._problem.accept, margin=self._margin(self._unlimited(rows, own)))
+        accept = replace(self._problem.accept, margin=self._margin(rows, own))
         factuals = FactualTable([f.name for f in self._problem.features], rows.values)
         first = readable[0]
         template = replace(self._problem, accept=accept, factual=factuals[first], preferences=own[first])

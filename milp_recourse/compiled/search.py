@@ -409,7 +409,6 @@ def run(p, w, t, target, share, lines, steps, patient):
             for c in range(s, start[index + 1]):
                 if allowed[c] == 2:
                     allowed[c] = 0
-                    w.layer[2, 0] = 0.0
                     gain[c] = 2.0
                 else:
                     gain[c] = 0.0

@@ -147,6 +147,15 @@ def cost_of(
     return build_cost(validate(CostModel, said, "cost"), features)
 
 
+def cost_in_words(cost: Cost, scale: str | Mapping[Hashable, float]) -> str:
+    """The cost's name, and what its changes are divided by."""
+    if not cost.uses_scale or cost.quantiles:
+        return cost.kind
+    units = {"range": "its range in X", "sd": "its standard deviation", "mad": "its median deviation"}
+    unit = units.get(scale, "1") if isinstance(scale, str) else "the given scale"
+    return f"{cost.kind}, a number's change divided by {unit}, a changed label counting 1"
+
+
 def people_preferences(
     given: pd.DataFrame | Sequence[Any] | None,
     template: Instance,

@@ -216,8 +216,7 @@ def _kind(key: Hashable, series: pd.Series, labels: Sequence[object] | None, sai
 
 
 def _ordered(key: Hashable, labels: tuple[object, ...], said: Said) -> tuple[object, ...]:
-    """The labels in the caller's order; a missing value, which nobody sets, last."""
-    labels = tuple(sorted(labels, key=is_missing))
+    """The labels in the caller's order; :func:`_settable` then puts last what nobody sets."""
     if key not in said.categories:
         return labels
     given = said.categories[key]
@@ -233,7 +232,7 @@ def _ordered(key: Hashable, labels: tuple[object, ...], said: Said) -> tuple[obj
     if lost:
         raise BadInput(f"categories.{key}", f"a list without {lost[0]!r}", "every label of X, in order")
     unsaid = [label for k, label in enumerate(labels) if k not in order]  # at most the missing one
-    return tuple(sorted([*(labels[k] for k in order), *unsaid], key=is_missing))
+    return (*(labels[k] for k in order), *unsaid)
 
 
 def _encoding(read: Column, labels: Sequence[object]) -> tuple[str, tuple[tuple[float, ...], ...] | None]:
