@@ -208,12 +208,28 @@ def prove(
 @app.command()
 def verify(
     certificate: Annotated[Path, typer.Argument(help="a certificate, or a folder of them")],
-    instance: Annotated[Path, typer.Argument(help="the instance, population, or folder of instances")],
+    instance: Annotated[
+        Path | None,
+        typer.Argument(
+            help="the instance, population, or folder of instances",
+            show_default="population.json in the folder",
+        ),
+    ] = None,
     seconds: Annotated[float, typer.Option(help="most time for one certificate")] = 3600.0,
     jobs: Annotated[int | None, typer.Option(help="processes, for a folder; default: one per core")] = None,
     sample: Annotated[int | None, typer.Option(help="of a folder only so many, drawn at random")] = None,
+    resume: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="go on where this journal stopped")
+    ] = None,
+    slow: Annotated[bool, typer.Option("--slow", help="by the kernel alone, in plain fractions")] = False,
+    parallel: Annotated[
+        Parallel, typer.Option(help="a folder: processes here, or a Dask cluster")
+    ] = Parallel.processes,
+    scheduler: Annotated[str | None, typer.Option(metavar="ADDRESS", help="of the Dask scheduler")] = None,
 ) -> None:
     """Check certificates; the same as python -m verify, which needs nothing of this package."""
+    if (parallel is Parallel.dask) != (scheduler is not None):
+        raise BadInput("--scheduler", scheduler or "nothing", "an address with --parallel dask, else nothing")
     try:
         checker = import_module("verify.__main__")
     except ModuleNotFoundError:
@@ -222,7 +238,13 @@ def verify(
         ) from None
     many = [] if jobs is None else [f"--jobs={jobs}"]
     many += [] if sample is None else [f"--sample={sample}"]
-    raise typer.Exit(checker.main([str(certificate), str(instance), f"--seconds={seconds}", *many]))
+    many += [] if resume is None else [f"--resume={resume}"]
+    many += ["--slow"] if slow else []
+    # worker processes of a cluster open the same paths
+    given = (certificate,) if instance is None else (certificate, instance)
+    paths = [str(path if scheduler is None else path.resolve()) for path in given]
+    mapped = None if scheduler is None else Workers(1, scheduler).map
+    raise typer.Exit(checker.main([*paths, f"--seconds={seconds}", *many], mapped))
 
 
 @app.command()
@@ -274,6 +296,73 @@ def alternatives(
         typer.echo(f"{rank:3}  {way.cost:<12.6g} {describe_action(problem, way.action)}")
     if not found:
         typer.echo("no recourse: nothing within the applicant's limits is accepted")
+
+
+@app.command()
+def why(
+    instance: Problem,
+    json: Annotated[Path | None, typer.Option(metavar="OUT.json", help="write the answer")] = None,
+    backend: Backend = None,
+    time_limit: Annotated[float | None, typer.Option(metavar="S", help="seconds for everything")] = None,
+    index: Index = None,
+    jobs: Annotated[int, typer.Option(help="processes, for a population")] = 1,
+) -> None:
+    """Why not: what stands in the way, what each restriction costs, what little widening would do."""
+    from milp_recourse.formats import read_any
+    from milp_recourse.formats.strict_json import write_json
+    from milp_recourse.reports.progress import progress_bar
+    from milp_recourse.reports.why_words import headline, why_table
+    from milp_recourse.why import why as ask
+
+    if json is not None and json.is_dir():
+        raise BadInput("--json", f"{json}, a directory", "the name of a file")
+    everybody = read_any(instance) if index is None else None
+    if isinstance(everybody, Population):
+        raise typer.Exit(_why_everybody(everybody, json, backend, time_limit, jobs))
+    problem = _one(instance, index)
+    with progress_bar(problem.name or instance.name, 1):
+        found = ask(problem, backend, time_limit)
+    if json is not None:
+        write_json(found.to_dict(), json)
+    console = _console()
+    console.print(headline(found), markup=False, soft_wrap=True)
+    if found.minimal or found.prices:
+        console.print(why_table(found), markup=False)
+    raise typer.Exit(DONE if found.complete else LIMIT)
+
+
+@app.command()
+def front(
+    instance: Problem,
+    json: Annotated[Path | None, typer.Option(metavar="OUT.json", help="write the front")] = None,
+    backend: Backend = None,
+    time_limit: Annotated[float | None, typer.Option(metavar="S", help="seconds for all points")] = None,
+    index: Index = None,
+) -> None:
+    """Fewer actions or less cost: the cheapest action for every number of features acted on."""
+    from milp_recourse.formats.strict_json import write_json
+    from milp_recourse.front import front as ask
+    from milp_recourse.reports.progress import progress_bar
+    from milp_recourse.reports.words import describe_action
+
+    if json is not None and json.is_dir():
+        raise BadInput("--json", f"{json}, a directory", "the name of a file")
+    problem = _one(instance, index)
+    with progress_bar(problem.name or instance.name, 1):
+        found = ask(problem, backend, time_limit)
+    if json is not None:
+        write_json(found.to_dict(), json)
+    console = _console()
+    for point in found.points:
+        result = point.result
+        proven = f"{result.status.value} cost={result.cost!r} lower_bound={result.lower_bound!r}"
+        changes = describe_action(problem, result.action or {})
+        console.print(f"{point.actions} actions: {proven}; {changes}", markup=False, soft_wrap=True)
+    if not found.points:
+        console.print("no recourse" + ("" if found.complete else " found"), markup=False)
+    elif found.fewest:
+        console.print(f"with fewer than {found.fewest} actions there is no recourse, proven", markup=False)
+    raise typer.Exit(DONE if found.complete else LIMIT)
 
 
 @app.command()
@@ -464,6 +553,24 @@ def _shipped(given: Mapping[str, object], limit: int | None) -> list[Path]:
     return [*instance_files("smoke"), *instance_files("loan", limit or LOAN_INSTANCES)]
 
 
+def _why_everybody(
+    population: Population, json: Path | None, backend: str | None, time_limit: float | None, jobs: int
+) -> int:
+    """Print, and write, what stands in how many people's way; the exit code."""
+    from milp_recourse.formats.strict_json import write_json
+    from milp_recourse.reports.why_words import population_headline, population_table
+    from milp_recourse.why import why_population
+
+    found = why_population(population, backend, time_limit, jobs)
+    if json is not None:
+        write_json(found.to_dict(), json)
+    console = _console()
+    console.print(population_headline(found), markup=False, soft_wrap=True)
+    if found.table():
+        console.print(population_table(found), markup=False)
+    return DONE if found.complete and not population.unreadable else LIMIT
+
+
 def _one(file: Path, index: int | None) -> Instance:
     """The instance in a file, or the applicant of a population that ``--index`` says."""
     from milp_recourse.formats import read_any
@@ -531,16 +638,11 @@ def _write_certificate(problem: Instance, result: Result, path: Path) -> Result:
     """The result with the path, its certificate written; with the reason in its note where there is none."""
     from gzip import decompress
 
-    from milp_recourse.certificates import why_not
+    from milp_recourse.certificates import reason_for_none
     from milp_recourse.formats.strict_json import write_whole
 
     if result.evidence is None:
-        reason = why_not(problem) or (
-            "this causal model has curves that certificates do not cover yet, or the time limit was reached"
-            if result.proof
-            else f"{result.status.value} claims nothing that could be proven"
-        )
-        typer.echo(f"no certificate: {reason}", err=True)
+        typer.echo(f"no certificate: {reason_for_none(problem, result)}", err=True)
         return result
     write_whole(result.evidence if path.suffix == ".gz" else decompress(result.evidence), path)
     return replace(result, certificate=str(path))

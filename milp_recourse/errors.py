@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import errno
+import json
+from typing import Any
 
 
 class RecourseError(Exception):
@@ -62,3 +64,19 @@ class Unsupported(RecourseError):
 
 class BackendUnavailable(RecourseError):
     """The back end is unknown or its solver is not installed; the message says how to get it."""
+
+
+def shown(value: Any) -> str:
+    """A JSON value in a few characters, for messages."""
+    if isinstance(value, dict):
+        return "an object"
+    if isinstance(value, list):
+        return f"a list of {len(value)}"
+    if value is None or isinstance(value, bool):
+        return json.dumps(value)
+    return value if isinstance(value, str) and value else repr(value)
+
+
+def dotted(*parts: str | int) -> str:
+    """The path of a field: ``preferences.weights.savings``."""
+    return ".".join(str(part) for part in parts if part != "")

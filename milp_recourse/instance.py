@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from importlib import import_module
-from typing import TYPE_CHECKING, cast, overload
+from typing import TYPE_CHECKING, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
+from milp_recourse.domain.conditions import TRUE, Condition, Demand, all_of, meaning
 from milp_recourse.domain.cost import Cost
 from milp_recourse.domain.features import Feature, input_columns
 from milp_recourse.domain.forest import TreeEnsemble
 from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.domain.scm import StructuralCausalModel
 from milp_recourse.errors import BadInput
+from milp_recourse.factuals import ID, as_table, check_missing, not_judged, people_of
 from milp_recourse.result import gap_tolerance
 
 if TYPE_CHECKING:
@@ -58,11 +59,14 @@ class Preferences:
         w > 0 per feature; 1 where not named.
     ranges
         The applicant's own lowest and highest value, in the feature's unit.
+    conditions
+        What the applicant demands besides; all must hold.
     """
 
     actionable: tuple[str, ...] = ()
     weights: Mapping[str, float] = field(default_factory=dict)
     ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    conditions: tuple[Condition, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -88,12 +92,17 @@ class Instance:
         The applicant's mask, weights and ranges.
     plausible
         Whether log p(x_cf) >= log p(x) is demanded.
+    conditions
+        What is demanded of everybody besides; all must hold, and the applicant's own too.
+    demands
+        Further demands on the counterfactual, which no file has: the alternative that a search is in.
 
     Raises
     ------
     BadInput
         An action on one feature would move another that is a whole number or a label; or a value is missing
-        (nan) and cannot be, see :func:`check_missing`.
+        (nan) and cannot be, see :func:`check_missing`; or a condition cannot be judged for this factual, see
+        :func:`milp_recourse.domain.conditions.meaning`.
     """
 
     features: tuple[Feature, ...]
@@ -107,10 +116,28 @@ class Instance:
     name: str | None = None
     description: str | None = None
     reference: Reference | None = None
+    conditions: tuple[Condition, ...] = ()
+    demands: tuple[Demand, ...] = ()
 
     def __post_init__(self) -> None:
         check_whole(self.features, self.scm)
         check_missing(self, self.missing)
+        if self.factual:
+            _ = self.demand
+
+    @property
+    def all_conditions(self) -> tuple[Condition, ...]:
+        """Everybody's conditions, then the applicant's own; ``condition:K`` counts them in this order."""
+        return self.conditions + self.preferences.conditions
+
+    @cached_property
+    def demand(self) -> Demand:
+        """What the conditions demand of this applicant's counterfactual: they all hold."""
+        own = self.all_conditions
+        if not own and not self.demands:
+            return TRUE
+        here = [meaning(one, self._by_name, self.factual, f"condition {k}") for k, one in enumerate(own)]
+        return all_of([*here, *self.demands])
 
     @cached_property
     def missing(self) -> frozenset[str]:
@@ -122,7 +149,8 @@ class Instance:
         named = "" if self.name is None else f"{self.name!r}, "
         return (
             f"Instance({named}{len(self.features)} features, levers: {', '.join(self.levers) or 'none'}, "
-            f"{self.classifier!r}, cost: {self.cost.kind}{', plausible' if self.plausible else ''})"
+            f"{self.classifier!r}, cost: {self.cost.kind}{', plausible' if self.plausible else ''}"
+            f"{f', {len(self.all_conditions)} conditions' if self.all_conditions else ''})"
         )
 
     def feature(self, name: str) -> Feature:
@@ -221,6 +249,20 @@ class Instance:
         return {f.name: f for f in self.features}
 
 
+def check_density(scm: StructuralCausalModel) -> None:
+    """Plausibility can be asked of a causal model that has a density.
+
+    Raises
+    ------
+    BadInput
+        It states no noise for some feature.
+    """
+    silent = next((f for f, m in scm.mechanisms.items() if m.noise is None), None)
+    if not scm.has_density and silent is not None:
+        allowed = f"a causal model with noise for every feature: scm {scm.name} states none for {silent}"
+        raise BadInput("plausibility", "scm-density", allowed)
+
+
 def check_whole(features: Sequence[Feature], scm: StructuralCausalModel) -> None:
     """Whole numbers and labels are moved by actions on themselves only.
 
@@ -239,84 +281,6 @@ def check_whole(features: Sequence[Feature], scm: StructuralCausalModel) -> None
                     f.kind,
                     f"continuous, if fractions are meant: scm moves {f.name} when somebody acts on {cause}",
                 )
-
-
-def check_missing(instance: Instance, missing: Collection[str], path: str = "factual") -> None:
-    """Values may be missing where the classifier has a rule for it and nothing else looks at them.
-
-    Parameters
-    ----------
-    instance
-        The model side; its own factual does not matter.
-    missing
-        Features without a value, of an applicant at ``path``.
-
-    Raises
-    ------
-    BadInput
-        The classifier is a network, or splits on the feature without a rule for missing values; or the causal
-        model has equations, or plausibility is asked for.
-    """
-    column = 0
-    for f in instance.features if missing else ():
-        columns = range(column, column := column + len(f.columns))
-        reason = _why_not_missing(instance, columns) if f.name in missing else None
-        if reason is not None:
-            raise BadInput(f"{path}.{f.name}", "null", f"a value: {reason}")
-
-
-def _why_not_missing(instance: Instance, columns: range) -> str | None:
-    forest = instance.classifier
-    if not isinstance(forest, TreeEnsemble):
-        return "a network has no rule for missing values"
-    if not forest.without_rule.isdisjoint(columns):
-        return "a tree splits on it without missing_left, a rule for missing values"
-    if instance.scm.edges:
-        return "values are only left out where scm is independent"
-    if instance.plausible:
-        return "plausibility needs every value"
-    return None
-
-
-class FactualTable(Sequence[Mapping[str, float]]):
-    """Factuals as one matrix: a million applicants take the room of their numbers.
-
-    Parameters
-    ----------
-    names
-        Features, one per column.
-    values
-        Row by row, (applicants x features).
-    """
-
-    def __init__(self, names: Sequence[str], values: NDArray[np.float64]) -> None:
-        self.names, self.values = tuple(names), values
-
-    def __repr__(self) -> str:
-        """How many applicants and features."""
-        return f"FactualTable({len(self.values)} x {len(self.names)})"
-
-    def __len__(self) -> int:
-        return len(self.values)
-
-    @overload
-    def __getitem__(self, index: int) -> Mapping[str, float]: ...
-    @overload
-    def __getitem__(self, index: slice) -> FactualTable: ...
-    def __getitem__(self, index: int | slice) -> Mapping[str, float] | FactualTable:
-        if isinstance(index, slice):
-            return FactualTable(self.names, self.values[index])
-        return dict(zip(self.names, self.values[index].tolist(), strict=True))
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Sequence) or len(self) != len(other):
-            return False
-        if not all(row.keys() == set(self.names) for row in other):
-            return False
-        rows = np.array([[row[name] for name in self.names] for row in other]).reshape(self.values.shape)
-        return np.array_equal(self.values, rows, equal_nan=True)
-
-    __hash__ = None  # type: ignore[assignment]
 
 
 @dataclass(frozen=True)
@@ -374,9 +338,34 @@ class Population:
         BadInput
             A column is missing or there twice, no row can be read, or preferences do not fit in number.
         """
-        # what a value may be is the formats' to say, which stand above this module
-        made = import_module("milp_recourse.formats").population_from_frame(frame, model, preferences, id)
-        return cast(Population, made)
+        template = model.template if isinstance(model, Population) else model
+        names = [f.name for f in template.features]
+        columns = list(frame.columns)
+        twice = [name for name in names if columns.count(name) > 1]
+        missing = [name for name in names if name not in columns]
+        for what, found in (("columns twice", twice), ("no column", missing)):
+            if found:
+                raise BadInput("frame", f"{what} {', '.join(map(repr, found))}", "the features, each once")
+        if id is not None and id not in columns:
+            raise BadInput("id", id, "the name of a column: " + ", ".join(map(str, columns)))
+        if not len(frame):
+            raise BadInput("frame", "no rows", "at least one applicant")
+        own = [preferences] if isinstance(preferences, Preferences) else preferences
+        own = [template.preferences] if own is None else list(own)
+        if len(own) == 1:
+            own = own * len(frame)
+        if len(own) != len(frame):
+            raise BadInput("preferences", f"{len(own)}", f"one for all, or one per row ({len(frame)})")
+        table, unreadable = as_table(people_of(frame, names), template)
+        unreadable |= not_judged(template.features, template.conditions, table, own, unreadable)
+        if len(unreadable) == len(table):
+            raise unreadable[0]
+        first = next(k for k in range(len(table)) if k not in unreadable)
+        template = replace(template, factual=table[first], preferences=own[first], reference=None)
+        if id is None and ID in columns and ID not in names:
+            id = ID
+        ids = None if id is None else tuple(map(str, frame[id]))
+        return Population(template, table, tuple(own), unreadable, ids)
 
     def __repr__(self) -> str:
         """How many applicants, and the model."""
@@ -422,11 +411,13 @@ class Population:
 def of_one_model(instances: Sequence[Instance]) -> list[list[int]]:
     """Positions of the instances that differ in name, factual, weights and allowed values only.
 
-    Models are compared by identity: a population's applicants share their objects.
+    Models are compared by identity: a population's applicants share their objects. Whoever has conditions is
+    alone: what they demand has the factual's numbers in it.
     """
     groups: dict[object, list[int]] = {}
     for k, one in enumerate(instances):
         shared = (one.features, one.scm, one.classifier, one.cost)
-        key = (*map(id, shared), one.accept, one.plausible, tuple(one.levers))
+        alone = None if one.demand == TRUE else k
+        key = (*map(id, shared), one.accept, one.plausible, tuple(one.levers), alone)
         groups.setdefault(key, []).append(k)
     return list(groups.values())

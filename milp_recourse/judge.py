@@ -7,14 +7,16 @@ A back end proposes an action and a bound. :func:`conclude` is the only function
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from milp_recourse.backends.protocol import Proposal
+from milp_recourse.domain.conditions import TRUE, Counted, Switched, condition_text, holds, leaves, meaning
 from milp_recourse.domain.enclosure import Enclosure
 from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.domain.plausibility import plausible_exact
@@ -61,16 +63,30 @@ class Judgement:
         return not self.faults and self.accepted_deployed
 
 
+_LATEST = threading.local()
+
+
 def judge(instance: Instance, action: Action) -> Judgement:
-    """Evaluate an action exactly: mask, bounds, domains, SCM, classifier, plausibility, cost.
+    """Evaluate an action exactly: mask, bounds, domains, SCM, classifier, plausibility, conditions, cost.
+
+    The latest judgement is remembered: a search asks about its last action, and :func:`conclude` asks again.
 
     Parameters
     ----------
     action
         Feature name -> double (labels by index); {} for doing nothing.
     """
+    known = _LATEST.__dict__.get("judgement")
+    if known is not None and known[0] is instance and known[1] == action:
+        return cast(Judgement, known[2])
+    verdict = _judge(instance, action)
+    _LATEST.judgement = instance, dict(action), verdict
+    return verdict
+
+
+def _judge(instance: Instance, action: Action) -> Judgement:
     faults = _permission_faults(instance, action)
-    exact = instance.scm.counterfactual_exact(_known(instance), action)
+    exact = instance.scm.counterfactual_exact(known_factual(instance), action)
     for name in instance.missing - action.keys():
         del exact[name]
     nearest = dict.fromkeys(instance.missing, math.nan)
@@ -91,6 +107,7 @@ def judge(instance: Instance, action: Action) -> Judgement:
         faults.append("the classifier does not accept the counterfactual in exact arithmetic")
     if instance.plausible and not plausible_exact(instance.scm, instance.factual, exact, frozenset(action)):
         faults.append("the counterfactual is less plausible than the factual")
+    faults += _condition_faults(instance, action, exact, nearest)
     return Judgement(
         tuple(faults),
         instance.cost.exact(deltas(instance, action), instance.weights)
@@ -122,7 +139,7 @@ def deltas(instance: Instance, action: Action) -> dict[str, Fraction]:
     return result
 
 
-def _known(instance: Instance) -> Mapping[str, float]:
+def known_factual(instance: Instance) -> Mapping[str, float]:
     """The factual with some number in place of missing values, which nothing depends on."""
     if not instance.missing:
         return instance.factual
@@ -130,7 +147,19 @@ def _known(instance: Instance) -> Mapping[str, float]:
 
 
 def without_idle_holds(instance: Instance, action: Action) -> dict[str, float]:
-    """The action less those entries that change nothing: a factual value nothing would move."""
+    """The action less those entries that change nothing: a factual value nothing would move.
+
+    All entries stay where conditions count on them.
+    """
+    kept = _without_idle_holds(instance, action)
+    if len(kept) < len(action) and any(
+        isinstance(one, Switched | Counted) for one in leaves(instance.demand)
+    ):
+        return kept if judge(instance, kept).feasible else dict(action)
+    return kept
+
+
+def _without_idle_holds(instance: Instance, action: Action) -> dict[str, float]:
     moving = {n for n, v in action.items() if v != instance.factual[n]}
     downstream = instance.scm.descendants(moving)
     return {n: v for n, v in action.items() if n in moving or n in downstream}
@@ -208,7 +237,7 @@ def _admitted(
             judgement = judge(instance, action)
     if not judgement.feasible:
         return None, None, message or _refusal(instance, judgement)
-    held = _held_exactly(instance, action, judgement)
+    held = held_exactly(instance, action, judgement)
     return *smaller_changes(instance, *held, judge), message
 
 
@@ -230,7 +259,7 @@ HAIR = 2e-3
 """Changes this small, in cost scales, cost less than the gap where costs are squared."""
 
 
-def _held_exactly(instance: Instance, action: Action, judgement: Judgement) -> tuple[Action, Judgement]:
+def held_exactly(instance: Instance, action: Action, judgement: Judgement) -> tuple[Action, Judgement]:
     """The action with values a hair from the factual put exactly on it, where that stays feasible.
 
     Searches move every action a little; "hold duration" reads better than a change of 1e-5, and
@@ -346,6 +375,24 @@ def _domain_faults(instance: Instance, values: Mapping[str, Enclosure]) -> list[
             low, high = (Fraction(end) for end in f.domain)
             if not (low <= values[f.name].lower and values[f.name].upper <= high):
                 faults.append(f"{f.name!r} leaves its domain {f.domain}")
+    return faults
+
+
+def _condition_faults(
+    instance: Instance, action: Action, exact: Mapping[str, Enclosure], nearest: Mapping[str, float]
+) -> list[str]:
+    """Conditions hold of the counterfactual itself, and of the doubles that are returned for it."""
+    if instance.demand == TRUE:
+        return []
+    returned = {name: Enclosure.of(value) for name, value in nearest.items() if not math.isnan(value)}
+    by_name = {f.name: f for f in instance.features}
+    faults = []
+    for k, one in enumerate(instance.all_conditions):
+        demand = meaning(one, by_name, instance.factual)
+        if not (holds(demand, exact, action) and holds(demand, returned, action)):
+            faults.append(f"condition {k} does not hold: {condition_text(one, by_name)}")
+    if not all(holds(one, exact, action) and holds(one, returned, action) for one in instance.demands):
+        faults.append("a demand of the alternative at hand does not hold")
     return faults
 
 

@@ -15,12 +15,13 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
+from milp_recourse.domain.features import Feature
 from milp_recourse.domain.forest import TreeEnsemble
 from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.domain.scm import StructuralCausalModel
-from milp_recourse.errors import BadInput, Unsupported
+from milp_recourse.errors import BadInput
+from milp_recourse.factuals import FactualTable, check_person, not_judged
 from milp_recourse.formats.feature_json import features_to_list
 from milp_recourse.frames.answers import Answers, Interrupted, asked
 from milp_recourse.frames.arguments import (
@@ -29,11 +30,13 @@ from milp_recourse.frames.arguments import (
     cost_of,
     intervals,
     is_number,
-    people_preferences,
     positive,
     some_columns,
 )
-from milp_recourse.frames.columns import printable
+from milp_recourse.frames.columns import TableColumn, is_missing, printable
+from milp_recourse.frames.conditions import conditions_of
+from milp_recourse.frames.heard import Heard, hear
+from milp_recourse.frames.preferences import people_preferences
 from milp_recourse.frames.problem import (
     Said,
     causal_model,
@@ -42,9 +45,9 @@ from milp_recourse.frames.problem import (
     column_range,
     table_columns,
 )
-from milp_recourse.frames.rows import Rows, read_rows
-from milp_recourse.frames.verdict import Desired, Predict, desires, own_predict, verdicts
-from milp_recourse.instance import FactualTable, Instance, Population, Preferences, of_one_model
+from milp_recourse.frames.rows import Rows, own_names, read_rows
+from milp_recourse.frames.verdict import Desired, Predict, desires, in_types_of, own_predict
+from milp_recourse.instance import Instance, Population, Preferences, check_density, of_one_model
 from milp_recourse.program.lower import reachable
 from milp_recourse.readers import read_model, rounding_margin
 from milp_recourse.reports.progress import progress_bar
@@ -54,12 +57,8 @@ from milp_recourse.workers import Workers
 
 PLAUSIBILITY = "scm-density"
 
-SAMPLE, STARTS, CHECKED = 20_000, 2_000, 1_000
-"""Rows of X that the model is asked about, accepted ones that searches may start from, and those on which its
-own word is compared with what was read of it."""
-
-NEAR = 1e-3
-"""Scores this close to the threshold, in shares of their median distance, may be decided by rounding."""
+SHOWN_LABELS = 6
+"""As many labels of a column are shown for review."""
 
 
 class Recourse:
@@ -105,7 +104,8 @@ class Recourse:
     plausibility
         None, or ``"scm-density"``: the counterfactual is at least as dense as the factual.
     conditions
-        Not supported yet: anything but an empty list is refused.
+        What is demanded besides; all must hold: lines such as ``"at most 2 actions"`` or
+        ``"loan <= 5 * income"`` (:mod:`milp_recourse.domain.conditions.text`), or objects as in files.
     margin
         How far the logit must pass the threshold. None: what this model's own arithmetic needs on the people
         asked about (:func:`milp_recourse.readers.rounding_margin`).
@@ -114,7 +114,7 @@ class Recourse:
 
     Raises
     ------
-    BadInput, Unsupported
+    BadInput
         One line: the argument, what it got, what is allowed.
     """
 
@@ -137,13 +137,11 @@ class Recourse:
         weights: Mapping[Hashable, float] | None = None,
         scm: StructuralCausalModel | Mapping[str, Any] | None = None,
         plausibility: str | None = None,
-        conditions: Sequence[object] = (),
+        conditions: Sequence[Any] | None = (),
         margin: float | None = None,
         predict: Predict | None = None,
     ) -> None:
         _check_frame(X)
-        if conditions is not None and len(conditions):
-            raise Unsupported("conditions: not supported yet; allowed: an empty list")
         if margin is not None and not (is_number(margin) and margin >= 0):
             raise BadInput("margin", margin, "None, or a finite number, 0 or more")
         if predict is not None and not callable(predict):
@@ -160,7 +158,8 @@ class Recourse:
         self.reading = read_model(model, X, desired)
         self.X, self.margin = X, margin
         self._wants = desires(desired, self.reading.classes)
-        self._predict = own_predict(model, X, self.reading.classes) if predict is None else predict
+        word = own_predict(model, X, self.reading.classes) if predict is None else predict
+        self._predict = None if word is None else in_types_of(X, word)
         self.columns = table_columns(self.reading, X, said, cause_columns(scm, X))
         self._problem = Instance(
             features=tuple(c.feature for c in self.columns),
@@ -171,8 +170,10 @@ class Recourse:
             cost=cost_of(cost, scale, self.columns, X),
             accept=self.reading.accept,
             plausible=self._plausible(plausibility),
+            conditions=conditions_of(conditions, self.columns),
         )
-        self._check_plausible()
+        if self._problem.plausible:
+            check_density(self._problem.scm)
         self._cost = cost_in_words(self._problem.cost, scale)
 
     def certify(
@@ -191,9 +192,10 @@ class Recourse:
         people
             Rows with X's columns, in any order; further columns are ignored. One row may be a Series.
         preferences
-            One per person: a list of ``{"actionable": [...], "weights": {...}, "ranges": {...}}`` (each key
-            may be left out), a DataFrame with these columns, or a DataFrame with a column per feature that
-            holds its weight, empty where this person cannot change it.
+            One per person: a list of ``{"actionable": [...], "weights": {...}, "ranges": {...},
+            "conditions": [...]}`` (each key may be left out; None: as everybody), a DataFrame with these
+            columns, or a DataFrame with a column per feature that holds its weight, empty where this person
+            cannot change it.
         time_limit
             Seconds per person; None for no limit.
         jobs
@@ -214,9 +216,11 @@ class Recourse:
             people = people.to_frame().T.infer_objects()
         if not isinstance(people, pd.DataFrame):
             raise BadInput("people", type(people).__name__, "a DataFrame with the columns of X")
-        rows = read_rows(people, self.columns, self.X.columns)
-        own = people_preferences(preferences, self._problem, self.columns, rows.frame)
-        options = check_options(time_limit, jobs, certificates, self._starts)
+        rows = self._read(people)
+        own = people_preferences(preferences, self._problem.preferences, self.columns, rows.frame)
+        rows = self._judged(rows, own)
+        starts = None if self._heard is None else self._heard.starts
+        options = check_options(time_limit, jobs, certificates, starts)
         results: list[Result | None] = [None] * len(rows)
         readable = [i for i in range(len(rows)) if i not in rows.faults]
         how = {"backend": backend, "time_limit": time_limit, "certificates": certificates}
@@ -241,26 +245,22 @@ class Recourse:
         given the desired class by the model's own floating-point arithmetic
         (:func:`milp_recourse.readers.rounding_margin`).
         """
-        rows = read_rows(people, self.columns, self.X.columns)
-        own = people_preferences(None, self._problem, self.columns, rows.frame)
+        rows = self._read(people)
+        own = people_preferences(None, self._problem.preferences, self.columns, rows.frame)
         return self._margin(rows, own)
 
     @property
     def features(self) -> pd.DataFrame:
-        """What was inferred, for review: kind, lever or not, bounds or labels, scale and direction."""
+        """What was inferred, for review: kind, lever or not, direction, values, scale, and what a gap is."""
         problem, cost = self._problem, self._problem.cost
         rows = {
             c.key: {
                 "kind": c.feature.kind,
                 "lever": c.name in problem.preferences.actionable,
                 "direction": c.feature.monotone or "",
-                "values": ", ".join(c.feature.categories)
-                if c.feature.categories
-                else (f"{c.feature.bounds[0]:g} to {c.feature.bounds[1]:g}" if c.feature.bounds else ""),
+                "values": _values(c.feature),
                 "scale": cost.scale.get(c.name, np.nan) if cost.uses_scale else np.nan,
-                "missing": "own rule"
-                if c.missing
-                else ("not allowed" if c.imputed is None else f"read as {c.value(c.imputed)}"),
+                "if missing": _gap(c),
             }
             for c in self.columns
         }
@@ -305,13 +305,27 @@ class Recourse:
             raise BadInput("plausibility", str(plausibility), f"None or {PLAUSIBILITY!r}")
         return plausibility is not None
 
-    def _check_plausible(self) -> None:
-        scm = self._problem.scm
-        if self._problem.plausible and not scm.has_density:
-            silent = next(f for f, m in scm.mechanisms.items() if m.noise is None)
-            raise BadInput(
-                "plausibility", PLAUSIBILITY, f"None: the causal model states no noise for {silent!r}"
-            )
+    def _read(self, people: pd.DataFrame) -> Rows:
+        """People as numbers; a value that the causal model cannot do with is that person's fault too."""
+        rows = read_rows(people, self.columns, self.X.columns)
+        if not (self._problem.scm.edges or self._problem.plausible):
+            return rows
+        faults = dict(rows.faults)
+        for i, values in enumerate(rows.values.tolist()):
+            try:
+                if i not in faults:
+                    named = dict(zip((c.name for c in self.columns), values, strict=True))
+                    check_person(self._problem, named, "")
+            except BadInput as error:
+                faults[i] = error
+        return replace(rows, faults=faults)
+
+    def _judged(self, rows: Rows, own: Sequence[Preferences]) -> Rows:
+        """The rows, those whose values conditions cannot be judged for set aside with the reason."""
+        features = self._problem.features
+        factuals = FactualTable([f.name for f in features], rows.values)
+        faults = not_judged(features, self._problem.conditions, factuals, own, rows.faults)
+        return replace(rows, faults={**rows.faults, **faults}) if faults else rows
 
     def _unlimited(self, rows: Rows, own: Sequence[Preferences]) -> list[Instance]:
         """The readable people's problems, without a margin."""
@@ -351,47 +365,14 @@ class Recourse:
         factuals = FactualTable([f.name for f in self._problem.features], rows.values)
         first = readable[0]
         template = replace(self._problem, accept=accept, factual=factuals[first], preferences=own[first])
-        return Population(template, factuals, tuple(own), rows.faults)
+        return Population(template, factuals, tuple(own), rows.faults, own_names(rows.frame.index))
 
     @cached_property
-    def _starts(self) -> NDArray[np.float64] | None:
-        """Rows of X that the model itself accepts, as numbers: searches may start from them."""
+    def _heard(self) -> Heard | None:
+        """What the model itself says about rows of X; None where it cannot be asked."""
         if self._predict is None:
             return None
-        some = self.X.sample(min(len(self.X), SAMPLE), random_state=0)
-        accepted = verdicts(self._predict, some, self._wants)
-        rows = read_rows(some[accepted].head(STARTS), self.columns, self.X.columns)
-        return rows.values[[i not in rows.faults for i in range(len(rows))]]
-
-    @cached_property
-    def _doubt(self) -> str | None:
-        """How ``predict`` and what was read of the model differ on rows of X; None where they agree.
-
-        Two rows per person would not show a ``predict`` of its own, or categories in another order. Rows
-        within rounding of the threshold are left out.
-        """
-        if self._predict is None:
-            return None
-        some = self.X.sample(min(len(self.X), CHECKED), random_state=0)
-        rows = read_rows(some, self.columns, self.X.columns)
-        known = np.array([i not in rows.faults for i in range(len(rows))])
-        said = verdicts(self._predict, some[known], self._wants)
-        classifier, accept = self._problem.classifier, self._problem.accept
-        inputs = self._problem.model_rows(rows.values[known])
-        if isinstance(classifier, ReluNetwork):
-            scores = classifier.evaluate(inputs)[:, 0]
-        else:
-            scores = classifier.scores(inputs)
-        distance = scores - accept.threshold
-        sure = np.abs(distance) > NEAR * (np.median(np.abs(distance)) if len(distance) else 0.0)
-        wrong = np.flatnonzero(sure & ((distance > 0) != said))
-        if not len(wrong):
-            return None
-        row = some[known].index[wrong[0]]
-        return (
-            f"predict is not the model that was read: they differ on {len(wrong)} of {len(said)} rows of X, "
-            f"such as {row!r} (a predict of its own, or categories that are not those of the fit)"
-        )
+        return hear(self._predict, self._wants, self.X, self.columns)
 
     def _answers(
         self,
@@ -400,17 +381,47 @@ class Recourse:
         results: Sequence[Result | None],
         how: Mapping[str, Any],
     ) -> Answers:
-        judged, confirmed = asked(rows, self.columns, results, self._predict, self._wants, self._doubt)
+        doubt = None if self._heard is None else self._heard.doubt(self._problem)
+        judged, confirmed = asked(rows, self.columns, results, self._predict, self._wants, doubt)
         facts = {"desired": self.reading.desired, "cost": self._cost}
         if population is not None and population.template.accept.margin:
             margin = population.template.accept.margin
             facts["margin"] = (
                 f"accepted means a logit of at least {margin:.3g}, which covers the model's rounding"
             )
-        forest = self._problem.classifier
-        if isinstance(forest, TreeEnsemble) and forest.aggregate == "mean":
-            facts["ties"] = "an exact tie between the classes counts as refused"
+        ties = _ties(self._problem)
+        if ties is not None:
+            facts["ties"] = ties
         return Answers(rows, self.columns, population, judged, confirmed, facts, how)
+
+
+def _ties(problem: Instance) -> str | None:
+    """What is given away where rounding decides between classes; None where nothing is."""
+    forest, threshold = problem.classifier, problem.accept.threshold
+    if not isinstance(forest, TreeEnsemble):
+        return None
+    if forest.parts and threshold:
+        return f"a class whose score is within {threshold:.2g} of the wanted one's counts as predicted"
+    if forest.aggregate == "mean" and threshold > 0.5:
+        return "a tie between the classes, up to rounding, counts as refused"
+    return None
+
+
+def _values(feature: Feature) -> str:
+    """What an action may set, or the labels: of many the first, :meth:`Recourse.to_json` has all."""
+    if feature.categories is None:
+        return f"{feature.bounds[0]:g} to {feature.bounds[1]:g}" if feature.bounds else ""
+    first, more = feature.categories[:SHOWN_LABELS], len(feature.categories) - SHOWN_LABELS
+    return ", ".join(first) + (f" and {more} more" if more > 0 else "")
+
+
+def _gap(column: TableColumn) -> str:
+    """What a missing value in a column comes to, for people to read."""
+    if column.labels is not None and any(map(is_missing, column.labels)):
+        return "a label of its own"
+    if column.imputed is not None:
+        return f"imputed as {column.value(column.imputed)}"
+    return "judged by the model's own rule" if column.missing else "that person cannot be read"
 
 
 def _check_frame(X: object) -> None:

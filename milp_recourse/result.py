@@ -48,7 +48,7 @@ class Status(str, Enum):
     OPTIMAL = "optimal", "The action is feasible and no feasible action is cheaper by more than the gap."
     INFEASIBLE = (
         "infeasible",
-        "Proven: no feasible action exists. Relax the mask, the ranges, the bounds or plausibility.",
+        "Proven: no feasible action exists. Relax mask, ranges, bounds, domains, conditions or plausibility.",
     )
     LIMIT = "limit", "Stopped before the proof was complete; cost and lower bound are both honest."
     FOUND = "found", "A feasible action, without any claim that it is the cheapest."

@@ -23,7 +23,7 @@ from milp_recourse.formats import instance_from_dict, population_from_dict, read
 from milp_recourse.instance import Classifier, Instance, Population, of_one_model
 from milp_recourse.judge import already_good, conclude
 from milp_recourse.magnitude import too_large
-from milp_recourse.result import Result
+from milp_recourse.result import Result, Status
 from milp_recourse.workers import Workers
 
 T = TypeVar("T")
@@ -183,33 +183,38 @@ def batch_size(population: Population, back_end: Backend) -> int:
 
 
 def as_instance(problem: Instance | Mapping[str, Any] | str | Path) -> Instance:
-    """An instance, whatever it is given as.
+    """An instance, whatever it is given as: itself, its JSON value or its file's path.
 
     Raises
     ------
     BadInput
         It breaks the format, or is something else altogether.
     """
-    if isinstance(problem, Instance):
-        return problem
-    if isinstance(problem, Mapping):
-        return instance_from_dict(problem)
-    if isinstance(problem, str | Path):
-        return read_instance(problem)
-    allowed = "an Instance, the JSON value of one, or a file's path"
-    raise BadInput("problem", f"a {type(problem).__name__}", allowed)
+    return _given_as(problem, Instance, instance_from_dict, read_instance, "problem", "an Instance")
 
 
 def as_population(population: Population | Mapping[str, Any] | str | Path) -> Population:
     """A population, whatever it is given as; errors as of :func:`as_instance`."""
-    if isinstance(population, Population):
-        return population
-    if isinstance(population, Mapping):
-        return population_from_dict(population)
-    if isinstance(population, str | Path):
-        return read_population(population)
-    allowed = "a Population, the JSON value of one, or a file's path"
-    raise BadInput("population", f"a {type(population).__name__}", allowed)
+    return _given_as(
+        population, Population, population_from_dict, read_population, "population", "a Population"
+    )
+
+
+def _given_as(
+    given: object,
+    kind: type[T],
+    from_dict: Callable[[Any], T],
+    read: Callable[[str | Path], T],
+    argument: str,
+    words: str,
+) -> T:
+    if isinstance(given, kind):
+        return given
+    if isinstance(given, Mapping):
+        return from_dict(given)
+    if isinstance(given, str | Path):
+        return read(given)
+    raise BadInput(argument, f"a {type(given).__name__}", f"{words}, the JSON value of one, or a file's path")
 
 
 def solve_together(
@@ -356,7 +361,7 @@ def _run_many(
     indices
         Every instance's index in its population.
     """
-    from milp_recourse.certificates import certificates_for, encode
+    from milp_recourse.certificates import certificates_for, encode, reason_for_none
 
     solved = _solve_many(instances, backend, options)
     if not options.certificates:
@@ -379,7 +384,13 @@ def _run_many(
         share = (time.perf_counter() - clock) / len(block)
         for (position, result), certificate in zip(block, certificates, strict=True):
             evidence = None if certificate is None else encode(certificate)
-            yield position, replace(result, evidence=evidence, seconds=result.seconds + share)
+            message = result.message
+            decided = result.status in (Status.OPTIMAL, Status.INFEASIBLE)
+            if evidence is None and decided and result.proof == "rigorous":  # which promises a certificate
+                reason = f"No certificate: {reason_for_none(instances[position], result)}."
+                message = reason if message is None else f"{message} {reason}"
+            seconds = result.seconds + share
+            yield position, replace(result, evidence=evidence, message=message, seconds=seconds)
 
 
 def _solve_many(

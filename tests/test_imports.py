@@ -16,7 +16,7 @@ PACKAGE = ROOT / "milp_recourse"
 ARROW = (
     "errors",
     "domain",
-    ("instance", "result"),
+    ("factuals", "instance", "result"),
     "program",
     "bounds",
     "engine",
@@ -26,6 +26,7 @@ ARROW = (
     "smaller",
     "judge",
     "magnitude",
+    "compiling",
     "compiled",
     "forests",
     "backends",
@@ -34,6 +35,8 @@ ARROW = (
     ("certificates", "export", "workers"),
     "solve",
     "alternatives",
+    "why",
+    "front",
     "prove",
     "instances_path",
     "reports",
@@ -52,7 +55,7 @@ ARROW = (
 
 ONLY = {
     "readers": {"errors", "domain", "instance", "readers"},
-    "formats": {"errors", "domain", "instance", "result", "readers", "formats"},
+    "formats": {"errors", "domain", "factuals", "instance", "result", "readers", "formats"},
     "judge": {"errors", "domain", "instance", "result", "backends.protocol", "smaller"},
     "smaller": {"instance"},
     "backends.protocol": {"instance", "result"},

@@ -1,6 +1,6 @@
 """Check certificates of least-cost recourse: exact arithmetic, standard library only.
 
-Written from ``docs/certificate_spec_v1.md``; "section" in these files means a section there.
+Written from ``docs/certificate_spec_v2.md``; "section" in these files means a section there.
 """
 
 import os

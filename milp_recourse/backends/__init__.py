@@ -45,15 +45,13 @@ def unregister(name: str) -> None:
 def backend(name: str) -> Backend:
     """The back end called ``name``: ``bab``, ``highs``, ``pyomo:<solver>``, ``cpsat``, ``grid``.
 
-    ``bab:torch:cuda`` is ``bab`` on another device.
-
     Raises
     ------
     BackendUnavailable
         Unknown, or its solver is not installed; the message says how to get it.
     """
     family, _, solver = name.partition(":")
-    named = {"pyomo": solver != "", "bab": True}.get(family, solver == "")
+    named = (solver != "") == (family == "pyomo")
     if name not in _registered and not (family in _MODULES and named) and _plugin(name) is None:
         known = ", ".join(sorted(listed()))
         raise BackendUnavailable(

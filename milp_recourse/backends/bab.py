@@ -2,56 +2,44 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from fractions import Fraction
-from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
-from milp_recourse.backends.cost_units import in_cost_units
+from milp_recourse.backends.cases import has_conditions, solve_cases
+from milp_recourse.backends.cost_units import cost_units, in_own_units
 from milp_recourse.backends.protocol import Options, Proposal
 from milp_recourse.backends.trees import solve_trees, why_not_trees
 from milp_recourse.bounds.tape import Tape
-from milp_recourse.compiled.problem import why_not
+from milp_recourse.domain.conditions import TRUE
 from milp_recourse.domain.forest import TreeEnsemble
-from milp_recourse.engine.devices import Device
 from milp_recourse.engine.search import Finished, Search
 from milp_recourse.engine.stack import Stack, signature, stack
 from milp_recourse.instance import Instance
 from milp_recourse.judge import judge
 from milp_recourse.program.cohort import programs
+from milp_recourse.program.model import Program
+from milp_recourse.search.repair import repair
 
 Array = NDArray[np.float64]
 
 
 class BabBackend:
-    """The engine of :mod:`milp_recourse.engine` on lowered instances.
-
-    Parameters
-    ----------
-    device
-        Where its arrays live: ``numpy``, ``torch``, ``torch:cuda``.
-    """
+    """The compiled engine, one applicant at a time; the batched one where curves move; for trees theirs."""
 
     name = "bab"
     proves = True
     batch = 1024
     """Applicants solved together."""
 
-    def __init__(self, device: str = "numpy") -> None:
-        self.device = device
-        if device != "numpy":
-            self.name = f"bab:{device}"
-
     def unavailable(self) -> str | None:
-        """Why the device cannot be used; numpy always can."""
-        try:
-            Device(self.device)
-        except Exception as error:
-            return str(error)
+        """Never."""
         return None
 
     def why_not(self, instance: Instance) -> str | None:
@@ -69,31 +57,65 @@ class BabBackend:
     def solve_many(self, instances: Sequence[Instance], options: Options) -> Iterator[tuple[int, Proposal]]:
         """(position, proposal), in the order they are finished.
 
-        Trees and the networks that the compiled engine covers one by one, other networks in one batch.
+        Trees and the networks that the compiled engine covers one by one, other networks in one batch. Who
+        has conditions is solved case by case.
         """
+        cased = [k for k, i in enumerate(instances) if has_conditions(i)]
+        if cased:
+            own = [instances[k] for k in cased]
+            for position, proposal in solve_cases(own, options, self._solve_plain, repair):
+                yield cased[position], proposal
+        plain = sorted(set(range(len(instances))) - set(cased))
+        for position, proposal in self._solve_plain([instances[k] for k in plain], options):
+            yield plain[position], proposal
+
+    def _solve_plain(self, instances: Sequence[Instance], options: Options) -> Iterator[tuple[int, Proposal]]:
+        """The same for instances whose conditions a program says by itself."""
         trees = [k for k, i in enumerate(instances) if isinstance(i.classifier, TreeEnsemble)]
         for k in trees:
             yield k, solve_trees(instances[k], options)
         rest = sorted(set(range(len(instances))) - set(trees))
-        if self.device == "numpy":
-            alone = [k for k in rest if why_not(instances[k]) is None and not _flat(instances[k])]
-            for k in alone:
-                yield k, self._solve_alone(instances[k], options)
-            rest = sorted(set(rest) - set(alone))
+        plain = [k for k in rest if instances[k].demand == TRUE]  # rows of conditions: the batched engine
+        done = set()
+        for k, proposal in self._solve_compiled([instances[k] for k in plain], options):
+            done.add(plain[k])
+            yield plain[k], proposal
+        rest = [k for k in rest if k not in done]
         if rest:
             networks = self._solve_networks([instances[k] for k in rest], options)
             yield from ((rest[position], proposal) for position, proposal in networks)
 
-    def _solve_alone(self, instance: Instance, options: Options) -> Proposal:
-        """The compiled engine's proposal; where rounding stops it short of a proof, the batched engine's."""
-        from milp_recourse.compiled.door import STUCK, ready, solve
+    def _solve_compiled(
+        self, instances: Sequence[Instance], options: Options
+    ) -> Iterator[tuple[int, Proposal]]:
+        """The compiled engine's proposals for those instances that it covers.
 
+        Where rounding stops it short of a proof, the batched engine's.
+        """
+        from milp_recourse.compiled.door import STUCK, ready, solve
+        from milp_recourse.compiled.problem import impossible, lowered
+
+        if not instances:
+            return
         ready()
-        proposal = in_cost_units(partial(solve, options=options), instance)
-        if proposal.message != STUCK:
-            return proposal
-        [(_, other)] = self._solve_networks([instance], options)
-        return other if other.message is None else proposal
+        start = time.perf_counter()
+        scaled = [cost_units(instance) for instance in instances]
+        for people, group in lowered([instance for instance, _ in scaled]):
+            share = (time.perf_counter() - start) / len(people)
+            for k, person in enumerate(people):
+                instance, factor = scaled[person]
+                if impossible(instance, group.moved):
+                    yield person, Proposal(None, math.inf, "rigorous", 0, seconds=share)
+                    continue
+                begun = time.perf_counter()
+                proposal = solve(instance, options, group.problems(k))
+                proposal = replace(proposal, seconds=share + time.perf_counter() - begun)
+                proposal = in_own_units(proposal, factor)
+                if proposal.message == STUCK:
+                    [(_, other)] = self._solve_networks([instances[person]], options)
+                    proposal = other if other.message is None else proposal
+                yield person, proposal
+            start = time.perf_counter()
 
     def none_below(
         self, instances: Sequence[Instance], costs: Array, options: Options, node_limit: int
@@ -102,14 +124,13 @@ class BabBackend:
         proven = np.zeros(len(instances), dtype=bool)
         if not instances:
             return proven
-        people, device, limit = People(instances), Device(self.device), options.time_limit
+        people, limit = People(instances), options.time_limit
         with np.errstate(all="ignore"):
             search = Search(
                 people.stacks,
                 len(instances),
                 people.judge,
                 limit,
-                device,
                 cheaper_than=costs,
                 node_limit=node_limit,
                 allowance=people.allowance,
@@ -125,13 +146,11 @@ class BabBackend:
         people = People(instances)
         each = (time.perf_counter() - start) / max(1, len(instances))
         with np.errstate(all="ignore"):  # infinities and what comes of them never close a node
-            device = Device(self.device)
             search = Search(
                 people.stacks,
                 len(instances),
                 people.judge,
                 options.time_limit,
-                device,
                 spent=each,
                 allowance=people.allowance,
             )
@@ -139,17 +158,13 @@ class BabBackend:
                 yield outcome.person, people.proposal(outcome)
 
 
-FEW_LEVERS = 6
-"""Up to so many, the batched engine proves costs with a maximum faster than the compiled one."""
-
-
-def _flat(instance: Instance) -> bool:
-    """Whether a maximum in the cost keeps the compiled engine from closing (random problem 1022)."""
-    return bool(instance.cost.linf) and len(instance.levers) <= FEW_LEVERS
-
-
 class People:
     """The applicants of a batch: their programs, grouped into stacks.
+
+    Parameters
+    ----------
+    fixed
+        Positions of instances and their common fixed program; None: those of every configuration.
 
     Attributes
     ----------
@@ -163,11 +178,15 @@ class People:
         The stacks, with the person of every column.
     """
 
-    def __init__(self, instances: Sequence[Instance]) -> None:
+    def __init__(
+        self,
+        instances: Sequence[Instance],
+        fixed: Iterable[tuple[list[int], Program]] | None = None,
+    ) -> None:
         self.instances = instances
         self.allowance = np.array([instance.gap_allowance for instance in instances])
         groups: defaultdict[tuple[object, ...], list[tuple[list[int], Tape]]] = defaultdict(list)
-        for people, program in programs(instances):
+        for people, program in programs(instances) if fixed is None else fixed:
             tape = Tape(program)
             groups[signature(tape)].append((people, tape))
         self.members: list[list[tuple[int, Tape]]] = []

@@ -21,6 +21,7 @@ from milp_recourse.bounds.lagrangian import ball_bound
 from milp_recourse.bounds.shave import shave
 from milp_recourse.bounds.split import Box, at_kink, widest
 from milp_recourse.bounds.tape import Bounds, Tape
+from milp_recourse.domain.conditions import TRUE
 from milp_recourse.errors import Unsupported
 from milp_recourse.instance import Instance
 from milp_recourse.judge import judge
@@ -127,6 +128,8 @@ class BoxSearch(ABC):
         """Polish a solver's point and offer it; whether the incumbent improved by more than a hair."""
         a = np.where(tape.integral, np.round(a), a)
         before = self.incumbent.cost
+        if tape.program.demand != TRUE:
+            tape = Tape(tape.program.at_point(tape.evaluate(a[None])[0]))
         self.incumbent.offer(tape, descend(tape, np.clip(a, tape.lower, tape.upper), hops=6))
         return self.incumbent.cost < before - 0.1 * self.incumbent.tolerance
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Protocol, TypeVar
 
 import numpy as np
@@ -26,6 +26,7 @@ from milp_recourse.instance import Instance
 
 Cells = NDArray[np.int64]
 Leaf = TypeVar("Leaf")
+Watch = Callable[[float, float], object]
 
 
 class CellModel(Protocol):
@@ -38,8 +39,11 @@ class CellModel(Protocol):
         self, axes: list[Axis], table: LeafTable, linf: float, threshold: float, incumbent: float
     ) -> None: ...
 
-    def solve(self, seconds: float | None) -> tuple[str, float, Cells | None]:
-        """``optimal``, ``infeasible`` or ``stopped``; the lower bound of exact costs; the point."""
+    def solve(self, seconds: float | None, watch: Watch | None = None) -> tuple[str, float, Cells | None]:
+        """``optimal``, ``infeasible`` or ``stopped``; the lower bound of exact costs; the point.
+
+        ``watch`` hears of costs of points, and of bounds, as the solver finds them.
+        """
 
     def forbid(self, point: Cells) -> None:
         """No point in the same leaves any more."""
@@ -58,7 +62,7 @@ class CellSearch:
         assert isinstance(instance.classifier, TreeEnsemble)
         self.instance, self.forest, self.model = instance, instance.classifier, model
         self.deadline = None if options.time_limit is None else time.perf_counter() + options.time_limit
-        self.best = Incumbent(instance)
+        self.best, self.watch = Incumbent(instance), options.watch
         self.branches = 0
 
     def run(self) -> Proposal:
@@ -71,6 +75,8 @@ class CellSearch:
         start = climb(LeafTable(self.forest, cells, axes), axes, linf, threshold)
         if start is not None:
             self.best.take(action_of(axes, start))
+            if self.watch is not None:
+                self.watch(self.best.cost, 0.0)
             axes = [affordable(axis, linf, self.best.cost) for axis in axes]
         table = LeafTable(self.forest, cells, axes)
         if not table.bound(table.full[None])[0] > threshold:
@@ -82,7 +88,7 @@ class CellSearch:
             if left is not None and left <= 0:
                 message = "the time limit was reached"
                 break
-            status, low, point = model.solve(left)
+            status, low, point = model.solve(left, self.watch)
             self.branches += model.branches
             if status == "infeasible":  # nothing below the incumbent
                 bound = self.best.cost

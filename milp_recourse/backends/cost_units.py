@@ -12,7 +12,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
-from fractions import Fraction
 
 from milp_recourse.backends.protocol import Proposal
 from milp_recourse.instance import Instance
@@ -27,23 +26,44 @@ _SMALLEST = 2.0**-960
 """A bound below this, which times a power of two may round, is no bound."""
 
 
-def in_cost_units(solve: Callable[[Instance], Proposal], instance: Instance) -> Proposal:
-    """What ``solve`` proposes for the instance with costs of usual size, its bound in the instance's own."""
+def cost_units(instance: Instance) -> tuple[Instance, float]:
+    """The instance with costs of usual size, and what its costs are the own ones times."""
     longer, larger = _exponents(instance)
+    if not (longer or larger):
+        return instance, 1.0
     cost = instance.cost
     parts = {part: getattr(cost, part) for part in ("l2_squared", "l1", "linf", "l0")}
     powers = {"l2_squared": 2 * longer, "l1": longer, "linf": longer, "l0": 0}
     parts = {part: math.ldexp(parts[part], powers[part] + larger) for part in parts}
     scale = {name: math.ldexp(s, longer) for name, s in cost.scale.items()}
     numbers = [p for name, p in parts.items() if getattr(cost, name)] + list(scale.values())
-    if not (longer or larger) or any(math.isinf(p) or p < _SMALLEST for p in numbers):
-        return solve(instance)
-    factor = 2.0**larger
-    proposal = solve(replace(instance, cost=replace(cost, **parts, scale=scale)))
+    if any(math.isinf(p) or p < _SMALLEST for p in numbers):
+        return instance, 1.0
+    return replace(instance, cost=replace(cost, **parts, scale=scale)), 2.0**larger
+
+
+def in_own_units(proposal: Proposal, factor: float) -> Proposal:
+    """A proposal for :func:`cost_units`' instance, its bound in the instance's own units."""
     bound = proposal.lower_bound
-    if bound is not None:
-        bound = bound / factor if bound / factor >= _SMALLEST else 0.0
-    return replace(proposal, lower_bound=bound)
+    if bound is None or factor == 1.0:
+        return proposal
+    return replace(proposal, lower_bound=bound / factor if bound / factor >= _SMALLEST else 0.0)
+
+
+def in_cost_units(solve: Callable[[Instance], Proposal], instance: Instance) -> Proposal:
+    """What ``solve`` proposes for the instance with costs of usual size, its bound in the instance's own."""
+    scaled, factor = cost_units(instance)
+    return in_own_units(solve(scaled), factor)
+
+
+def factor_between(instance: Instance, own: Instance) -> float:
+    """By what :func:`in_cost_units` multiplied costs to get from an instance to the one it solves."""
+    name = next(iter(instance.cost.scale), None)
+    longer = own.cost.scale[name] / instance.cost.scale[name] if name is not None else 1.0
+    for part, power in (("l1", 1), ("l2_squared", 2), ("linf", 1), ("l0", 0)):
+        if getattr(instance.cost, part):
+            return float(getattr(own.cost, part) / getattr(instance.cost, part) / longer**power)
+    return 1.0
 
 
 def _exponents(instance: Instance) -> tuple[int, int]:
@@ -63,15 +83,15 @@ def _exponents(instance: Instance) -> tuple[int, int]:
 
 
 def _largest(instance: Instance) -> float:
-    """The cost of the dearest values of all levers together; 0 where it is no double."""
-    ends = [deltas(instance, {name: pair[k] for name, pair in instance.levers.items()}) for k in (0, 1)]
-    far = {
-        name: Fraction(1)
-        if instance.feature(name).kind == "categorical"
-        else max(abs(end[name]) for end in ends)
-        for name in instance.levers
-    }
-    try:
-        return float(instance.cost.exact(far, instance.weights))
-    except OverflowError:
-        return 0.0
+    """About the cost of the dearest values of all levers together; 0 where it is no double."""
+    cost, total, largest = instance.cost, 0.0, 0.0
+    for name, (low, high) in instance.levers.items():
+        far = 1.0
+        if name in cost.quantiles or name in instance.missing:
+            far = max(float(abs(deltas(instance, {name: end})[name])) for end in (low, high))
+        elif instance.feature(name).kind != "categorical":
+            far = max(abs(low - instance.factual[name]), abs(high - instance.factual[name]))
+        weight, step = instance.weight(name), far / cost.scale[name] if cost.uses_scale else 0.0
+        total += weight * (cost.l0 + step * (cost.l1 + cost.l2_squared * step))
+        largest = max(largest, weight * cost.linf * step)
+    return total + largest if math.isfinite(total + largest) else 0.0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
@@ -26,11 +26,15 @@ class Options:
     starts
         Rows (n, features), in feature order and raw units, that the model is believed to accept: where to
         look for a good action first. None: there are none at hand.
+    watch
+        Called with the cost of the best action in hand (inf without one) and the lower bound, whenever one
+        of them has improved. Searches over trees call it; others need not.
     """
 
     time_limit: float | None = None
     certificates: bool = False
     starts: NDArray[np.float64] | None = None
+    watch: Callable[[float, float], object] | None = None
 
 
 @dataclass(frozen=True)

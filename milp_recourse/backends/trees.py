@@ -6,28 +6,38 @@ import math
 import time
 from dataclasses import replace
 
-from milp_recourse.backends.cost_units import in_cost_units
+from milp_recourse.backends.cheapest_part import cheapest_part
+from milp_recourse.backends.cost_units import factor_between, in_cost_units
 from milp_recourse.backends.protocol import Options, Proposal
 from milp_recourse.domain.forest import TreeEnsemble
 from milp_recourse.forests.axes import separable
 from milp_recourse.forests.causal import CausalSearch
 from milp_recourse.forests.pieces import why_not_pieces
-from milp_recourse.forests.search import ForestSearch, Outcome
+from milp_recourse.forests.search import Outcome
 from milp_recourse.forests.single import leaf_recourses
 from milp_recourse.instance import Instance
+from milp_recourse.program.fold import folds_away, without_conditions
 
 
 def why_not_trees(instance: Instance) -> str | None:
     """Why an ensemble's instance cannot be solved, or None."""
-    return None if separable(instance) else why_not_pieces(instance)
+    plain = without_conditions(instance)
+    if separable(plain) and folds_away(instance):
+        return None
+    if instance.missing:
+        return "missing values beside conditions on sums or on holding a feature"
+    return why_not_pieces(plain)
 
 
 def solve_trees(instance: Instance, options: Options) -> Proposal:
     """The optimum, rigorously: leaf by leaf for one tree, branch and bound over cells for more.
 
-    Bounds by prices need a cost that is a sum over features; with a linf part, the trees' largest values have
-    to do.
+    With more trees, bounds are by prices.
     """
+    return cheapest_part(instance, options, _solve)
+
+
+def _solve(instance: Instance, options: Options) -> Proposal:
     forest = instance.classifier
     assert isinstance(forest, TreeEnsemble)
     if _priced(instance):
@@ -42,7 +52,14 @@ def solve_trees(instance: Instance, options: Options) -> Proposal:
         return Proposal(action, bound, "rigorous", len(ways), seconds=time.perf_counter() - start)
 
     def run(own: Instance) -> Proposal:
-        found = _search(own, options, deadline)
+        watch = None
+        if options.watch is not None:
+            outer, factor = options.watch, factor_between(instance, own)
+
+            def watch(cost: float, bound: float) -> object:
+                return outer(cost / factor, bound / factor)
+
+        found = _search(own, replace(options, watch=watch), deadline)
         return Proposal(found.action, found.lower_bound, "rigorous", found.nodes, found.message)
 
     return replace(in_cost_units(run, instance), seconds=time.perf_counter() - start)
@@ -51,14 +68,12 @@ def solve_trees(instance: Instance, options: Options) -> Proposal:
 def _search(instance: Instance, options: Options, deadline: float | None) -> Outcome:
     if not separable(instance):
         return CausalSearch(instance, deadline).run()
-    if not _priced(instance):
-        return ForestSearch(instance, deadline).run()
     from milp_recourse.forests.priced import PricedSearch  # loads numba
 
-    return PricedSearch(instance, deadline, options.starts).run()
+    return PricedSearch(instance, deadline, options.starts, options.watch).run()
 
 
 def _priced(instance: Instance) -> bool:
-    """Whether bounds by prices cover it: several trees, and a cost that is a sum over features."""
+    """Whether bounds by prices are asked for: several trees, and levers that move nothing else."""
     forest = instance.classifier
-    return len(forest.trees) > 1 and separable(instance) and not instance.cost.linf  # type: ignore[union-attr]
+    return len(forest.trees) > 1 and separable(instance)  # type: ignore[union-attr]

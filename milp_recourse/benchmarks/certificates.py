@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from milp_recourse.benchmarks.resume import grown, read_rows
-from milp_recourse.certificates import certificates_for, encode, why_not
+from milp_recourse.certificates import certificates_for, encode, reason_for_none
 from milp_recourse.domain.forest import TreeEnsemble
 from milp_recourse.formats import read_instance
 from milp_recourse.instance import Instance
@@ -135,7 +135,7 @@ def _checked(made: Made, path: Path, scratch: Path) -> dict[str, Any]:
     model = "trees" if isinstance(instance.classifier, TreeEnsemble) else "network"
     row: dict[str, Any] = {"model": model, "status": result.status.value}
     if certificate is None:
-        return row | {"reason": why_not(instance) or "not managed"}
+        return row | {"reason": reason_for_none(instance, result)}
     packed = encode(certificate)
     file = scratch / "certificate.json.gz"
     file.write_bytes(packed)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -232,6 +232,15 @@ def print_rows(title: str, rows: Sequence[Mapping[str, object]]) -> None:
     console.print(table)
 
 
+def print_report(said: Mapping[str, Any], time_limit: float) -> None:
+    """The table of :mod:`milp_recourse.benchmarks.tree_report`, then what was refused and what was false."""
+    title = f"one thread, processor seconds; not proven within {time_limit:g} s of wall time: those spent"
+    columns = dict.fromkeys(name for line in said["summary"] for name in line)
+    print_rows(title, [{name: line.get(name) for name in columns} for line in said["summary"]])
+    for line in (*said["refused"], *said["false_claims"]):
+        typer.echo(line)
+
+
 def _plotted(plot: Callable[[], Path]) -> None:
     """Plot and say where, or what to install."""
     try:
@@ -248,70 +257,70 @@ def _cell(value: object) -> str:
 
 @app.command()
 def trees(
-    folder: Annotated[Path, typer.Option("--out", help="Where results go.")] = Path("bench_trees"),
-    queries: Annotated[int, typer.Option(min=1, help="Applicants per forest.")] = 10,
-    time_limit: Annotated[float, typer.Option(min=1, help="Seconds per query.")] = 60.0,
-    forests: Annotated[str, typer.Option(help="Trees x depth, comma-separated.")] = "20x5,100x5",
+    folder: Annotated[Path, typer.Option("--out", help="Where results go; rerunning resumes.")] = Path(
+        "bench-trees"
+    ),
+    data: Annotated[
+        Path | None, typer.Option(help="Folder with the published tables; none: credit and cancer only.")
+    ] = None,
+    sets: Annotated[
+        str, typer.Option(help="Data sets, comma-separated; with :unit behind a name, columns in [0, 1].")
+    ] = "credit,cancer",
+    models: Annotated[str, typer.Option(help="Kind-trees x depth, comma-separated.")] = "forest-100x6",
+    costs: Annotated[str, typer.Option(help="l1, l2-squared; comma-separated.")] = "l1,l2-squared",
+    per_model: Annotated[int, typer.Option(min=1, help="Problems per model, sets and costs in turn.")] = 4,
+    solvers: Annotated[
+        str, typer.Option(help="bab, highs, cpsat, leaf-milp, ocean-cp, ocean-mip; comma-separated.")
+    ] = "bab,highs,cpsat,leaf-milp",
+    time_limit: Annotated[float, typer.Option(min=1, help="Wall seconds per problem and solver.")] = 60.0,
+    seed: Annotated[int, typer.Option(help="Of rows' order, models and applicants.")] = 0,
+    jobs: Annotated[int, typer.Option(min=1, help="Models worked on at once.")] = 1,
     ocean_python: Annotated[
-        str | None, typer.Option(metavar="PYTHON", help="A Python 3.12 with oceanpy; none: without it.")
+        str | None, typer.Option(metavar="PYTHON", help="A Python 3.12 with oceanpy, for ocean-*.")
     ] = None,
 ) -> None:
-    """``bab`` and ``cpsat`` against OceanPy's CP model: forests on scaled Loan features, one thread each."""
-    from rich.console import Console
-    from rich.table import Table
-
+    """Ensembles of deployed size, every column a lever: first actions, gaps, proofs and certificates."""
+    from milp_recourse.benchmarks import tree_report as report
     from milp_recourse.benchmarks import trees as bench
-    from milp_recourse.errors import BadInput
+    from milp_recourse.reports.progress import progress_bar
 
-    rows: list[bench.Row] = []
-    for name in forests.split(","):
-        count, _, depth = name.strip().partition("x")
-        if not (count.isdigit() and depth.isdigit() and int(count) and int(depth)):
-            raise BadInput("--forests", name, "trees x depth, as 20x5")
-        rows += bench.run(bench.problem(int(count), int(depth), queries), time_limit, ocean_python)
-    summary = bench.summarise(rows, time_limit)
-    bench.write(rows, summary, folder, time_limit)
-    table = Table(title=f"one thread, processor seconds, {time_limit:g} s limit")
-    for column in summary[0]:
-        table.add_column(
-            column.replace("_", " "), justify="left" if column in ("forest", "solver") else "right"
-        )
-    for row in summary:
-        table.add_row(*(_cell(v) for v in row.values()))
-    console = Console()
-    (console if console.is_terminal else Console(width=160)).print(table)
+    lists = [[one.strip() for one in text.split(",")] for text in (sets, models, costs, solvers)]
+    plan = bench.Plan(lists[0], lists[1], lists[2], per_model, lists[3], time_limit, seed, data, ocean_python)
+    with progress_bar("trees", len(plan.problems()) * len(plan.solvers)) as bar:
+        rows = bench.run(plan, folder, jobs, bar.advance)
+    print_report(report.write(rows, folder, time_limit), time_limit)
 
 
 @app.command()
-def ensembles(
-    folder: Annotated[Path, typer.Option("--out", help="Where results go; going on where they end.")] = Path(
-        "bench_ensembles"
+def real(
+    folder: Annotated[Path, typer.Option("--out", help="Where results go; rerunning resumes.")] = Path(
+        "bench-real"
     ),
     data: Annotated[
-        Path | None, typer.Option(help="Folder with the published tables; none: only the set credit.")
+        Path | None, typer.Option(help="Folder with the published tables; none: credit and cancer only.")
     ] = None,
-    sets: Annotated[str, typer.Option(help="Data sets, comma-separated.")] = "credit",
-    models: Annotated[str, typer.Option(help="Kind-trees x depth, comma-separated.")] = "forest-100x6",
-    costs: Annotated[str, typer.Option(help="Comma-separated.")] = "l1",
-    applicants: Annotated[int, typer.Option(min=1, help="Refused rows per model.")] = 3,
-    solvers: Annotated[str, typer.Option(help="bab, highs, leaf-milp, cpsat.")] = "bab,highs",
-    time_limit: Annotated[float, typer.Option(min=1, help="Seconds per problem.")] = 60.0,
+    sets: Annotated[
+        str, typer.Option(help="Data sets, comma-separated; gmsc:graph is gmsc with causes.")
+    ] = "credit,cancer",
+    networks: Annotated[
+        str, typer.Option(help="Units of the hidden layers, comma-separated.")
+    ] = "16x16,32x32",
+    costs: Annotated[str, typer.Option(help="l1, l2-squared, linf, l0; comma-separated.")] = "l1,l2-squared",
+    applicants: Annotated[int, typer.Option(min=1, help="Per network.")] = 2,
+    solvers: Annotated[
+        str, typer.Option(help="bab, highs, gurobi, highs-milp, scip; comma-separated.")
+    ] = "bab,gurobi,highs-milp,scip",
+    time_limit: Annotated[float, typer.Option(min=1, help="Wall seconds per problem and solver.")] = 60.0,
+    seed: Annotated[int, typer.Option(help="Of rows' order, training and applicants.")] = 0,
+    jobs: Annotated[int, typer.Option(min=1, help="Networks worked on at once.")] = 1,
 ) -> None:
-    """Ensembles of deployed size with every column a lever: first actions, proofs and certificates."""
-    from rich.console import Console
-    from rich.table import Table
+    """Networks on published tables, every column a lever: first actions, gaps, proofs and certificates."""
+    from milp_recourse.benchmarks import real as bench
+    from milp_recourse.benchmarks import tree_report as report
+    from milp_recourse.reports.progress import progress_bar
 
-    from milp_recourse.benchmarks import ensemble_runs as bench
-
-    lists = [[one.strip() for one in text.split(",")] for text in (sets, models, costs, solvers)]
-    rows = bench.run(data, lists[0], lists[1], lists[2], applicants, lists[3], time_limit, folder)
-    summary = bench.write(rows, folder, time_limit)
-    table = Table(title=f"one thread, {time_limit:g} s limit; what is not proven counts at the limit")
-    for column in summary[0]:
-        table.add_column(
-            column.replace("_", " "), justify="left" if column in ("model", "solver") else "right"
-        )
-    for row in summary:
-        table.add_row(*(_cell(v) for v in row.values()))
-    console = Console()
-    (console if console.is_terminal else Console(width=160)).print(table)
+    lists = [[one.strip() for one in text.split(",")] for text in (sets, networks, costs, solvers)]
+    plan = bench.Plan(lists[0], lists[1], lists[2], applicants, lists[3], time_limit, seed, data)
+    with progress_bar("real", len(plan)) as bar:
+        rows = bench.run(plan, folder, jobs, bar.advance)
+    print_report(report.write(rows, folder, time_limit, "real"), time_limit)

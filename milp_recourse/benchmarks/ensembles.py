@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,12 @@ from milp_recourse.recipe.real import SETS
 
 MODELS = ("forest", "extra", "boosting", "xgboost", "lightgbm")
 
+UNIT = ":unit"
+"""What a data set's name ends with where numeric columns are scaled to [0, 1] and take any value there."""
+
+OTHERS = ("credit", "cancer")
+"""Data sets that need no file: the repository's own, which is sampled, and one of scikit-learn's."""
+
 
 @dataclass(frozen=True)
 class Table:
@@ -32,6 +39,7 @@ class Table:
     values: NDArray[np.float64]
     labels: NDArray[np.int64]
 
+    @cached_property
     def inputs(self) -> NDArray[np.float64]:
         """The model's columns: labels one-hot encoded."""
         parts = []
@@ -88,14 +96,27 @@ class Ensemble:
 
 
 def read_table(name: str, data: Path | None, seed: int = 0) -> Table:
-    """A published table of :data:`~milp_recourse.recipe.real.SETS`, or ``credit``, which is sampled.
+    """A published table of :data:`~milp_recourse.recipe.real.SETS`, or one of :data:`OTHERS`.
+
+    ``cancer`` is the Wisconsin diagnostic table (Street, Wolberg and Mangasarian 1993,
+    https://doi.org/10.1117/12.148698): 30 correlated measurements. With :data:`UNIT` behind its name a
+    table's numeric columns are scaled to [0, 1] and continuous, or binary where they have two values.
 
     Raises
     ------
     BadInput
         Unknown, or its file is not in the folder.
     """
+    if name.endswith(UNIT):
+        return _in_units(read_table(name.removesuffix(UNIT), data, seed))
     rng = np.random.default_rng(seed)
+    if name == "cancer":
+        from sklearn.datasets import load_breast_cancer
+
+        rows, wanted, names = (load_breast_cancer()[k] for k in ("data", "target", "feature_names"))
+        order = rng.permutation(len(rows))
+        measured = tuple(_numeric(str(n), "continuous", rows[:, k]) for k, n in enumerate(names))
+        return Table(name, measured, rows[order], wanted[order].astype(np.int64))
     if name == "credit":
         profiles = sample_profiles(rng, 20000)
         kinds = {"education": EDUCATION, "employment": EMPLOYMENT}
@@ -107,7 +128,8 @@ def read_table(name: str, data: Path | None, seed: int = 0) -> Table:
         )
         return Table(name, features, profiles.rows, profiles.approved)
     if name not in SETS:
-        raise BadInput("--sets", name, ", ".join([*SETS, "credit"]))
+        said = ", ".join([*SETS, *OTHERS])
+        raise BadInput("--sets", name, f"{said}; each also with {UNIT} behind it")
     chosen = SETS[name]
     if data is None or not (data / chosen.file).is_file():
         raise BadInput("--data", str(data), f"a folder that holds {chosen.file}")
@@ -136,7 +158,7 @@ def fit(table: Table, kind: str, trees: int, depth: int, seed: int = 0) -> Ensem
     BadInput
         An unknown kind of model.
     """
-    inputs, labels = table.inputs(), table.labels
+    inputs, labels = table.inputs, table.labels
     cut = int(0.8 * len(inputs))
     train = slice(0, min(cut, 20000))
     estimator = _estimator(kind, trees, depth, seed).fit(inputs[train], labels[train])
@@ -169,6 +191,18 @@ def _estimator(kind: str, trees: int, depth: int, seed: int) -> Any:
     if kind not in made:
         raise BadInput("--models", kind, ", ".join(MODELS))
     return made[kind](n_estimators=trees, max_depth=depth, random_state=seed)
+
+
+def _in_units(table: Table) -> Table:
+    features, values = list(table.features), table.values.copy()
+    for k, feature in enumerate(table.features):
+        if feature.bounds is None:
+            continue
+        low, high = feature.bounds
+        values[:, k] = (values[:, k] - low) / ((high - low) or 1.0)
+        kind = "binary" if len(np.unique(values[:, k])) <= 2 else "continuous"
+        features[k] = Feature(feature.name, kind, True, (0.0, 1.0))  # type: ignore[arg-type]
+    return Table(table.name + UNIT, tuple(features), values, table.labels)
 
 
 def _numeric(name: str, kind: Any, values: NDArray[np.float64]) -> Feature:

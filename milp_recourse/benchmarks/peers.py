@@ -224,25 +224,7 @@ def _gurobi_solve(gp: Any, instance: Instance, mip: MixedInteger, time_limit: fl
     with gp.Env(params={"OutputFlag": 0}) as env, gp.Model(env=env) as model:
         model.Params.Threads, model.Params.TimeLimit = 1, time_limit
         model.Params.MIPGap, model.Params.MIPGapAbs = MIP_GAP, 1e-9 / COST_UNIT
-        x = [
-            model.addVar(lb=low, ub=high, vtype="I" if integer else "C")
-            for low, high, integer in zip(mip.lower, mip.upper, mip.integer, strict=True)
-        ]
-        for row in mip.rows:
-            body = gp.LinExpr([(c, x[k]) for k, c in row.coefficients.items()])
-            if row.lower == row.upper:
-                model.addConstr(body == row.lower)
-                continue
-            if np.isfinite(row.lower):
-                model.addConstr(body >= row.lower)
-            if np.isfinite(row.upper):
-                model.addConstr(body <= row.upper)
-        if mip.ball is not None:
-            left = gp.quicksum(w * x[k] * x[k] for k, w in mip.ball.squares.items())
-            left += gp.LinExpr([(c, x[k]) for k, c in mip.ball.linear.items()])
-            model.addConstr(left <= mip.ball.upper)
-        cost = gp.quicksum(c * x[k] * x[k] for k, c in mip.squares.items())
-        cost += gp.LinExpr([(c, x[k]) for k, c in mip.linear.items()]) + mip.offset
+        x, cost = gurobi_program(gp, model, mip)
         model.setObjective(cost / COST_UNIT)
         model.optimize()
         seconds = _since(start)
@@ -255,13 +237,34 @@ def _gurobi_solve(gp: Any, instance: Instance, mip: MixedInteger, time_limit: fl
         return _found(instance, mip, status, np.array([v.X for v in x]), seconds, nodes)
 
 
-def _scip(instance: Instance, time_limit: float) -> Outcome:
+def gurobi_program(gp: Any, model: Any, mip: MixedInteger) -> tuple[list[Any], Any]:
+    """Columns, rows and ball in a Gurobi model; its variables, and the cost as an expression."""
+    x = [
+        model.addVar(lb=low, ub=high, vtype="I" if integer else "C")
+        for low, high, integer in zip(mip.lower, mip.upper, mip.integer, strict=True)
+    ]
+    for row in mip.rows:
+        body = gp.LinExpr([(c, x[k]) for k, c in row.coefficients.items()])
+        if row.lower == row.upper:
+            model.addConstr(body == row.lower)
+            continue
+        if np.isfinite(row.lower):
+            model.addConstr(body >= row.lower)
+        if np.isfinite(row.upper):
+            model.addConstr(body <= row.upper)
+    if mip.ball is not None:
+        left = gp.quicksum(w * x[k] * x[k] for k, w in mip.ball.squares.items())
+        left += gp.LinExpr([(c, x[k]) for k, c in mip.ball.linear.items()])
+        model.addConstr(left <= mip.ball.upper)
+    cost = gp.quicksum(c * x[k] * x[k] for k, c in mip.squares.items())
+    cost += gp.LinExpr([(c, x[k]) for k, c in mip.linear.items()]) + mip.offset
+    return x, cost
+
+
+def scip_program(mip: MixedInteger, time_limit: float) -> tuple[Any, list[Any]]:
+    """A SCIP model with columns, rows and ball, as it comes but for limit and gap; its variables."""
     from pyscipopt import Model, quicksum
 
-    mip = whole_program(instance)
-    if mip is None:
-        return Outcome("infeasible", None, 0.0, 0.0, 0, None)
-    start = _now()
     model = Model()
     model.hideOutput()
     model.setParam("limits/time", time_limit)
@@ -280,6 +283,17 @@ def _scip(instance: Instance, time_limit: float) -> Outcome:
         left = quicksum(w * x[k] * x[k] for k, w in mip.ball.squares.items())
         left += quicksum(c * x[k] for k, c in mip.ball.linear.items())
         model.addCons(left <= mip.ball.upper)
+    return model, x
+
+
+def _scip(instance: Instance, time_limit: float) -> Outcome:
+    from pyscipopt import quicksum
+
+    mip = whole_program(instance)
+    if mip is None:
+        return Outcome("infeasible", None, 0.0, 0.0, 0, None)
+    start = _now()
+    model, x = scip_program(mip, time_limit)
     theta = model.addVar(lb=0.0, ub=None, obj=1.0)
     cost: Any = quicksum(c * x[k] * x[k] for k, c in mip.squares.items())
     cost += quicksum(c * x[k] for k, c in mip.linear.items()) + mip.offset
@@ -298,9 +312,14 @@ def _found(
     instance: Instance, mip: MixedInteger, status: str, values: np.ndarray, seconds: Times, nodes: int
 ) -> Outcome:
     """The raw answer, judged as it is: no repair."""
-    action = {
+    action = raw_action(instance, mip, values)
+    feasible = judge(instance, action).feasible
+    return Outcome(status, mip.objective(values), *seconds, nodes, feasible, action)
+
+
+def raw_action(instance: Instance, mip: MixedInteger, values: np.ndarray) -> dict[str, float]:
+    """The action that the columns' values say, whole where it must be."""
+    return {
         n: float(round(v)) if instance.feature(n).integral else float(v)
         for n, v in mip.decode(values).items()
     }
-    feasible = judge(instance, action).feasible
-    return Outcome(status, mip.objective(values), *seconds, nodes, feasible, action)

@@ -1,228 +1,254 @@
-"""Random forests on min-max scaled Loan features: ``bab`` and ``cpsat`` against OceanPy's CP model.
+"""``bench trees``: ensembles of deployed size, every column a lever, by several solvers, one thread each.
 
-Refused applicants, all seven features free in [0, 1] (gender 0 or 1), cost the sum of changes. One thread
-each, the same applicants in the same run. A query that is not answered counts at its time limit.
+Every solver runs in a process of its own, and is timed there by processor seconds. Every returned action is
+judged exactly here, whatever its solver says of it, and handed to the fitted model.
 """
 
 from __future__ import annotations
 
-import csv
 import json
-import math
+import pickle
 import subprocess
+import sys
 import tempfile
-import time
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
-from statistics import mean, median
+from threading import Lock
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from milp_recourse.backends import register, unregister
-from milp_recourse.backends.cpsat import CpsatBackend
-from milp_recourse.domain.cost import Cost
-from milp_recourse.domain.features import Feature
-from milp_recourse.domain.loan import FEATURES
-from milp_recourse.domain.scm import independent
-from milp_recourse.errors import Unsupported
-from milp_recourse.instance import Acceptance, Instance, Preferences
-from milp_recourse.readers import read_sklearn_trees
-from milp_recourse.recipe.data import loan_label
-from milp_recourse.result import Status
-from milp_recourse.solve import solve
+from milp_recourse.benchmarks.ensembles import MODELS, UNIT, Ensemble, fit, read_table
+from milp_recourse.benchmarks.resume import grown, read_rows
+from milp_recourse.benchmarks.tree_worker import judged
+from milp_recourse.errors import BadInput
+from milp_recourse.instance import Instance
 
-OURS = ("bab", "cpsat")
+SOLVERS = ("bab", "highs", "cpsat", "leaf-milp", "ocean-cp", "ocean-mip")
+"""``leaf-milp``: the plain leaf formulation in HiGHS. The last two are OceanPy's, which is given data sets in
+units only: its costs are not scaled by column.
+"""
 
-
-@dataclass(frozen=True)
-class Row:
-    """One query by one solver; ``processor_seconds`` of this process (or the worker's)."""
-
-    forest: str
-    query: int
-    solver: str
-    status: str
-    cost: float | None
-    seconds: float
-    processor_seconds: float
-    flips: bool | None
+COLUMNS = (
+    *("model", "cost_kind", "applicant", "solver", "status", "claimed_cost", "cost", "lower_bound", "nodes"),
+    *("feasible", "flips", "first_seconds", "processor_seconds", "seconds", "certificate_seconds"),
+    *("certificate_nodes", "check_seconds", "verified", "message", "events", "time_limit", "seed"),
+)
 
 
 @dataclass(frozen=True)
 class Problem:
-    """A forest and its refused applicants."""
+    """What is asked: a data set, a model, a cost and a place among the refused applicants.
 
-    name: str
-    estimator: Any
-    rows: NDArray[np.float64]
-    queries: NDArray[np.float64]
+    Attributes
+    ----------
+    rank
+        0 for the applicant with the lowest score, 1 for the one just refused.
+    """
 
-
-def problem(trees: int, depth: int, queries: int, seed: int = 0) -> Problem:
-    """10000 rows to train on, the first refused of 2000 others as queries."""
-    from sklearn.ensemble import RandomForestClassifier
-
-    from milp_recourse.domain.loan import loan
-
-    rows = loan().sample(12000, np.random.default_rng(seed))
-    labels = loan_label(rows)
-    low, high = rows.min(axis=0), rows.max(axis=0)
-    rows = (rows - low) / (high - low)
-    forest = RandomForestClassifier(trees, max_depth=depth, random_state=seed)
-    forest.fit(rows[:10000], labels[:10000])
-    refused = rows[10000:][forest.predict(rows[10000:]) == 0]
-    return Problem(f"{trees} x {depth}", forest, rows, refused[:queries])
+    table: str
+    model: str
+    cost: str
+    rank: float
 
 
-def instances(made: Problem) -> list[Instance]:
-    """The queries as instances."""
-    forest = read_sklearn_trees(made.estimator)
-    features = tuple(
-        Feature(n, "binary" if n == "gender" else "continuous", True, (0.0, 1.0)) for n in FEATURES
-    )
-    scale = dict.fromkeys(FEATURES, 1.0)
-    return [
-        Instance(
-            features,
-            independent(FEATURES),
-            forest,
-            dict(zip(FEATURES, query.tolist(), strict=True)),
-            Preferences(FEATURES),
-            Cost.pure("l1", scale),
-            Acceptance(0.5, 0.0, strict=True),
-        )
-        for query in made.queries
-    ]
+@dataclass(frozen=True)
+class Plan:
+    """What is run.
+
+    Attributes
+    ----------
+    models
+        As ``forest-100x6``.
+    per_model
+        Problems per model: data sets and costs in turn, applicants at random among the lower half.
+    ocean_python
+        A Python that has OceanPy.
+    """
+
+    sets: Sequence[str]
+    models: Sequence[str]
+    costs: Sequence[str]
+    per_model: int
+    solvers: Sequence[str]
+    time_limit: float
+    seed: int = 0
+    data: Path | None = None
+    ocean_python: str | None = None
+
+    def __post_init__(self) -> None:
+        for solver in self.solvers:
+            if solver not in SOLVERS:
+                raise BadInput("--solvers", solver, ", ".join(SOLVERS))
+            if solver.startswith("ocean") and self.ocean_python is None:
+                raise BadInput("--ocean-python", "nothing", "a Python that has OceanPy")
+        for model in self.models:
+            parsed(model)
+
+    def problems(self) -> list[Problem]:
+        """The same for the same options, whatever other models there are; by data set and model."""
+        found = []
+        for model in self.models:
+            rng = np.random.default_rng([self.seed, zlib.crc32(model.encode())])
+            order = rng.permutation(len(self.sets))
+            for k in range(self.per_model):
+                table = self.sets[order[k % len(order)]]
+                cost = self.costs[(k + k // len(order)) % len(self.costs)]
+                found.append(Problem(table, model, cost, float(rng.uniform(0, 0.5))))
+        return sorted(found, key=lambda p: (self.sets.index(p.table), self.models.index(p.model)))
+
+
+def parsed(model: str) -> tuple[str, int, int]:
+    """Kind, trees and depth of a model's name."""
+    kind, _, size = model.partition("-")
+    trees, _, depth = size.partition("x")
+    if kind not in MODELS or not (trees.isdigit() and depth.isdigit() and int(trees) and int(depth)):
+        raise BadInput("--models", model, "a kind and a size, as forest-100x6; kinds: " + ", ".join(MODELS))
+    return kind, int(trees), int(depth)
 
 
 def run(
-    made: Problem,
-    time_limit: float,
-    ocean_python: str | None,
-    on_query: Callable[[], object] = lambda: None,
-    in_process: bool = True,
-) -> list[Row]:
-    """Every query by every solver; ``in_process`` False leaves CP-SAT's time out, and highspy usable."""
-    register("cpsat here", lambda: CpsatBackend(in_process=True))  # or its child's time would not count
-    try:
-        rows = _ours(made, time_limit, on_query, in_process)
-    finally:
-        unregister("cpsat here")
-    if ocean_python is not None:
-        rows += _ocean(made, time_limit, ocean_python)
-    return rows
+    plan: Plan, folder: Path, jobs: int = 1, advance: Callable[[str], object] = lambda name: None
+) -> list[dict[str, Any]]:
+    """Solve what ``folder/trees.csv`` does not hold yet, writing each row as it comes; all rows.
+
+    Raises
+    ------
+    BadInput
+        The table is another run's, or a data set cannot be had.
+    """
+    groups: dict[tuple[str, str], list[Problem]] = {}
+    for problem in plan.problems():
+        groups.setdefault((problem.table, problem.model), []).append(problem)
+    identity = {"time_limit": plan.time_limit, "seed": plan.seed}
+    lock = Lock()
+    with grown(folder / "trees.csv", COLUMNS, identity) as (rows, write), ThreadPoolExecutor(jobs) as pool:
+        done: set[tuple[str, ...]] = {
+            (row["model"], row["cost_kind"], row["applicant"], row["solver"]) for row in rows
+        }
+
+        def work(group: list[Problem]) -> None:
+            for row in solved(plan, group, done):
+                with lock:
+                    if row is not None:
+                        write(row | identity)
+                    advance(f"{group[0].table} {group[0].model}")
+
+        for finished in [pool.submit(work, group) for group in groups.values()]:
+            finished.result()
+    return read_rows(folder / "trees.csv")
 
 
-def _ours(made: Problem, time_limit: float, on_query: Callable[[], object], in_process: bool) -> list[Row]:
-    """Every query by this package's back ends."""
-    rows: list[Row] = []
-    for k, instance in enumerate(instances(made)):
-        for name in OURS:
-            wall, processor = time.perf_counter(), time.process_time()
-            result = solve(instance, "cpsat here" if name == "cpsat" and in_process else name, time_limit)
-            spent = time.perf_counter() - wall, time.process_time() - processor
-            flips = None
-            if result.counterfactual is not None:
-                values = result.counterfactual.values()
-                row = np.array([[math.nan if v is None else float(v) for v in values]])
-                flips = bool(made.estimator.predict(row)[0] == 1)
-            rows.append(Row(made.name, k, name, result.status.value, result.cost, *spent, flips))
-        on_query()
-    return rows
+def solved(plan: Plan, group: list[Problem], done: set[tuple[str, ...]]) -> Iterator[dict[str, Any] | None]:
+    """A row for every problem of one model and solver; None for one that is done."""
+    with ExitStack() as stack:
+        table = read_table(group[0].table, plan.data, plan.seed)
+        ensemble = fit(table, *parsed(group[0].model), plan.seed)
+        workers: dict[str, Worker] = {}
+        for problem in group:
+            row = ranked(ensemble, problem.rank)
+            instance = ensemble.instance(row, problem.cost)
+            for solver in plan.solvers:
+                key = (ensemble.name, problem.cost, str(row), solver)
+                if key in done or (solver.startswith("ocean") and not problem.table.endswith(UNIT)):
+                    yield None
+                    continue
+                if solver not in workers:
+                    workers[solver] = stack.enter_context(Worker(solver, ensemble, plan.ocean_python))
+                answer = workers[solver].ask(instance, plan.time_limit)
+                answer["flips"] = flips(ensemble, instance, answer.pop("action", None))
+                events = answer.get("events") or []
+                answer["first_seconds"] = next((s for s, cost, _ in events if cost is not None), None)
+                answer["events"] = json.dumps(events)
+                named = dict(zip(COLUMNS, key, strict=False))
+                yield {column: answer.get(column) for column in COLUMNS} | named
 
 
-def _ocean(made: Problem, time_limit: float, python: str) -> list[Row]:
+def ranked(ensemble: Ensemble, rank: float) -> int:
+    """The refused row at a place between the lowest score (0) and the highest (1)."""
+    scores = ensemble.classifier.scores(ensemble.table.inputs[ensemble.refused])
+    order = ensemble.refused[np.argsort(scores, kind="stable")]
+    return int(order[int(rank * (len(order) - 1))])
+
+
+def flips(ensemble: Ensemble, instance: Instance, action: dict[str, float] | None) -> bool | None:
+    """Whether the fitted model itself accepts the row that an action makes."""
+    if action is None:
+        return None
+    numbers = [action.get(f.name, instance.factual[f.name]) for f in instance.features]
+    columns = instance.model_rows(np.array([numbers], dtype=np.float64))
+    return bool(ensemble.estimator.predict(columns)[0] == 1)
+
+
+class Worker:
+    """A solver in a process of its own: OceanPy's holds one fitted model, the others take any instance."""
+
+    def __init__(self, solver: str, ensemble: Ensemble, ocean_python: str | None) -> None:
+        self.ocean, self.refused = solver.startswith("ocean"), None
+        self.ensemble, self.folder = ensemble, tempfile.TemporaryDirectory()
+        if self.ocean:
+            model = Path(self.folder.name) / "model.joblib"
+            _hand_over(ensemble, model)
+            script = str(Path(__file__).with_name("ocean_worker.py"))
+            command = [str(ocean_python), script, str(model), solver.removeprefix("ocean-")]
+        else:
+            command = [sys.executable, "-m", "milp_recourse.benchmarks.tree_worker", solver]
+        self.child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        if self.ocean:
+            self.refused = self._line().get("refused")
+
+    def __enter__(self) -> Worker:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.child.kill()
+        self.child.wait()
+        for pipe in (self.child.stdin, self.child.stdout):
+            if pipe is not None:
+                pipe.close()
+        self.folder.cleanup()
+
+    def ask(self, instance: Instance, time_limit: float) -> dict[str, Any]:
+        """The answer to one instance, its action judged."""
+        if self.refused is not None:
+            return {"status": "refused", "message": self.refused}
+        if self.child.poll() is not None:
+            return {"status": "error", "message": "the process ended"}
+        assert self.child.stdin is not None
+        if not self.ocean:
+            pickle.dump((instance, time_limit), self.child.stdin)
+            self.child.stdin.flush()
+            return self._line()
+        row = [instance.factual[f.name] for f in instance.features]
+        norm = 1 if instance.cost.l1 else 2
+        question = json.dumps({"row": row, "norm": norm, "limit": time_limit})
+        self.child.stdin.write(question.encode() + b"\n")
+        self.child.stdin.flush()
+        answer = self._line()
+        after, action = answer.pop("row", None), None
+        if after is not None:
+            named = zip(instance.features, row, after, strict=True)
+            action = {f.name: new for f, old, new in named if new != old}
+        return answer | judged(instance, action)
+
+    def _line(self) -> dict[str, Any]:
+        assert self.child.stdout is not None
+        line = self.child.stdout.readline()
+        if not line:
+            return {"status": "error", "message": "the process ended", "refused": "the process ended"}
+        answer: dict[str, Any] = json.loads(line)
+        return answer
+
+
+def _hand_over(ensemble: Ensemble, path: Path) -> None:
+    """The fitted model, its features' kinds, and rows that hold every label and both ends of every column."""
     import joblib
 
-    worker = Path(__file__).with_name("ocean_worker.py")
-    with tempfile.TemporaryDirectory() as folder:
-        data, model = Path(folder) / "data.json", Path(folder) / "model.joblib"
-        content = {"names": FEATURES, "rows": made.rows.tolist(), "queries": made.queries.tolist()}
-        data.write_text(json.dumps(content), encoding="utf-8")
-        joblib.dump(made.estimator, model)
-        command = [python, str(worker), str(data), str(model), str(time_limit)]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        raise Unsupported(f"OceanPy's worker failed: {' '.join(done.stderr.split())[-300:]}")
-    answers = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
-    return [
-        Row(
-            made.name,
-            k,
-            "oceanpy",
-            a["status"],
-            a["cost"],
-            a["seconds"],
-            a["processor_seconds"],
-            a["flips"],
-        )
-        for k, a in enumerate(answers)
-    ]
-
-
-def summarise(rows: Sequence[Row], time_limit: float) -> list[dict[str, Any]]:
-    """One line per forest and solver; what is not proven counts at the limit."""
-    said = []
-    for forest, solver in dict.fromkeys((r.forest, r.solver) for r in rows):
-        mine = [r for r in rows if (r.forest, r.solver) == (forest, solver)]
-        known = {r.query: r.cost for r in rows if r.forest == forest and r.solver == "bab"}
-        proven = [r for r in mine if r.status in (Status.OPTIMAL.value, Status.INFEASIBLE.value)]
-        times = [r.processor_seconds if r in proven else max(time_limit, r.processor_seconds) for r in mine]
-        said.append(
-            {
-                "forest": forest,
-                "solver": solver,
-                "queries": len(mine),
-                "proven": len(proven),
-                "median_s": median(times),
-                "mean_s": mean(times),
-                "max_s": max(times),
-                "largest_difference_of_cost": max(
-                    (
-                        abs(r.cost - (known[r.query] or 0.0))
-                        for r in proven
-                        if r.cost is not None and known.get(r.query) is not None
-                    ),
-                    default=None,
-                ),
-                "answers_refused_by_the_forest": sum(r.flips is False for r in mine),
-            }
-        )
-    return said
-
-
-def write(rows: Sequence[Row], summary: list[dict[str, Any]], folder: Path, time_limit: float) -> None:
-    """queries.csv, summary.json and, with matplotlib, times.svg."""
-    folder.mkdir(parents=True, exist_ok=True)
-    with (folder / "queries.csv").open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, list(Row.__dataclass_fields__), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(asdict(r) for r in rows)
-    content = {"time_limit": time_limit, "summary": summary}
-    (folder / "summary.json").write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
-    try:
-        import matplotlib
-    except ImportError:
-        return
-    matplotlib.use("svg")
-    matplotlib.rcParams["svg.hashsalt"] = "trees"
-    import matplotlib.pyplot as plt
-
-    forests = list(dict.fromkeys(r.forest for r in rows))
-    figure, axes = plt.subplots(1, len(forests), figsize=(5 * len(forests), 3.4), squeeze=False)
-    for axis, forest in zip(axes[0], forests, strict=True):
-        for solver in dict.fromkeys(r.solver for r in rows):
-            mine = [r for r in rows if (r.forest, r.solver) == (forest, solver)]
-            times = sorted(
-                r.processor_seconds if r.status != "limit" else max(time_limit, r.processor_seconds)
-                for r in mine
-            )
-            axis.step([*times], [(k + 1) / len(times) for k in range(len(times))], where="post", label=solver)
-        axis.set(xscale="log", xlabel="processor seconds", ylabel="share of queries proven", title=forest)
-        axis.legend()
-    figure.tight_layout()
-    figure.savefig(folder / "times.svg", metadata={"Date": None})
-    plt.close(figure)
+    features, values = ensemble.table.features, ensemble.table.values
+    kinds = [len(f.columns) if f.kind == "categorical" else f.kind for f in features]
+    content = {"model": ensemble.estimator, "kinds": kinds, "rows": values.tolist()}
+    joblib.dump(content, path)

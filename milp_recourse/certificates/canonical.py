@@ -1,4 +1,4 @@
-"""The canonical content of an instance and its digest: section 2 of the certificate document."""
+"""The canonical content of an instance and its digest: section 1 of the certificate document."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ import struct
 from collections.abc import Mapping
 from typing import Any
 
+from milp_recourse.certificates.conditions import canonical_condition
+from milp_recourse.domain.cost import Cost
 from milp_recourse.formats.classifier_json import accept_to_dict, classifier_to_dict
 from milp_recourse.formats.scm_json import scm_to_dict
 from milp_recourse.instance import Classifier, Instance
@@ -19,18 +21,17 @@ def instance_digest(instance: Instance) -> str:
     """SHA-256 of the canonical text; equal for instances that say the same."""
     content = canonical_content(instance)
     del content["classifier"]
-    text = _text(content)
-    # "accept" and "actionable" precede, "cost" follows: the classifier's text is long, and shared
-    head, tail = text.split(',"cost":', 1)
-    return hashlib.sha256(
-        f'{head},"classifier":{_classifier_text(instance.classifier)},"cost":{tail}'.encode()
-    ).hexdigest()
+    texts = {key: _text(value) for key, value in content.items()}
+    texts["classifier"] = _classifier_text(instance.classifier)  # long, and shared
+    joined = ",".join(f'"{key}":{texts[key]}' for key in sorted(texts))
+    return hashlib.sha256(f"{{{joined}}}".encode()).hexdigest()
 
 
 def canonical_content(instance: Instance) -> dict[str, Any]:
     """What an instance says, every default filled in, as plain JSON values."""
     names = [f.name for f in instance.features if f.name in instance.preferences.actionable]
     cost = instance.cost
+    conditions = [canonical_condition(one) for one in instance.all_conditions]
     return {
         "features": [
             {
@@ -59,8 +60,23 @@ def canonical_content(instance: Instance) -> dict[str, Any]:
             "l2-squared": cost.l2_squared,
             "linf": cost.linf,
             "scale": {name: cost.scale.get(name, 1.0) for name in names},
+            **_quantiles(cost, names),
         },
         "plausibility": instance.plausible,
+        **({"conditions": conditions} if conditions else {}),
+    }
+
+
+def _quantiles(cost: Cost, names: list[str]) -> dict[str, Any]:
+    """The knots of what is measured in percentiles, where the cost is."""
+    if not cost.kind.startswith("percentile"):
+        return {}
+    known = {name: cost.quantiles[name] for name in names if name in cost.quantiles}
+    return {
+        "quantiles": {
+            name: [list(knot) for knot in zip(q.values, q.probabilities, strict=True)]
+            for name, q in known.items()
+        }
     }
 
 

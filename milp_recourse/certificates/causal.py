@@ -5,7 +5,7 @@ the trees say, costs less than the target. Such a part is a problem with domains
 (:mod:`milp_recourse.forests.regions`), and the engine's second search proves it for each configuration.
 
 In the document the first splits are ``["s", i, t]`` where the configuration acts on the feature and
-``["c", feature, t]`` where it does not (docs/certificate_spec_v1.md, section 5).
+``["c", feature, t]`` where it does not (docs/certificate_spec_v2.md, section 6).
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import math
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -35,6 +36,9 @@ EVERY = 3
 
 NODE_LIMIT = 2_000
 """Nodes of such a test; a part that needs more is split."""
+
+MOST_LABELS = 256
+"""Combinations of labels that are proven one by one."""
 
 MOST_PARTS = 20_000
 """Parts of the tree over cells; a checker need not read more."""
@@ -74,10 +78,27 @@ Part = _Split | int | None
 
 def why_not_causal(instance: Instance) -> str | None:
     """Why no certificate can be had for trees whose inputs cause each other, or None."""
-    moving = instance.scm.descendants(set(instance.levers))
-    if any(f.by_label and f.name in moving for f in instance.features):
-        return "certificates of trees in a causal model have no labels with numbers of their own that move"
+    count = math.prod(len(labels) for labels in _labels(instance).values())
+    if count > MOST_LABELS:
+        return (
+            f"certificates of trees in a causal model take labels with numbers of their own one by one, "
+            f"and {count} combinations of them are more than {MOST_LABELS}"
+        )
     return None
+
+
+def _labels(instance: Instance) -> dict[str, list[int]]:
+    """Of levers that enter by their labels' numbers: the labels to tell apart, the factual's among them."""
+    found = {}
+    for f in instance.features:
+        if f.by_label and f.name in instance.levers:
+            low, high = map(int, instance.levers[f.name])
+            found[f.name] = sorted({*range(low, high + 1), int(instance.factual[f.name])})
+    return found
+
+
+Proof = tuple[list[Part], list[dict[tuple[str, ...], list[Any]]]]
+"""The parts of a space of values, and of each region among them the trees by configuration."""
 
 
 def causal_configurations(
@@ -92,42 +113,83 @@ def causal_configurations(
     deadline
         ``time.perf_counter()`` value to stop at, or None.
     """
-    cells = _CellTree(instance, target, deadline)
+    labels = _labels(instance)
+    proofs: dict[tuple[int, ...], Proof] = {}
+    for chosen in product(*labels.values()):
+        proof = _proof(instance, dict(zip(labels, chosen, strict=True)), target, deadline)
+        if proof is None:
+            return None
+        proofs[chosen] = proof
+    configurations = []
+    for levers in lower(instance).configurations():
+        acted = [f.name for f in instance.features if f.name in levers]
+        if acted:
+            box = [instance.levers[name] for name in acted]
+            nodes = list(_label_by_label(instance, acted, list(labels), proofs, (), box))
+            configurations.append({"acted": acted, "tree": nodes})
+    return configurations
+
+
+def _proof(instance: Instance, labels: dict[str, int], target: float, deadline: float | None) -> Proof | None:
+    """What is proven where the labels are these."""
+    cells = _CellTree(instance, labels, target, deadline)
     if not cells.grow():
         return None
     targets = np.full(len(cells.regions), target)
-    proofs = configurations_of(cells.regions, targets, cells.share(len(cells.regions)))
     trees: list[dict[tuple[str, ...], list[Any]]] = []
-    for proof in proofs:
+    for proof in configurations_of(cells.regions, targets, cells.share(len(cells.regions))):
         if proof is None:
             return None
         trees.append({tuple(one["acted"]): one["tree"] for one in proof})
-    configurations = []
-    for chosen in lower(instance).configurations():
-        acted = [f.name for f in instance.features if f.name in chosen]
-        if acted:
-            nodes = list(_Writer(instance, acted, cells.parts, trees).nodes())
-            configurations.append({"acted": acted, "tree": nodes})
-    return configurations
+    return cells.parts, trees
+
+
+def _label_by_label(
+    instance: Instance,
+    acted: list[str],
+    labelled: list[str],
+    proofs: dict[tuple[int, ...], Proof],
+    chosen: tuple[int, ...],
+    box: Box,
+) -> Iterator[list[Any]]:
+    """One configuration's nodes: labels with numbers of their own are split off one by one, then values."""
+    if len(chosen) == len(labelled):
+        yield from _Writer(instance, acted, *proofs[chosen]).nodes(box)
+        return
+    name = labelled[len(chosen)]
+    if name not in acted:
+        stays = (*chosen, int(instance.factual[name]))
+        yield from _label_by_label(instance, acted, labelled, proofs, stays, box)
+        return
+    i = acted.index(name)
+    low, high = map(int, box[i])
+    for label in range(low, high + 1):
+        if label < high:
+            yield ["s", i, float(label)]
+        inside = [*box[:i], (float(label), float(label)), *box[i + 1 :]]
+        yield from _label_by_label(instance, acted, labelled, proofs, (*chosen, label), inside)
 
 
 class _CellTree:
     """Parts of the space of values, split until each is rejected or proven."""
 
-    def __init__(self, instance: Instance, target: float, deadline: float | None) -> None:
+    def __init__(
+        self, instance: Instance, labels: dict[str, int], target: float, deadline: float | None
+    ) -> None:
         forest = instance.classifier
         assert isinstance(forest, TreeEnsemble)
         self.instance, self.forest, self.target, self.deadline = instance, forest, target, deadline
         moving = instance.scm.descendants(set(instance.levers))
-        self.axes, self.labels, column = [], {}, 0
+        self.axes, column = [], 0
+        self.labels = {
+            f.name: int(instance.factual[f.name]) for f in instance.features if f.by_label
+        } | labels
         for f in instance.features:
-            if f.by_label:
-                self.labels[f.name] = int(instance.factual[f.name])
-            elif f.name in moving and len(forest.cuts[column]):
+            if not f.by_label and f.name in moving and len(forest.cuts[column]):
                 cuts = forest.cuts[column]
                 self.axes.append(_Axis(f.name, ((column, np.arange(len(cuts) + 1)),), cuts))
             column += len(f.columns)
-        self.cells = factual_cells(instance, forest)
+        self.cells = factual_cells(instance, forest, labels)
         self.table = LeafTable(forest, self.cells, self.axes)
         self.parts: list[Part] = [None]
         self.regions: list[Instance] = []
@@ -215,9 +277,8 @@ class _Writer:
         self.moving = instance.scm.descendants(set(acted)) - set(acted)
         self.whole = [instance.feature(name).integral for name in acted]
 
-    def nodes(self) -> Iterator[list[Any]]:
+    def nodes(self, box: Box) -> Iterator[list[Any]]:
         """Splits of values, with the proofs of regions below them."""
-        box = [self.instance.levers[name] for name in self.acted]
         ends = {f.name: (f.domain is not None, f.domain is not None) for f in self.instance.features}
         todo: list[tuple[int, Box, Ends]] = [(0, box, ends)]
         while todo:

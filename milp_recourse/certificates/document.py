@@ -1,4 +1,4 @@
-"""Proof trees as JSON values: sections 1 and 5 of the certificate document."""
+"""Proof trees as JSON values: sections 4 and 6 of the certificate document."""
 
 from __future__ import annotations
 
@@ -23,6 +23,8 @@ class Configuration:
         For every action of the engine, its place in ``acted``.
     domains
         Features with a domain row, in the engine's order.
+    units
+        By what the rows of conditions, which come after those, are divided in the engine.
     squares
         For every square of the ball in the document's order, its place in the engine's.
     """
@@ -31,6 +33,7 @@ class Configuration:
     position: tuple[int, ...]
     domains: tuple[str, ...]
     squares: tuple[int, ...]
+    units: tuple[float, ...] = ()
 
 
 def tree_to_list(nodes: Iterable[Leaf | Cut | Sign], configuration: Configuration) -> list[list[Any]]:
@@ -60,12 +63,16 @@ def _leaf(leaf: Leaf, configuration: Configuration) -> list[Any]:
     first = terms[0]
     if any(leaf.signs):
         first["n"] = list(leaf.signs)
-    half = len(leaf.rows) // 2
+    half, domains = len(leaf.rows) // 2, len(configuration.domains)
+    ends = zip(leaf.rows[:domains], leaf.rows[half : half + domains], strict=True)
     rows = leaf.rows and {
         name: [low, high]
-        for name, low, high in zip(configuration.domains, leaf.rows[:half], leaf.rows[half:], strict=True)
+        for name, (low, high) in zip(configuration.domains, ends, strict=True)
         if low or high
     }
+    conditions = [m / unit for m, unit in zip(leaf.rows[domains:half], configuration.units, strict=False)]
+    if any(conditions):
+        first["q"] = conditions
     if rows:
         first["r"] = rows
     if leaf.ball:

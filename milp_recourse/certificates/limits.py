@@ -1,4 +1,4 @@
-"""What a checker may refuse by its size alone (section 8 of the document), told before anything is proven."""
+"""What a checker may refuse by its size alone (section 9 of the document), told before anything is proven."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ensembles whose levers cause nothing else, proven by prices (section 6.3 of the document)."""
+"""Ensembles whose levers cause nothing else, proven by prices (section 7.3 of the document)."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from milp_recourse.domain.forest import TreeEnsemble, last_left
 from milp_recourse.engine.proof import MOST_NODES
 from milp_recourse.forests.axes import Axis, axes_of, factual_cells
 from milp_recourse.forests.branch_tree import BranchTree
+from milp_recourse.forests.parts import each_part
 from milp_recourse.forests.table import LeafTable
 from milp_recourse.instance import Instance
 from milp_recourse.judge import deltas
@@ -48,26 +49,32 @@ def ensemble_configurations(
     deadline = None if time_limit is None else time.perf_counter() + time_limit
     configurations, left = [], MOST_NODES
     for acted in acted_sets(instance):
-        made = _configuration(instance, acted, bound, deadline, left)
-        if made is None or len(made["tree"]) > left:
-            return None
-        left -= len(made["tree"])
-        configurations.append(made)
+        cases = []
+        for part in each_part(instance):
+            made = _proof(part, acted, bound, deadline, left)
+            if made is None or len(made["tree"]) > left:
+                return None
+            left -= len(made["tree"])
+            cases.append(made)
+        proof = cases[0] if len(cases) == 1 else {"cases": cases}
+        configurations.append({"acted": list(acted), **proof})
     return configurations
 
 
-def _configuration(
+def _proof(
     instance: Instance, acted: tuple[str, ...], bound: float | None, deadline: float | None, most_nodes: int
 ) -> dict[str, Any] | None:
+    """The tree of one configuration, and its prices."""
     from milp_recourse.forests.price_proof import PriceProof  # loads numba
 
     forest = instance.classifier
     assert isinstance(forest, TreeEnsemble)
     axes = axes_of(instance)
     if axes is None:
-        return {"acted": list(acted), "tree": [["e"]]}
+        return {"tree": [["e"]]}
     full = BranchTree(axes)
     axes = [_settable(axis) for axis in axes if axis.feature in acted]
+    axes = [axis if instance.feature(axis.feature).by_label else _merged(axis) for axis in axes]
     costs = [_paid(instance, axis) for axis in axes]
     exact = _dearest(instance, acted) + 1 if bound is None else Fraction(bound) - _fixed(instance, acted)
     target = math.nextafter(float(exact), math.inf) if exact > 0 else 0.0
@@ -82,7 +89,7 @@ def _configuration(
     if writer.numbers > MOST_PRICES:
         return None
     nodes = [node for step in proof.steps for node in writer.nodes(step, full)]
-    return {"acted": list(acted), "tree": nodes, **({"prices": tables} if tables else {})}
+    return {"tree": nodes, **({"prices": tables} if tables else {})}
 
 
 def _fixed(instance: Instance, acted: tuple[str, ...]) -> Fraction:
@@ -109,6 +116,24 @@ def _settable(axis: Axis) -> Axis:
     columns = tuple((column, cells[kept]) for column, cells in axis.columns)
     start = int(np.argmin(arrays["added"]))
     return replace(axis, **arrays, start=start, home=start, settable=kept[kept], columns=columns)
+
+
+def _merged(axis: Axis) -> Axis:
+    """Neighbours that no tree tells apart as one cell, as the document has them; its cost is the least.
+
+    Ordinal labels that enter by their index are cells of their own in an axis.
+    """
+    [(column, cells)] = axis.columns
+    begins = np.concatenate([[True], cells[1:] != cells[:-1]])
+    first = np.flatnonzero(begins)
+    last = np.append(first[1:], len(cells)) - 1
+    cheapest = np.array([a + int(np.argmin(axis.added[a : b + 1])) for a, b in zip(first, last, strict=True)])
+    arrays = {name: getattr(axis, name)[cheapest] for name in ("values", "added", "widest", "settable")}
+    start = int(np.argmin(arrays["added"]))
+    columns = ((column, cells[first]),)
+    return replace(
+        axis, low=axis.low[first], high=axis.high[last], start=start, home=start, columns=columns, **arrays
+    )
 
 
 def _paid(instance: Instance, axis: Axis) -> Array:
@@ -165,7 +190,8 @@ class _Writer:
             prices = [own if any(own) else [] for own in prices]
             trees.append(prices if any(prices) else [])
             self.numbers += sum(map(len, prices)) + 1
-        return {"unit": table.unit, "mu": table.mu, "trees": trees if any(trees) else []}
+        made = {"unit": table.unit, "mu": table.mu, "trees": trees if any(trees) else []}
+        return made | ({"weights": table.weights.tolist()} if len(table.weights) > 1 else {})
 
     def nodes(self, step: Any, full: BranchTree) -> Iterator[Node]:
         """The nodes of one step."""

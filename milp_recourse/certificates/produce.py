@@ -8,20 +8,24 @@ import math
 import re
 import time
 from collections.abc import Sequence
+from itertools import combinations
 from typing import Any
 
 import numpy as np
 
 from milp_recourse.certificates.canonical import instance_digest
 from milp_recourse.certificates.causal import causal_configurations, why_not_causal
+from milp_recourse.certificates.conditions import why_not_cases
 from milp_recourse.certificates.document import CERTIFICATE_FORMAT
 from milp_recourse.certificates.limits import too_large
-from milp_recourse.certificates.networks import configurations_of
+from milp_recourse.certificates.networks import beyond_a_support, configurations_of
 from milp_recourse.certificates.prices import ensemble_configurations
+from milp_recourse.domain.conditions import TRUE
 from milp_recourse.domain.forest import TreeEnsemble
 from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.forests.axes import separable
 from milp_recourse.instance import Instance
+from milp_recourse.program.demands import told_apart
 from milp_recourse.result import Result, Status, is_closed
 
 MOST_LEVERS = 16
@@ -31,32 +35,66 @@ _SPARE = 0.05  # of the allowed gap: every leaf reaches so much more than is cla
 
 
 def why_not(instance: Instance) -> str | None:
-    """Why no certificate can be had for an instance, or None."""
-    if isinstance(instance.classifier, TreeEnsemble) and not separable(instance):
+    """Why no certificate can be had for an instance whose answer needs a search, or None."""
+    of_trees = isinstance(instance.classifier, TreeEnsemble)
+    if instance.demand != TRUE:
+        if of_trees:
+            return "no certificates are written for trees under conditions yet"
+        reason = why_not_cases(instance, MOST_LEVERS)
+        if reason is not None:
+            return reason
+    if of_trees and not separable(instance):
         reason = why_not_causal(instance)
         if reason is not None:
             return reason
+    if instance.cost.quantiles and not (of_trees and separable(instance)):
+        return "a cost in percentiles has certificates only for trees whose levers move nothing else"
+    return _beyond_limits(instance) or beyond_a_support(instance)
+
+
+def _beyond_limits(instance: Instance) -> str | None:
+    """Which limit of the document an instance exceeds, or None."""
     if any(re.fullmatch("[0-9a-f]{16}", f.name) for f in instance.features):
         return "a feature's name reads as a number in the digest"
-    if instance.cost.quantiles or instance.cost.kind.startswith("percentile"):
-        return "version 1 of the certificate has no costs in percentiles"
     reason = too_large(instance)
     if reason is not None:
         return reason
     count = len(_not_idle(instance)) if len(instance.levers) > MOST_LEVERS else 0
     if count > MOST_LEVERS:
         return (
-            f"{count} levers can be acted on or not, at different cost or effect, and version 1 of the "
-            f"certificate tells at most {MOST_LEVERS} such levers apart"
+            f"{count} levers can be acted on or not, at different cost or effect, and a certificate has a "
+            f"tree for each set of such levers: at most {MOST_LEVERS} of them"
         )
     return None
+
+
+def reason_for_none(instance: Instance, result: Result) -> str:
+    """Why a result came without the certificate that was asked for, in one line."""
+    if result.proof is None or not _provable(result):
+        return f"{result.status.value} claims nothing that could be proven"
+    own = _beyond_limits(instance) if _needs_no_tree(instance, result) else why_not(instance)
+    return own or "the proof took more time, nodes or room than a certificate is allowed"
+
+
+def _needs_no_tree(instance: Instance, result: Result) -> bool:
+    """Whether nothing is claimed of any action: there are none, or the bound is 0."""
+    return not instance.levers or _bound(result) == 0.0
+
+
+def _trivial(instance: Instance) -> list[dict[str, Any]]:
+    """Configurations whose boxes cost at least 0; none where there is no lever."""
+    levers, others = list(instance.levers), _not_idle(instance)
+    subsets = (set(some) for size in range(len(others) + 1) for some in combinations(others, size))
+    acted = ([f for f in levers if f not in others or f in chosen] for chosen in subsets)
+    return [{"acted": names, "tree": [["e"]]} for names in acted if names]
 
 
 def _not_idle(instance: Instance) -> list[str]:
     """Levers for which not acting differs from holding them at their factual value at no cost."""
     levers = list(instance.levers)
     driven = {f for other in levers for f in instance.scm.descendants({other}) - {other}}
-    return [f for f in levers if instance.cost.l0 or f in driven or not instance.may_hold(f)]
+    apart = driven | told_apart(instance.demand, levers)
+    return [f for f in levers if instance.cost.l0 or f in apart or not instance.may_hold(f)]
 
 
 def certificates_for(
@@ -76,28 +114,26 @@ def certificates_for(
     indices
         Where the instances are applicants of a population: their indices.
     """
-    certificates: list[dict[str, Any] | None] = [None] * len(instances)
-    chosen = [k for k, r in enumerate(results) if _provable(r) and why_not(instances[k]) is None]
-    bounds = {k: _bound(results[k]) for k in chosen}
+    trees: dict[int, list[dict[str, Any]] | None] = {}
+    chosen = [k for k, result in enumerate(results) if _provable(result)]
+    plain = [k for k in chosen if _needs_no_tree(instances[k], results[k])]
+    trees |= {k: _trivial(instances[k]) for k in plain if _beyond_limits(instances[k]) is None}
+    chosen = [k for k in chosen if k not in plain and why_not(instances[k]) is None]
     of_networks = [k for k in chosen if isinstance(instances[k].classifier, ReluNetwork)]
-    targets = np.array([_target(bounds[k], results[k]) for k in of_networks])
-    trees = dict(
-        zip(
-            of_networks,
-            configurations_of([instances[k] for k in of_networks], targets, time_limit),
-            strict=True,
-        )
-    )
-    for k, bound in bounds.items():
+    trees |= _of_networks(instances, results, of_networks, time_limit)
+    for k in chosen:
         if k in trees:
-            tree = trees[k]
-        elif separable(instances[k]):
-            tree = ensemble_configurations(instances[k], bound, time_limit)
+            continue
+        bound = _bound(results[k])
+        if separable(instances[k]):
+            trees[k] = ensemble_configurations(instances[k], bound, time_limit)
         else:
-            tree = _causal(instances[k], bound, results[k], time_limit)
+            trees[k] = _causal(instances[k], bound, results[k], time_limit)
+    certificates: list[dict[str, Any] | None] = [None] * len(instances)
+    for k, tree in trees.items():
         if tree is not None:
             index = None if indices is None else indices[k]
-            certificates[k] = _certificate(instances[k], results[k], bound, tree, index)
+            certificates[k] = _certificate(instances[k], results[k], _bound(results[k]), tree, index)
     return certificates
 
 
@@ -105,6 +141,28 @@ def encode(certificate: dict[str, Any]) -> bytes:
     """The certificate as a gzipped file; the same bytes for the same certificate."""
     text = json.dumps(certificate, separators=(",", ":"), allow_nan=False)
     return gzip.compress(text.encode(), 6, mtime=0)
+
+
+def _of_networks(
+    instances: Sequence[Instance], results: Sequence[Result], chosen: Sequence[int], time_limit: float | None
+) -> dict[int, list[dict[str, Any]] | None]:
+    """The configurations; those who failed are tried again, with less spared and in the time that is left.
+
+    Under conditions the cheapest actions of many cases can lie within the gap, and sparing 5% of it can
+    put the target so near them that the boxes become too many.
+    """
+    started = time.perf_counter()
+    trees: dict[int, list[dict[str, Any]] | None] = {}
+    waiting = list(chosen)
+    for spare in (_SPARE, _SPARE / 50):
+        left = None if time_limit is None else time_limit - (time.perf_counter() - started if trees else 0.0)
+        if not waiting or (left is not None and left <= 0):
+            break
+        targets = np.array([_target(_bound(results[k]), results[k], spare) for k in waiting])
+        found = configurations_of([instances[k] for k in waiting], targets, left)
+        trees |= dict(zip(waiting, found, strict=True))
+        waiting = [k for k in waiting if trees[k] is None and _bound(results[k])]
+    return trees
 
 
 def _causal(

@@ -209,7 +209,7 @@ def _halves(instance: Instance, box: Box, name: str, cut: float) -> tuple[Box, B
 
 
 def may_be_accepted(instance: Instance, box: Box) -> bool:
-    """Whether the document's rule (section 7) leaves room for an accepted score in a box of actions."""
+    """Whether the document's rule (section 8) leaves room for an accepted score in a box of actions."""
     forest = _forest(instance)
     best = [_largest(tree, *_columns(instance, box)) for tree in forest.trees]
     return bool(forest.total(np.array([best]))[0] > instance.accept.above)

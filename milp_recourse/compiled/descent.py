@@ -11,19 +11,23 @@ import math
 
 import numpy as np
 
-from milp_recourse.compiled.cache import compiled, entry
+from milp_recourse.compiled.interior import solve_node
 from milp_recourse.compiled.layout import (
+    ALPHA,
     ANCHOR,
     BEST,
+    BEST_CASE,
     BEST_COST,
+    CASE,
+    CEILING,
     CONSTS,
     COST,
     FACTUAL,
     FIXED,
     GRAD,
     GRID,
-    HAIR,
     HI,
+    INSIDE,
     LABEL,
     LEAST,
     LO,
@@ -32,13 +36,21 @@ from milp_recourse.compiled.layout import (
     ORDER,
     OTHER,
     POINT,
+    RISE,
+    SLOPE,
     TRIAL,
     UNIT,
+    ZH,
+    ZL,
+    ZS,
     Z,
 )
 from milp_recourse.compiled.levers import cost_at, cost_of, respond
-from milp_recourse.compiled.network import gradient, logit_at, logit_size
+from milp_recourse.compiled.network import gradient, logit_at, logit_size, sizes_at
+from milp_recourse.compiled.node import residual_lines, stated_rows
 from milp_recourse.compiled.numerics import CLOSE, COARSE, HUGE, ROUNDOFF, SEEN
+from milp_recourse.compiled.problem import layers_of, levers_of
+from milp_recourse.compiling import compiled
 
 INF = math.inf
 
@@ -73,21 +85,68 @@ def snap(p, u):
 
 
 @compiled
+def _inside(p, w, u):
+    """Whether a point, whose arguments are in w.unit[Z], meets rows and ball beyond doubt."""
+    z0, sizes = w.unit[Z, 0], w.layer[1]
+    units = p.widths[0]
+    if units > 0:
+        sizes_at(layers_of(p), u, sizes)
+    for r in range(p.row.shape[1]):
+        value, size = p.row_const[0, r], p.row_const[1, r]
+        value, size = _at_point(p, u, z0, sizes, p.row[:, r], p.row_caused[:, r], value, size)
+        if value < p.line * size + p.tiny:
+            return False
+    excess, doubt = 0.0, 0.0
+    for f in range(len(p.noise)):
+        weight, n = p.precision[f], p.noise[f]
+        if weight > 0.0:
+            value, size = _at_point(p, u, z0, sizes, p.residual[:, f], p.residual_caused[:, f], 0.0, 0.0)
+            excess += weight * value * (value + 2.0 * n)
+            doubt += weight * size * (abs(value) + abs(n) + size)
+    return excess <= -(4.0 * p.line * doubt) if doubt > 0.0 else True
+
+
+@compiled
+def _at_point(p, u, z0, sizes, form, caused, value, size):
+    """A form's value at a point and the sum of absolute terms behind it, added to what is given."""
+    for i in range(len(u)):
+        c, v = p.start[i], u[i]
+        if p.lever[LABEL, i] > 0.0:
+            c, v = c + int(u[i]), 1.0
+        if v != 0.0:
+            value += form[0, c] * v
+            size += form[1, c] * abs(v)
+    for m in range(p.widths[0]):
+        value += caused[0, m] * (max(z0[m], 0.0) - p.resting[m])
+        size += caused[1, m] * (sizes[m] + p.resting[m])
+    return value, size
+
+
+@compiled
+def constrained(p):
+    """Whether a point must meet more than its box and the logit."""
+    return p.row.shape[1] > 0 or len(p.noise) > 0
+
+
+@compiled
 def try_point(p, w, u):
     """Whether a point is accepted beyond doubt; takes it as the best if it is the cheapest. ``u`` is
     snapped.
     """
     snap(p, u)
-    logit = logit_at(p, u, w.unit[Z])
+    logit = logit_at(layers_of(p), u, w.unit[Z], w.layer[0])
     if not logit >= p.need_high:
         return False
-    if logit < p.need_high + w.scalar[HAIR]:
-        error = 3.0 * p.line * logit_size(p, u, w.layer) + p.tiny
+    if logit < p.need_high + p.hair[0]:
+        error = 3.0 * p.line * logit_size(layers_of(p), u, w.layer) + p.tiny
         if logit < p.need_high + error:
             return False
-    cost = cost_at(p, u)
+    if constrained(p) and not _inside(p, w, u):
+        return False
+    cost = cost_at(levers_of(p), u)
     if cost < w.scalar[BEST_COST]:
         w.scalar[BEST_COST] = cost
+        w.scalar[BEST_CASE] = w.scalar[CASE]
         for i in range(len(u)):
             w.at[BEST, i] = u[i]
     return True
@@ -173,6 +232,44 @@ def at(p, g, u):
 
 
 @compiled
+def cheapest(p, w, box, allowed, g, need, u, out, other):
+    """The cheapest point of a box with g u >= need and, linearised at u, whatever else is asked for.
+
+    Where that is rows or the ball, w's node, point and multipliers are overwritten.
+    """
+    if not constrained(p):
+        return one_row(levers_of(p), box, allowed, g, need, out, other)
+    units = p.widths[0]
+    for m in range(units):  # the linear piece that u lies in
+        on = 1.0 if w.unit[Z, 0, m] > 0.0 else 0.0
+        w.unit[SLOPE, 0, m] = w.unit[ALPHA, 0, m] = on
+        w.unit[RISE, 0, m] = 0.0
+        w.kept[0, m], w.kept[1, m] = w.unit[ZL, 0, m], w.unit[ZH, 0, m]
+        w.unit[ZL, 0, m], w.unit[ZH, 0, m] = 0.0, on
+        w.unit[ZS, 0, m] = abs(w.unit[Z, 0, m])
+    for c in range(w.col.shape[1]):
+        w.rows[0, c] = g[c]
+    w.row[CONSTS, 0], w.row[INSIDE, 0] = -need, 0.0
+    count = stated_rows(p, w, box, allowed, 1)
+    ball = -1
+    if len(p.noise) > 0 and count > 0:
+        where = residual_lines(p, w, box, allowed)
+        if where > 0:
+            ball, count = count, count + 1
+            w.row[INSIDE, ball], w.row[CONSTS, ball] = 2.0 * p.hair[1], 0.0
+            for c in range(w.col.shape[1]):
+                w.rows[ball, c] = 0.0
+        elif where < 0:
+            count = -1
+    for m in range(units):
+        w.unit[ZL, 0, m], w.unit[ZH, 0, m] = w.kept[0, m], w.kept[1, m]
+    if count < 0:
+        return False
+    dear = min(w.scalar[BEST_COST], w.scalar[CEILING]) - p.base[0]
+    return solve_node(p, w, box, allowed, count, ball, dear, out, other, 24, True) < dear
+
+
+@compiled
 def hops(p, w, box, allowed, u, most):
     """Linearise the logit, take the cheapest point that reaches it, go on from there. ``u`` moves along."""
     anchor = w.at[ANCHOR]
@@ -183,14 +280,15 @@ def hops(p, w, box, allowed, u, most):
     before = INF
     have = False
     for hop in range(most):
-        logit = logit_at(p, u, w.unit[Z])
-        gradient(p, w.unit[Z], w.col[GRAD], w.layer)
-        need = (p.need_high + 2.0 * w.scalar[HAIR] - logit) + at(p, w.col[GRAD], u)
-        if not one_row(p, box, allowed, w.col[GRAD], need, trial, w.at[OTHER]):
-            # as far as it goes
-            for i in range(d):
-                respond(p, box, allowed, i, w.col[GRAD], 0.0, 0.0, trial)
-            if hop >= most // 2:
+        logit = logit_at(layers_of(p), u, w.unit[Z], w.layer[0])
+        gradient(layers_of(p), w.unit[Z], w.col[GRAD], w.layer)
+        need = (p.need_high + 2.0 * p.hair[0] - logit) + at(p, w.col[GRAD], u)
+        if not cheapest(p, w, box, allowed, w.col[GRAD], need, u, trial, w.at[OTHER]):
+            # as far as it goes; with rows or a ball that is where the convex problem has come to
+            if not constrained(p):
+                for i in range(d):
+                    respond(levers_of(p), box, allowed, i, w.col[GRAD], 0.0, 0.0, trial)
+            if have or hop >= most // 2 or (constrained(p) and w.scalar[BEST_COST] < INF):
                 break
         if hop >= 4 and not have:  # it swings: half the way
             for i in range(d):
@@ -198,7 +296,7 @@ def hops(p, w, box, allowed, u, most):
                     trial[i] = 0.5 * (trial[i] + u[i])
         if try_point(p, w, trial):
             found = True
-            cost = cost_at(p, trial)
+            cost = cost_at(levers_of(p), trial)
             for i in range(d):
                 anchor[i] = trial[i]
                 u[i] = trial[i]
@@ -227,7 +325,7 @@ def hops(p, w, box, allowed, u, most):
                 u[i] = trial[i] if label[i] > 0.0 else anchor[i] + low * (trial[i] - anchor[i])
             if not try_point(p, w, u):
                 break
-            cost = cost_at(p, u)
+            cost = cost_at(levers_of(p), u)
             for i in range(d):
                 anchor[i] = u[i]
             if not cost < before * (1.0 - COARSE):
@@ -236,7 +334,7 @@ def hops(p, w, box, allowed, u, most):
         else:
             same = True
             for i in range(d):
-                if u[i] != trial[i]:
+                if abs(u[i] - trial[i]) > SEEN:
                     same = False
                 u[i] = trial[i]
             if same:
@@ -284,7 +382,7 @@ def pull_back(p, w, u):
         if try_point(p, w, u):
             continue
         if p.lever[LABEL, i] > 0.0:
-            own = cost_of(p, i, start)
+            own = cost_of(levers_of(p), i, start)
             u[i] = start
             for j in range(start_[i], start_[i + 1]):
                 if p.allowed[j] != 0 and p.column[COST, j] < own:
@@ -423,7 +521,7 @@ def settle(p, w, u):
         pull_back(p, w, u)
 
 
-@entry
+@compiled
 def descend(p, w, starts, samples, kept, rounds):
     """Search for good actions from given points, random points and the factual; ``w.at[BEST]`` is what was
     found.
@@ -455,8 +553,7 @@ def descend(p, w, starts, samples, kept, rounds):
         u[i] = resting(p, i, u)
     scan(p, w, u, 32)
     # the cheapest accepted points, by insertion
-    pool = w.rows  # borrowed: (MOST_ROWS, P), and P >= d
-    cost = w.row[CONSTS]
+    pool, cost = w.found[:, : len(w.at[POINT])], w.found[:, len(w.at[POINT])]
     count = 0
     n = len(starts)
     for k in range(n + samples):
@@ -480,7 +577,7 @@ def descend(p, w, starts, samples, kept, rounds):
                 else:
                     u[i] = lo[i] + random(w) * (hi[i] - lo[i])
         snap(p, u)
-        v = cost_at(p, u)
+        v = cost_at(levers_of(p), u)
         if count == kept and v >= cost[kept - 1]:
             continue
         if not try_point(p, w, u):
@@ -556,12 +653,12 @@ def climb(p, w, u):
     other = w.at[OTHER]
     trial = w.at[TRIAL]
     d = len(u)
-    value = logit_at(p, u, w.unit[Z])
+    value = logit_at(layers_of(p), u, w.unit[Z], w.layer[0])
     for _ in range(12):
-        logit_at(p, u, w.unit[Z])
-        gradient(p, w.unit[Z], w.col[GRAD], w.layer)
+        logit_at(layers_of(p), u, w.unit[Z], w.layer[0])
+        gradient(layers_of(p), w.unit[Z], w.col[GRAD], w.layer)
         for i in range(d):
-            respond(p, p.box, p.allowed, i, w.col[GRAD], 0.0, 0.0, trial)
+            respond(levers_of(p), p.box, p.allowed, i, w.col[GRAD], 0.0, 0.0, trial)
         step, moved = 1.0, False
         for _half in range(8):
             for i in range(d):
@@ -570,7 +667,7 @@ def climb(p, w, u):
                 for i in range(d):
                     u[i] = other[i]
                 return True
-            v = logit_at(p, other, w.unit[Z])
+            v = logit_at(layers_of(p), other, w.unit[Z], w.layer[0])
             if v > value:
                 value, moved = v, True
                 break

@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import math
-import sys
 import threading
 import time
+from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
 
 from milp_recourse.backends.protocol import Options, Proposal
-from milp_recourse.compiled import descent, search
+from milp_recourse.compiled import search
 from milp_recourse.compiled.layout import (
     ANCHOR,
     BEST,
+    BEST_CASE,
     BEST_COST,
+    CASE,
     COST,
     FIXED,
-    HAIR,
     LABEL,
     LARGEST,
     LINEAR,
@@ -27,9 +29,9 @@ from milp_recourse.compiled.layout import (
     STUCK_BOUND,
     TOP,
 )
-from milp_recourse.compiled.network import logit_size
-from milp_recourse.compiled.problem import Problem, coordinates, decode, impossible, lower
+from milp_recourse.compiled.problem import Problems, coordinates, decode, lower
 from milp_recourse.compiled.work import Work, workspace
+from milp_recourse.compiling import announced
 from milp_recourse.domain.cost import Cost
 from milp_recourse.domain.expression import Constant
 from milp_recourse.domain.features import Feature
@@ -51,26 +53,11 @@ STUCK = "a box became too small to split"
 
 @cache
 def ready() -> None:
-    """Compile what this process has not compiled yet, or load it from disk; what takes longer than a
-    second says so.
-    """
-    timer = threading.Timer(1.0, _say)
-    timer.daemon = True
-    timer.start()
-    try:
+    """Compile what this process has not compiled yet, or load it from disk; the former is announced."""
+    with announced():
         instance = _smallest()
-        p = lower(instance)
-        w = workspace(p)
-        logit_size(p, p.box[1], w.layer)
-        descent.descend(p, w, np.zeros((0, 1)), 1, 1, 0)
-        search.run(p, w, search.pool(p, 128), math.inf, 1, 1, 1, True)
-    finally:
-        timer.cancel()
-
-
-def _say() -> None:
-    if sys.stderr.isatty():
-        print("compiling the search (once for this version) ...", file=sys.stderr)
+        state = Run(instance, lower(instance))
+        state.examine(1, 0, (1, 1, 0))
 
 
 def _smallest() -> Instance:
@@ -81,28 +68,63 @@ def _smallest() -> Instance:
     return Instance((feature,), scm, network, {"x": 0.0}, Preferences(("x",)), Cost.pure("l1", {"x": 1.0}))
 
 
+_SHAPES = threading.local()
+"""Memory of earlier searches by shape: making it takes longer than many searches do."""
+
+
+def _memory(p: Problems) -> tuple[Work, search.Pool]:
+    """Memory for a problem; :func:`~milp_recourse.compiled.search.plant` clears it."""
+    sizes = (
+        p.lever.shape[1],
+        len(p.allowed),
+        p.weights.shape,
+        tuple(p.widths),
+        p.row.shape,
+        p.residual.shape,
+    )
+    known = _SHAPES.__dict__.setdefault("known", {})
+    if sizes not in known:
+        if len(known) > 8:
+            known.clear()
+        known[sizes] = workspace(p), search.pool(p, 256)
+    return known[sizes]
+
+
 class Run:
     """One applicant's search.
 
     Attributes
     ----------
+    problem, work, tree
+        What compiled code sees.
+    careful
+        Whether every cheaper action is judged exactly before it bounds the search; else the last one is,
+        and a search
+        whose last one fails (the deployed model may refuse what is accepted exactly) is made again.
     action, cost
         The cheapest action that was judged feasible, and its cost rounded up; None and inf without one.
     """
 
-    def __init__(self, instance: Instance, starts: NDArray[np.float64] | None = None) -> None:
-        self.instance = instance
-        self.problem: Problem = lower(instance)
-        self.work: Work = workspace(self.problem)
+    def __init__(
+        self,
+        instance: Instance,
+        problem: Problems | None = None,
+        starts: NDArray[np.float64] | None = None,
+    ) -> None:
+        problem = lower(instance) if problem is None else problem
+        self.instance, self.problem = instance, problem
+        self.work, self.tree = _memory(problem)
         rows = np.zeros((0, len(instance.features))) if starts is None else np.asarray(starts, dtype=float)
-        self.starts = coordinates(instance, self.problem, rows)
+        self.starts = coordinates(instance, problem, rows)
+        self.few = problem.lever.shape[1] <= FEW and not len(rows)
+        self.begin(careful=False)
+
+    def begin(self, careful: bool) -> None:
+        """Forget what was found, and open the roots."""
+        self.careful, self.unconfirmed = careful, False
         self.action: dict[str, float] | None = None
-        self.cost = math.inf
-        self.unconfirmed = False
-        self.ceiling = ceiling(self.problem)
-        corner = np.abs(self.problem.box[:2]).max(axis=0)
-        size = float(logit_size(self.problem, corner, self.work.layer))
-        self.work.scalar[HAIR] = 3.0 * self.problem.line * size
+        self.cost, self.asked = math.inf, math.inf
+        search.plant(self.problem, self.work, self.tree, self.instance.gap_allowance, ceiling(self.problem))
 
     @property
     def target(self) -> float:
@@ -110,95 +132,140 @@ class Run:
         hand.
         """
         if self.action is None:
-            return self.ceiling
+            return ceiling(self.problem)
         return self.cost - 0.5 * self.instance.gap_tolerance(self.cost)
+
+    def examine(self, share: int, around: int = -1, effort: tuple[int, int, int] = (500, 12, 60)) -> int:
+        """Examine so many nodes, after a search for good actions in one configuration; see
+        :func:`~milp_recourse.compiled.search.run`.
+        """
+        memory = self.problem, self.work, self.tree
+        dives = 4 if self.few else 1
+        how = 3, 40, dives, not self.unconfirmed, self.careful
+        return int(search.run(*memory, share, *how, around, self.starts, *effort))
 
     def confirm(self) -> bool:
         """Judge the search's best action exactly; without its consent the search goes back to the one
         before.
         """
-        found = float(self.work.scalar[BEST_COST])
-        if not found < self.cost:
+        w = self.work
+        if not float(w.scalar[BEST_COST]) < self.cost:
             return True
-        if self.consider(self.work.at[BEST]):
+        if self.consider(w.at[BEST], int(w.scalar[BEST_CASE])):
             return True
-        self.work.scalar[BEST_COST] = self.cost  # as if never found
+        w.scalar[BEST_COST] = self.cost  # as if never found
         self.unconfirmed = True
         return False
 
-    def consider(self, values: NDArray[np.float64]) -> bool:
-        """Judge an action; keep it if it is feasible and cheaper."""
-        action = decode(self.instance, self.problem, values)
+    def consider(self, values: NDArray[np.float64], c: int) -> bool:
+        """Judge an action of a configuration; keep it if it is feasible and cheaper."""
+        action = decode(self.instance, self.problem, values, c)
         verdict = judge(self.instance, action)
         if not verdict.feasible:
             return False
         cost = float(verdict.cost)
         if cost < self.cost:
             self.action, self.cost = action, cost
-            self.work.scalar[BEST_COST] = cost
+            w = self.work
+            if w.at[BEST] is not values:
+                w.at[BEST] = values
+            w.scalar[BEST_COST], w.scalar[BEST_CASE] = cost, c
         return True
 
+    def answer(self, last: bool) -> None:
+        """What a leaf asks: whether w.at[ANCHOR] is feasible, which rounding hides."""
+        w, c = self.work, int(self.work.scalar[CASE])
+        action = decode(self.instance, self.problem, w.at[ANCHOR], c)
+        verdict = judge(self.instance, action)
+        if verdict.feasible:
+            cost = float(verdict.cost)
+            if cost < float(w.scalar[BEST_COST]):
+                self.action, self.cost = action, cost
+                w.at[BEST] = w.at[ANCHOR]
+                w.scalar[BEST_COST], w.scalar[BEST_CASE] = cost, c
+        elif last and verdict.accepted_exact and not verdict.faults:  # only the deployed model refuses
+            self.asked = min(self.asked, float(w.scalar[STUCK_BOUND]))
 
-def ceiling(p: Problem) -> float:
-    """More than any point of the root box costs."""
+
+def ceiling(p: Problems) -> float:
+    """More than any point of the root boxes costs."""
     numeric, labels = p.lever[LABEL] == 0, np.diff(p.start) * 0.0
-    far = np.abs(p.box[:2]).max(axis=0)
+    far = np.abs(p.box[0, :2]).max(axis=0)
     largest = p.lever[LARGEST] * far
     total = float(((p.lever[FIXED] + p.lever[LINEAR] * far + p.lever[SQUARE] * far**2) * numeric).sum())
     for i in np.flatnonzero(~numeric):
         here = slice(p.start[i], p.start[i + 1])
         labels[i], largest[i] = p.column[COST, here].max(), p.column[TOP, here].max()
-    total += float(labels.sum() + largest.max(initial=0.0))
+    total += float(labels.sum() + largest.max(initial=0.0)) + float(p.base.max())
     return total * (1.0 + 4.0 * p.cost) + p.tiny
 
 
-def solve(instance: Instance, options: Options) -> Proposal:
-    """The proposal of the compiled engine, for an instance that it covers."""
+def solve(instance: Instance, options: Options, problem: Problems | None = None) -> Proposal:
+    """The proposal of the compiled engine, for an instance that it covers.
+
+    Parameters
+    ----------
+    problem
+        Its arrays, where they are at hand.
+    """
     begun = time.perf_counter()
-    if impossible(instance):
-        return Proposal(None, math.inf, "rigorous", 0)
-    state = Run(instance, options.starts)
-    p, w = state.problem, state.work
     late = math.inf if options.time_limit is None else begun + options.time_limit
-    descent.descend(p, w, state.starts, 500, 12, 60)
-    state.confirm()
+    state = Run(instance, problem, options.starts)
+    watch = options.watch or (lambda cost, bound: None)
+    proposal = _searched(state, late, watch)
+    if not state.careful and state.unconfirmed:
+        state.begin(careful=True)
+        proposal = _searched(state, late, watch)
+    return replace(proposal, seconds=time.perf_counter() - begun)
+
+
+FIRST = 1000
+"""Nodes of the first slice: if these do not prove it, actions are searched for at more cost."""
+
+
+def _searched(state: Run, late: float, watch: Callable[[float, float], object]) -> Proposal:
+    """Search until it is proven, or late."""
+    p, w = state.problem, state.work
+    looked, around = not state.few, -1 if state.few else 0
     bytes_each = 24 * (p.lever.shape[1] + w.unit[0].size + 1) + len(p.allowed)
-    tree = search.pool(p, 256)
-    share, message, bound, asked = 8, None, 0.0, math.inf
+    tree = state.tree
+    share, message = FIRST, None
     while True:
         if time.perf_counter() > late:
             message = "the time limit was reached"
             break
         start = time.perf_counter()
-        why = search.run(p, w, tree, state.target, share, 3, 40, not state.unconfirmed)
+        why = state.examine(share, around)
+        around = -1
         took = time.perf_counter() - start
+        watch(state.cost, float(tree.bound[tree.heap[0]]) if tree.state[0] else 0.0)
         if why == search.DONE:
             break
         if why == search.FOUND:
             state.confirm()
-        elif why == search.ASK:
-            state.consider(w.at[ANCHOR])
-        elif why == search.ASK_LAST:
-            if not state.consider(w.at[ANCHOR]):
-                verdict = judge(instance, decode(instance, p, w.at[ANCHOR]))
-                if verdict.accepted_exact and not verdict.faults:  # only the deployed model refuses
-                    asked = min(asked, float(w.scalar[STUCK_BOUND]))
+        elif why in (search.ASK, search.ASK_LAST):
+            state.answer(why == search.ASK_LAST)
         elif why == search.FULL:
             if 2 * len(tree.heap) * bytes_each > MOST_BYTES:
                 message = "the open nodes fill the memory"
                 break
-            tree = search.larger(tree, 2 * len(tree.heap))
+            tree = state.tree = search.larger(tree, 2 * len(tree.heap))
+        elif not looked:
+            looked, around = True, int(tree.case[tree.heap[0]])
         elif took < 0.5 * SLICE:
             share = min(2 * share, 1 << 20)
         elif took > 2 * SLICE:
             share = max(share // 2, 1)
+    state.confirm()
     bound = float(tree.bound[tree.heap[0]]) if tree.state[0] else math.inf
-    stuck = min(float(tree.stuck[0]), asked)
+    stuck = min(float(tree.stuck[0]), state.asked)
     if stuck < state.target and message is None:
         message = STUCK
     bound = min(bound, stuck)
     if state.action is not None:
         bound = min(bound, state.target)
-    return Proposal(
-        state.action, max(0.0, bound), "rigorous", int(tree.state[2]), message, time.perf_counter() - begun
-    )
+    return Proposal(state.action, max(0.0, bound), "rigorous", int(tree.state[2]), message)
+
+
+FEW = 6
+"""Up to so many levers the tree finds good actions by itself."""

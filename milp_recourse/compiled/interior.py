@@ -4,7 +4,12 @@ r"""The convex problem of a node: a primal-dual interior-point method whose mult
 
 with the change of a lever split at zero where its cost bends there, a label's share in a convex combination,
 and the cost's maximum
-as variables y. Whatever comes out is only a guess at the multipliers: the bound is computed from them by
+as variables y, and, where plausibility is asked for, subject to the ball
+
+.. math:: \sum_f w_f \big(p_f(y)^2 - n_f^2\big) \le 0,
+
+p_f the residual's line that is nearer to zero (:func:`ball_row` has its row in the proof). Whatever comes
+out is only a guess at the multipliers: the bound is computed from them by
 :func:`dual_value` in closed form (Mehrotra 1992, https://doi.org/10.1137/0802028, for the steps).
 """
 
@@ -12,10 +17,15 @@ from __future__ import annotations
 
 import math
 
-from milp_recourse.compiled.cache import compiled
 from milp_recourse.compiled.layout import (
+    BALL_AT,
+    BALL_SIDE,
+    BALL_SIZE,
+    BEST_PHAT,
     COLUMN,
+    CONSTS,
     COST,
+    DIAGONAL,
     DL,
     DS,
     DV,
@@ -24,6 +34,7 @@ from milp_recourse.compiled.layout import (
     FIXED,
     GAIN,
     HI,
+    INSIDE,
     LABEL,
     LAM,
     LARGEST,
@@ -31,6 +42,8 @@ from milp_recourse.compiled.layout import (
     LINEAR,
     LO,
     MODE,
+    PHAT,
+    PRICES,
     RD,
     RL,
     ROW_OF,
@@ -39,6 +52,7 @@ from milp_recourse.compiled.layout import (
     RV,
     RZ,
     SHARE,
+    SHARES,
     SIGN,
     SIZE,
     SQUARE,
@@ -60,6 +74,8 @@ from milp_recourse.compiled.layout import (
 )
 from milp_recourse.compiled.levers import respond, top_of
 from milp_recourse.compiled.numerics import CLOSE, FINE, PIVOT, ROUNDOFF
+from milp_recourse.compiled.problem import levers_of
+from milp_recourse.compiling import compiled
 
 INF = math.inf
 
@@ -217,200 +233,486 @@ def _variables(p, box, allowed, budget, w, base):
 
 
 @compiled
-def solve_node(p, box, allowed, rows, consts, count, target, w, prices, shares, point, choice, steps):
-    """Bound the least cost over a box subject to rows.
+def ball_row(p, w, r, phat):
+    r"""The tangent to the plausibility ball at residuals phat, as row r with its constant, rounding included.
+
+    For any phat, :math:`(n + \rho)^2 \ge 2 \hat p (n + \rho) - \hat p^2`, so the ball implies
+
+    .. math:: \sum_f w_f \big( (\hat p_f - n_f)^2 - 2 \hat p_f \rho_f \big) \ge 0,
+
+    where a residual is replaced by the line above :math:`-\hat p_f \rho_f`: a row that is valid in the
+    node whatever
+    phat is.
+    """
+    columns = w.rows.shape[1]
+    for c in range(columns):
+        w.rows[r, c] = 0.0
+    const, size = 0.0, 0.0
+    for f in range(len(p.noise)):
+        weight, n, at = p.precision[f], p.noise[f], phat[f]
+        if weight == 0.0:
+            continue
+        side = 1 if at > 0.0 else 0
+        rate = 2.0 * weight * abs(at)
+        const += weight * (at - n) * (at - n) + rate * w.ball[side, f]
+        size += weight * (abs(at) + abs(n)) ** 2 + rate * w.ball[BALL_SIZE, f]
+        for c in range(columns):
+            w.rows[r, c] += rate * w.tangent[side, f, c]
+    w.row[CONSTS, r] = const + p.line * size + p.tiny
+
+
+@compiled
+def _rows(p, w, count, ball, m, point):
+    """The convex problem's rows from those of the node, its labels and the cost's maximum; returns their
+    number."""
+    rows, consts, a, b = w.rows, w.row[CONSTS], w.a, w.kvec[B]
+    column, lever, row_of = w.ints[COLUMN], w.ints[LEVER], w.ints[ROW_OF]
+    sign, width, tops = w.vec[SIGN], w.vec[WIDTH], w.vec[TOPS]
+    start, label = p.start, p.lever[LABEL]
+    d = p.lever.shape[1]
+    k = 0
+    for r in range(count):
+        if r == ball:
+            continue
+        total = consts[r] - w.row[INSIDE, r]
+        for i in range(d):
+            total += rows[r, start[i] + int(point[i])] if label[i] > 0.0 else rows[r, start[i]] * point[i]
+        largest = 0.0
+        for j in range(m):
+            c = column[j]
+            a_j = 0.0
+            if c >= 0:
+                i = lever[j]
+                if label[i] > 0.0:
+                    a_j = rows[r, c] - rows[r, start[i] + int(point[i])]
+                else:
+                    a_j = rows[r, c] * sign[j] * width[j]
+            a[j, k] = a_j
+            largest = max(largest, abs(a_j))
+        if largest > 0.0:
+            for j in range(m):
+                a[j, k] /= largest
+            b[k] = total / largest
+            w.kvec[ROW_SCALE, k] = largest
+            row_of[k] = r
+            k += 1
+    for i in range(d):
+        if label[i] > 0.0:
+            n = 0
+            for j in range(m):
+                a[j, k] = -1.0 if lever[j] == i else 0.0
+                n += lever[j] == i
+            if n > 1:
+                b[k] = 1.0
+                row_of[k] = -1
+                k += 1
+    if p.has_largest and m > 0 and column[m - 1] == -2:
+        far, v = width[m - 1], levers_of(p)
+        for i in range(d):
+            own = top_of(v, i, point[i])
+            n = 0
+            for j in range(m):
+                a[j, k] = 0.0
+                if lever[j] == i and tops[j] > 0.0:
+                    s = -1.0
+                    if not label[i] > 0.0 and point[i] * sign[j] < 0.0:
+                        s = 1.0
+                    if label[i] > 0.0:
+                        a[j, k] = -(tops[j] - own) / far
+                    else:
+                        a[j, k] = s * tops[j] / far
+                    n += 1
+            if n > 0 or own > 0.0:
+                a[m - 1, k] = 1.0
+                b[k] = -own / far
+                w.kvec[ROW_SCALE, k] = far
+                row_of[k] = -2 - i
+                k += 1
+    return k
+
+
+@compiled
+def _ball_lines(p, w, m, point):
+    """The residuals' lines in the variables y; returns what the ball is divided by, 0 where it cannot
+    move."""
+    start, label = p.start, p.lever[LABEL]
+    column, lever, sign, width = w.ints[COLUMN], w.ints[LEVER], w.vec[SIGN], w.vec[WIDTH]
+    far = 0.0
+    for f in range(len(p.noise)):
+        reach = 0.0
+        for side in range(2):
+            at, line = w.ball[side, f], w.tangent[side, f]
+            for i in range(p.lever.shape[1]):
+                at += line[start[i] + int(point[i])] if label[i] > 0.0 else line[start[i]] * point[i]
+            w.ball[BALL_AT + side, f] = at
+            for j in range(m):
+                c, v = column[j], 0.0
+                if c >= 0:
+                    i = lever[j]
+                    v = (
+                        line[c] - line[start[i] + int(point[i])]
+                        if label[i] > 0.0
+                        else line[c] * sign[j] * width[j]
+                    )
+                w.pull[side, f, j] = v
+                reach = max(reach, abs(v))
+        far += 2.0 * p.precision[f] * reach * (abs(p.noise[f]) + reach)
+    return far
+
+
+@compiled
+def _ball_at(p, w, m, y, scale, column):
+    """The ball's value over ``scale`` at y; its gradient's negative into that column of w.a, residuals
+    into w.ball."""
+    total = 0.0
+    for j in range(m):
+        w.a[j, column] = 0.0
+    for f in range(len(p.noise)):
+        n, weight = p.noise[f], p.precision[f]
+        above, below = w.ball[BALL_AT, f], w.ball[BALL_AT + 1, f]
+        for j in range(m):
+            above += w.pull[0, f, j] * y[j]
+            below += w.pull[1, f, j] * y[j]
+        side, at = -1.0, 0.0
+        if n - below > 0.0:
+            side, at = 1.0, n - below
+        elif n + above < 0.0:
+            side, at = 0.0, n + above
+        w.ball[BALL_SIDE, f] = side
+        w.ball[PHAT, f] = at
+        total += weight * (at - n) * (at + n)
+        if side >= 0.0 and weight > 0.0:
+            rate = 2.0 * weight * abs(at) / scale
+            for j in range(m):
+                w.a[j, column] += rate * w.pull[int(side), f, j]
+    return total / scale
+
+
+@compiled
+def _onto_ball(p, w):
+    """Move the residuals at hand to the ball's surface, where tangents cut off most."""
+    radius, norm = 0.0, 0.0
+    for f in range(len(p.noise)):
+        radius += p.precision[f] * p.noise[f] ** 2
+        norm += p.precision[f] * w.ball[PHAT, f] ** 2
+    if norm > 0.0:
+        for f in range(len(p.noise)):
+            w.ball[PHAT, f] *= math.sqrt(radius / norm)
+
+
+@compiled
+def _ball_curvature(p, w, m, k, scale, price):
+    """The ball's second derivatives as rows k, k + 1, ... of w.a; their diagonal into w.kvec[DIAGONAL]."""
+    for f in range(len(p.noise)):
+        side, weight = w.ball[BALL_SIDE, f], p.precision[f]
+        bend = 2.0 * weight * price / scale
+        if side < 0.0 or not bend > 0.0:
+            for j in range(m):
+                w.a[j, k + f] = 0.0
+            w.kvec[DIAGONAL, k + f] = 1.0
+            continue
+        for j in range(m):
+            w.a[j, k + f] = w.pull[int(side), f, j]
+        w.kvec[DIAGONAL, k + f] = 1.0 / bend
+
+
+@compiled
+def _factored(vec, kvec, a, matrix, m, k, every):
+    """The matrix of the normal equations, factored; rows k to ``every`` are the ball's curvature."""
+    y, z, v, q, theta = vec[Y], vec[ZZ], vec[V], vec[Q], vec[THETA]
+    for j in range(m):
+        theta[j] = 1.0 / (2.0 * q[j] + z[j] / y[j] + v[j] / (1.0 - y[j]))
+    for r in range(every):
+        for t in range(r + 1):
+            matrix[r, t] = 0.0
+    for j in range(m):
+        for r in range(every):
+            f = a[j, r] * theta[j]
+            if f != 0.0:
+                for t in range(r + 1):
+                    matrix[r, t] += f * a[j, t]
+    for r in range(k):
+        matrix[r, r] += kvec[S, r] / kvec[LAM, r]
+    for r in range(k, every):
+        matrix[r, r] += kvec[DIAGONAL, r]
+    _factor(matrix, every)
+
+
+@compiled
+def _direction(vec, kvec, a, matrix, m, k, every, target, corrected):
+    """A Newton step towards complementarity ``target``; with Mehrotra's correction from the step before."""
+    y, z, v, theta, h = vec[Y], vec[ZZ], vec[V], vec[THETA], vec[H]
+    dy, dz, dv, rz, rv = vec[DY], vec[DZ], vec[DV], vec[RZ], vec[RV]
+    s, lam, x, rl, dl, ds = kvec[S], kvec[LAM], kvec[X], kvec[RL], kvec[DL], kvec[DS]
+    for j in range(m):
+        at_low, at_high = -y[j] * z[j], -(1.0 - y[j]) * v[j]
+        if corrected:
+            at_low += target - dy[j] * dz[j]
+            at_high += target + dy[j] * dv[j]
+        rz[j], rv[j] = at_low, at_high
+        h[j] = -vec[RD, j] + at_low / y[j] - at_high / (1.0 - y[j])
+    for r in range(k):
+        at_row = -s[r] * lam[r]
+        if corrected:
+            at_row += target - ds[r] * dl[r]
+        rl[r] = at_row
+        x[r] = at_row / lam[r] - kvec[RP, r]
+    for r in range(k, every):
+        x[r] = 0.0
+    for j in range(m):
+        f = theta[j] * h[j]
+        for r in range(every):
+            x[r] -= a[j, r] * f
+    _solve(matrix, every, x)
+    for r in range(every):
+        dl[r] = x[r]
+    for j in range(m):
+        total = h[j]
+        for r in range(every):
+            total += a[j, r] * dl[r]
+        dy[j] = total * theta[j]
+        dz[j] = (rz[j] - z[j] * dy[j]) / y[j]
+        dv[j] = (rv[j] + v[j] * dy[j]) / (1.0 - y[j])
+    for r in range(k):
+        ds[r] = (rl[r] - s[r] * dl[r]) / lam[r]
+
+
+@compiled
+def _lengths(vec, kvec, m, k):
+    """How far the primal and the dual variables can go, at most 1."""
+    y, z, v, dy, dz, dv = vec[Y], vec[ZZ], vec[V], vec[DY], vec[DZ], vec[DV]
+    s, lam, ds, dl = kvec[S], kvec[LAM], kvec[DS], kvec[DL]
+    primal, dual = 1.0, 1.0
+    for j in range(m):
+        if dy[j] < 0.0:
+            primal = min(primal, -y[j] / dy[j])
+        elif dy[j] > 0.0:
+            primal = min(primal, (1.0 - y[j]) / dy[j])
+        if dz[j] < 0.0:
+            dual = min(dual, -z[j] / dz[j])
+        if dv[j] < 0.0:
+            dual = min(dual, -v[j] / dv[j])
+    for r in range(k):
+        if ds[r] < 0.0:
+            primal = min(primal, -s[r] / ds[r])
+        if dl[r] < 0.0:
+            dual = min(dual, -lam[r] / dl[r])
+    return primal, dual
+
+
+@compiled
+def _centring(vec, kvec, m, k, mu, primal, dual):
+    """Mehrotra's choice of how much to centre, from where the uncorrected step leads."""
+    y, z, v, dy, dz, dv = vec[Y], vec[ZZ], vec[V], vec[DY], vec[DZ], vec[DV]
+    s, lam, ds, dl = kvec[S], kvec[LAM], kvec[DS], kvec[DL]
+    after = 0.0
+    for j in range(m):
+        after += (y[j] + primal * dy[j]) * (z[j] + dual * dz[j])
+        after += (1.0 - y[j] - primal * dy[j]) * (v[j] + dual * dv[j])
+    for r in range(k):
+        after += (s[r] + primal * ds[r]) * (lam[r] + dual * dl[r])
+    after /= 2 * m + k
+    sigma = (after / mu) ** 3 if mu > 0.0 else 0.0
+    return min(max(sigma, 0.0), 1.0)
+
+
+@compiled
+def _move(vec, kvec, m, k, primal, dual):
+    """Take the step; False where rounding has left the interior."""
+    y, z, v, dy, dz, dv = vec[Y], vec[ZZ], vec[V], vec[DY], vec[DZ], vec[DV]
+    s, lam, ds, dl = kvec[S], kvec[LAM], kvec[DS], kvec[DL]
+    good = True
+    for j in range(m):
+        y[j] += primal * dy[j]
+        z[j] += dual * dz[j]
+        v[j] += dual * dv[j]
+        if not (0.0 < y[j] < 1.0 and z[j] > 0.0 and v[j] > 0.0):
+            good = False
+    for r in range(k):
+        s[r] += primal * ds[r]
+        lam[r] += dual * dl[r]
+        if not (s[r] > 0.0 and lam[r] > 0.0):
+            good = False
+    return good
+
+
+@compiled
+def _residuals(vec, kvec, a, m, k, value):
+    """Residuals of the optimality conditions, the last row's from ``value`` unless nan; the mean
+    complementarity."""
+    y, z, v, q, c = vec[Y], vec[ZZ], vec[V], vec[Q], vec[C]
+    s, lam, rp, b = kvec[S], kvec[LAM], kvec[RP], kvec[B]
+    mu = 0.0
+    for j in range(m):
+        total = 2.0 * q[j] * y[j] + c[j] - z[j] + v[j]
+        for r in range(k):
+            total -= a[j, r] * lam[r]
+        vec[RD, j] = total
+        mu += z[j] * y[j] + v[j] * (1.0 - y[j])
+    for r in range(k):
+        rp[r] = b[r] - s[r]
+        mu += s[r] * lam[r]
+    for j in range(m):
+        for r in range(k):
+            rp[r] += a[j, r] * y[j]
+    if not math.isnan(value):
+        rp[k - 1] = -value - s[k - 1]
+    return mu / (2 * m + k)
+
+
+@compiled
+def _prices(p, w, count, k, scale):
+    """The multipliers in hand as prices of the node's rows and shares of the maximum, for the proof."""
+    prices, shares = w.row[TRY_PRICES], w.at[TRY_SHARES]
+    for r in range(count):
+        prices[r] = 0.0
+    whole = 0.0
+    for r in range(k):
+        at = w.ints[ROW_OF, r]
+        if at >= 0:
+            prices[at] = w.kvec[LAM, r] / w.kvec[ROW_SCALE, r] * scale
+        elif at <= -2:
+            shares[-2 - at] = w.kvec[LAM, r] * scale / w.kvec[ROW_SCALE, r]
+            whole += shares[-2 - at]
+    if whole > 1.0:
+        for i in range(len(shares)):
+            shares[i] /= whole * p.up
+
+
+@compiled
+def _relaxed_optimum(p, w, m, point):
+    """The point that the variables stand for: coordinates, labels with the largest share; shares into
+    w.col[SHARE]."""
+    y, share, start, label = w.vec[Y], w.col[SHARE], p.start, p.lever[LABEL]
+    column, lever, sign, width = w.ints[COLUMN], w.ints[LEVER], w.vec[SIGN], w.vec[WIDTH]
+    for j in range(m):
+        y[j] = min(max(y[j], 0.0), 1.0) if y[j] == y[j] else 0.5
+    for j in range(m):
+        c = column[j]
+        if c < 0:
+            continue
+        i = lever[j]
+        if label[i] > 0.0:
+            share[c] += y[j]
+        else:
+            point[i] += sign[j] * width[j] * y[j]
+    for i in range(len(point)):
+        if label[i] > 0.0:
+            ref = start[i] + int(point[i])
+            rest = 1.0
+            for j in range(start[i], start[i + 1]):
+                rest -= share[j]
+            share[ref] += rest
+            at, most = ref, -1.0
+            for j in range(start[i], start[i + 1]):
+                if share[j] > most:
+                    at, most = j, share[j]
+            point[i] = float(at - start[i])
+
+
+@compiled
+def solve_node(p, w, box, allowed, count, ball, target, point, choice, steps, exactly):
+    """Bound the least cost over a box subject to the rows in w.rows, w.row[CONSTS] (rows u + consts >= 0).
 
     Parameters
     ----------
-    rows, consts, count
-        rows u + consts >= 0.
+    count, ball
+        Rows, and which of them is the tangent to the plausibility ball, -1 for none; it gets the tangent
+        that the
+        best bound came from.
     target
         Stop once the bound reaches it.
-    prices, shares
-        Get the best multipliers found, (MOST_ROWS,) and (d,).
     point
         Gets the relaxed optimum: coordinates; for labels the label with the largest share.
         ``w.col[SHARE]`` gets the shares per column.
+    choice
+        Work, (d,).
+    exactly
+        Whether to go on until the point is as good as it gets, though the bound no longer rises.
+
     Returns
     -------
     float
-        The proven bound; inf where the box is empty.
+        The proven bound; inf where the box is empty. ``w.row[PRICES]`` and ``w.at[SHARES]`` get its
+        multipliers.
     """
-    c_ = w.vec[C]
-    dv = w.vec[DV]
-    dy = w.vec[DY]
-    dz = w.vec[DZ]
-    h = w.vec[H]
-    q = w.vec[Q]
-    rd_ = w.vec[RD]
-    rv_ = w.vec[RV]
-    rz_ = w.vec[RZ]
-    sign = w.vec[SIGN]
-    theta = w.vec[THETA]
-    tops = w.vec[TOPS]
-    width = w.vec[WIDTH]
-    y_ = w.vec[Y]
-    b = w.kvec[B]
-    dl = w.kvec[DL]
-    ds = w.kvec[DS]
-    rl_ = w.kvec[RL]
-    row_scale = w.kvec[ROW_SCALE]
-    rp = w.kvec[RP]
-    x = w.kvec[X]
-    column_ = w.ints[COLUMN]
-    lever_ = w.ints[LEVER]
-    row_of = w.ints[ROW_OF]
-    try_shares = w.at[TRY_SHARES]
-    share_ = w.col[SHARE]
-    try_prices = w.row[TRY_PRICES]
-    label_ = p.lever[LABEL]
-    a_ = w.a
-    m_ = w.m
-    start = p.start
+    vec, kvec, a, matrix = w.vec, w.kvec, w.a, w.m
+    rows, consts, prices, shares = w.rows, w.row[CONSTS], w.row[PRICES], w.at[SHARES]
+    try_prices, try_shares = w.row[TRY_PRICES], w.at[TRY_SHARES]
+    q, c, y = vec[Q], vec[C], vec[Y]
     d = p.lever.shape[1]
-    columns = rows.shape[1]
     for i in range(d):
         shares[i] = 0.0
         try_shares[i] = 0.0
     for r in range(count):
         prices[r] = 0.0
         try_prices[r] = 0.0
-    best = dual_value(p, box, allowed, rows, consts, count, prices, shares, w.col[GAIN], w.col[SIZE], choice)
-    m = _variables(p, box, allowed, target, w, point)
-    for c in range(columns):
-        share_[c] = 0.0
+    v = levers_of(p)
+    best = dual_value(v, box, allowed, rows, consts, count, prices, shares, w.col[GAIN], w.col[SIZE], choice)
+    m = _variables(v, box, allowed, target, w, point)
+    for j in range(w.col.shape[1]):
+        w.col[SHARE, j] = 0.0
     scale = 0.0
     for j in range(m):
-        scale = max(scale, abs(c_[j]) + q[j])
+        scale = max(scale, abs(c[j]) + q[j])
     if p.has_largest:
         own, far = 0.0, 0.0
         for j in range(m):
-            far = max(far, tops[j])
+            far = max(far, vec[TOPS, j])
         for i in range(d):
-            own = max(own, top_of(p, i, point[i]))
+            own = max(own, top_of(v, i, point[i]))
         far = 2.0 * (own + far)  # never at its upper end
         if far > 0.0:
-            column_[m], lever_[m], sign[m], width[m] = -2, -1, 1.0, far
-            q[m], c_[m], tops[m] = 0.0, far, 0.0
+            w.ints[COLUMN, m], w.ints[LEVER, m], vec[SIGN, m], vec[WIDTH, m] = -2, -1, 1.0, far
+            q[m], c[m], vec[TOPS, m] = 0.0, far, 0.0
             scale = max(scale, far)
             m += 1
     if best >= target or m == 0:
         for i in range(d):
-            if label_[i] > 0.0:
-                share_[start[i] + int(point[i])] = 1.0
+            if p.lever[LABEL, i] > 0.0:
+                w.col[SHARE, p.start[i] + int(point[i])] = 1.0
         return best
     if not scale > 0.0:
         scale = 1.0
+    quadratic = False
     for j in range(m):
-        c_[j] /= scale
+        c[j] /= scale
         q[j] /= scale
-    # rows: the given ones, one per lever of labels, one per lever in the maximum
-    k = 0
-    for r in range(count):
-        total = consts[r]
-        for i in range(d):
-            if label_[i] > 0.0:
-                total += rows[r, start[i] + int(point[i])]
-            else:
-                total += rows[r, start[i]] * point[i]
-        largest = 0.0
-        for j in range(m):
-            c = column_[j]
-            v = 0.0
-            if c >= 0:
-                i = lever_[j]
-                if label_[i] > 0.0:
-                    v = rows[r, c] - rows[r, start[i] + int(point[i])]
-                else:
-                    v = rows[r, c] * sign[j] * width[j]
-            a_[j, k] = v
-            largest = max(largest, abs(v))
-        if largest > 0.0:
-            for j in range(m):
-                a_[j, k] /= largest
-            b[k] = total / largest
-            row_scale[k] = largest
-            row_of[k] = r
-            k += 1
-    for i in range(d):
-        if label_[i] > 0.0:
-            n = 0
-            for j in range(m):
-                a_[j, k] = -1.0 if lever_[j] == i else 0.0
-                n += lever_[j] == i
-            if n > 1:
-                b[k] = 1.0
-                row_of[k] = -1
-                k += 1
-    if p.has_largest and m > 0 and column_[m - 1] == -2:
-        far = width[m - 1]
-        for i in range(d):
-            own = top_of(p, i, point[i])
-            n = 0
-            for j in range(m):
-                a_[j, k] = 0.0
-                if lever_[j] == i and tops[j] > 0.0:
-                    s = -1.0
-                    if not label_[i] > 0.0 and point[i] * sign[j] < 0.0:
-                        s = 1.0
-                    if label_[i] > 0.0:
-                        a_[j, k] = -(tops[j] - own) / far
-                    else:
-                        a_[j, k] = s * tops[j] / far
-                    n += 1
-            if n > 0 or own > 0.0:
-                a_[m - 1, k] = 1.0
-                b[k] = -own / far
-                row_scale[k] = far
-                row_of[k] = -2 - i
-                k += 1
-    y, z, v, s, lam = y_, w.vec[ZZ], w.vec[V], w.kvec[S], w.kvec[LAM]
+        quadratic = quadratic or q[j] > 0.0
+    k = _rows(p, w, count, ball, m, point)
+    ball_scale, curved = 0.0, 0
+    if ball >= 0:
+        ball_scale = _ball_lines(p, w, m, point)
+        if ball_scale > 0.0:
+            kvec[ROW_SCALE, k], w.ints[ROW_OF, k], kvec[B, k] = ball_scale, ball, 0.0
+            curved, k = len(p.noise), k + 1
+    every = k + curved
     for j in range(m):
         y[j] = 0.5
-        z[j] = 1.0
-        v[j] = 1.0
+        vec[ZZ, j] = 1.0
+        vec[V, j] = 1.0
     for r in range(k):
-        s[r] = b[r]
-        lam[r] = 1.0
-    for j in range(m):
-        for r in range(k):
-            s[r] += a_[j, r] * 0.5
-    for r in range(k):
-        s[r] = max(1.0, abs(s[r]))
+        value = kvec[B, r]
+        if not (curved > 0 and r == k - 1):
+            for j in range(m):
+                value += a[j, r] * 0.5
+        else:
+            value = -_ball_at(p, w, m, y, ball_scale, k - 1)
+        kvec[S, r] = max(1.0, abs(value))
+        kvec[LAM, r] = 1.0
     stalled = 0
     for step in range(steps):
-        # residuals
-        mu = 0.0
-        for j in range(m):
-            total = 2.0 * q[j] * y[j] + c_[j] - z[j] + v[j]
-            for r in range(k):
-                total -= a_[j, r] * lam[r]
-            rd_[j] = total
-            mu += z[j] * y[j] + v[j] * (1.0 - y[j])
-        for r in range(k):
-            rp[r] = b[r] - s[r]
-            mu += s[r] * lam[r]
-        for j in range(m):
-            for r in range(k):
-                rp[r] += a_[j, r] * y[j]
-        mu /= 2 * m + k
-        # the bound that these multipliers prove
-        if step >= 3:
-            for r in range(count):
-                try_prices[r] = 0.0
-            whole = 0.0
-            for r in range(k):
-                at = row_of[r]
-                if at >= 0:
-                    try_prices[at] = lam[r] / row_scale[r] * scale
-                elif at <= -2:
-                    try_shares[-2 - at] = lam[r] * scale / row_scale[r]
-                    whole += try_shares[-2 - at]
-            if whole > 1.0:
-                for i in range(d):
-                    try_shares[i] /= whole * p.up
+        value = math.nan
+        if curved > 0:
+            value = _ball_at(p, w, m, y, ball_scale, k - 1) + w.row[INSIDE, ball] / ball_scale
+        mu = _residuals(vec, kvec, a, m, k, value)
+        if step >= 3:  # the bound that these multipliers prove
+            _prices(p, w, count, k, scale)
+            if curved > 0:
+                _onto_ball(p, w)
+                ball_row(p, w, ball, w.ball[PHAT])
             value = dual_value(
-                p, box, allowed, rows, consts, count, try_prices, try_shares, w.col[GAIN], w.col[SIZE], choice
+                v, box, allowed, rows, consts, count, try_prices, try_shares, w.col[GAIN], w.col[SIZE], choice
             )
             if value > best:
                 stalled = 0 if value > best + CLOSE * abs(value) else stalled + 1
@@ -419,125 +721,29 @@ def solve_node(p, box, allowed, rows, consts, count, target, w, prices, shares, 
                     prices[r] = try_prices[r]
                 for i in range(d):
                     shares[i] = try_shares[i]
+                if curved > 0:
+                    for f in range(curved):
+                        w.ball[BEST_PHAT, f] = w.ball[PHAT, f]
             else:
                 stalled += 1
-            if best >= target or (stalled >= 3 and mu < CLOSE) or mu < FINE:
+            if best >= target or (stalled >= 3 and mu < CLOSE and not exactly) or mu < FINE:
                 break
-        # the matrix
-        for j in range(m):
-            theta[j] = 1.0 / (2.0 * q[j] + z[j] / y[j] + v[j] / (1.0 - y[j]))
-        for r in range(k):
-            for t in range(r + 1):
-                m_[r, t] = 0.0
-        for j in range(m):
-            for r in range(k):
-                f = a_[j, r] * theta[j]
-                if f != 0.0:
-                    for t in range(r + 1):
-                        m_[r, t] += f * a_[j, t]
-        for r in range(k):
-            m_[r, r] += s[r] / lam[r]
-        _factor(m_, k)
-        sigma = 0.0
-        for part in range(2):  # predictor, corrector
-            for j in range(m):
-                rz = -y[j] * z[j]
-                rv = -(1.0 - y[j]) * v[j]
-                if part == 1:
-                    rz += sigma * mu - dy[j] * dz[j]
-                    rv += sigma * mu + dy[j] * dv[j]
-                rz_[j], rv_[j] = rz, rv
-                h[j] = -rd_[j] + rz / y[j] - rv / (1.0 - y[j])
-            for r in range(k):
-                rl = -s[r] * lam[r]
-                if part == 1:
-                    rl += sigma * mu - ds[r] * dl[r]
-                rl_[r] = rl
-                x[r] = rl / lam[r] - rp[r]
-            for j in range(m):
-                f = theta[j] * h[j]
-                for r in range(k):
-                    x[r] -= a_[j, r] * f
-            _solve(m_, k, x)
-            for r in range(k):
-                dl[r] = x[r]
-            for j in range(m):
-                total = h[j]
-                for r in range(k):
-                    total += a_[j, r] * dl[r]
-                dy[j] = total * theta[j]
-                dz[j] = (rz_[j] - z[j] * dy[j]) / y[j]
-                dv[j] = (rv_[j] + v[j] * dy[j]) / (1.0 - y[j])
-            for r in range(k):
-                ds[r] = (rl_[r] - s[r] * dl[r]) / lam[r]
-            ap, ad = 1.0, 1.0
-            for j in range(m):
-                if dy[j] < 0.0:
-                    ap = min(ap, -y[j] / dy[j])
-                elif dy[j] > 0.0:
-                    ap = min(ap, (1.0 - y[j]) / dy[j])
-                if dz[j] < 0.0:
-                    ad = min(ad, -z[j] / dz[j])
-                if dv[j] < 0.0:
-                    ad = min(ad, -v[j] / dv[j])
-            for r in range(k):
-                if ds[r] < 0.0:
-                    ap = min(ap, -s[r] / ds[r])
-                if dl[r] < 0.0:
-                    ad = min(ad, -lam[r] / dl[r])
-            if part == 0:
-                after = 0.0
-                for j in range(m):
-                    after += (y[j] + ap * dy[j]) * (z[j] + ad * dz[j])
-                    after += (1.0 - y[j] - ap * dy[j]) * (v[j] + ad * dv[j])
-                for r in range(k):
-                    after += (s[r] + ap * ds[r]) * (lam[r] + ad * dl[r])
-                after /= 2 * m + k
-                sigma = (after / mu) ** 3 if mu > 0.0 else 0.0
-                sigma = min(max(sigma, 0.0), 1.0)
-        quadratic = False
-        for j in range(m):
-            if q[j] > 0.0:
-                quadratic = True
-        keep = 0.995
-        if quadratic:  # one step length keeps the residual of a quadratic problem falling
-            ap = ad = min(ap, ad)
-        ap, ad = min(1.0, keep * ap), min(1.0, keep * ad)
-        good = True
-        for j in range(m):
-            y[j] += ap * dy[j]
-            z[j] += ad * dz[j]
-            v[j] += ad * dv[j]
-            if not (0.0 < y[j] < 1.0 and z[j] > 0.0 and v[j] > 0.0):
-                good = False
-        for r in range(k):
-            s[r] += ap * ds[r]
-            lam[r] += ad * dl[r]
-            if not (s[r] > 0.0 and lam[r] > 0.0):
-                good = False
-        if not good:
+        if curved > 0:
+            _ball_curvature(p, w, m, k, ball_scale, kvec[LAM, k - 1])
+        _factored(vec, kvec, a, matrix, m, k, every)
+        _direction(vec, kvec, a, matrix, m, k, every, 0.0, False)
+        primal, dual = _lengths(vec, kvec, m, k)
+        sigma = _centring(vec, kvec, m, k, mu, primal, dual)
+        _direction(vec, kvec, a, matrix, m, k, every, sigma * mu, True)
+        primal, dual = _lengths(vec, kvec, m, k)
+        if quadratic and curved == 0:  # one step length keeps the residual of a quadratic problem falling
+            primal = dual = min(primal, dual)
+        if not _move(vec, kvec, m, k, min(1.0, 0.995 * primal), min(1.0, 0.995 * dual)):
             break
-    # the relaxed optimum
-    for j in range(m):
-        y_[j] = min(max(y[j], 0.0), 1.0) if y[j] == y[j] else 0.5
-    for j in range(m):
-        c = column_[j]
-        if c < 0:
-            continue
-        i = lever_[j]
-        share_[c] += y_[j] if label_[i] > 0.0 else 0.0
-        if not label_[i] > 0.0:
-            point[i] += sign[j] * width[j] * y_[j]
-    for i in range(d):
-        if label_[i] > 0.0:
-            ref = start[i] + int(point[i])
-            rest = 1.0
-            for j in range(start[i], start[i + 1]):
-                rest -= share_[j]
-            share_[ref] += rest
-            at, most = ref, -1.0
-            for j in range(start[i], start[i + 1]):
-                if share_[j] > most:
-                    at, most = j, share_[j]
-            point[i] = float(at - start[i])
+    if ball >= 0:
+        if prices[ball] > 0.0:
+            ball_row(p, w, ball, w.ball[BEST_PHAT])
+        else:
+            consts[ball] = 0.0
+    _relaxed_optimum(p, w, m, point)
     return best

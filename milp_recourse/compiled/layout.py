@@ -9,18 +9,22 @@ LO, HI, MODE = range(3)
 # column
 COST, TOP = range(2)
 # unit
-ZL, ZH, SPLIT, ZS, ALPHA, Z, ZB, SCORE = range(8)
+ZL, ZH, SPLIT, ZS, ALPHA, Z, ZB, SCORE, SLOPE, RISE = range(10)
 # at
-BEST, POINT, CHOICE, TRIAL, OTHER, ANCHOR, SHARES, TRY_SHARES, CUT_SHARES, IDLE = range(10)
+BEST, POINT, CHOICE, TRIAL, OTHER, ANCHOR, SHARES, TRY_SHARES, CUT_SHARES, IDLE, START, INVERSE = range(12)
 # col
 GRAD, LINE, GAIN, SIZE, SHARE, CUT, NOTHING = range(7)
 # row
-CONSTS, PRICES, TRY_PRICES = range(3)
+CONSTS, PRICES, TRY_PRICES, INSIDE = range(4)
 # vec
 SIGN, WIDTH, Q, C, TOPS, Y, ZZ, V, RD, RZ, RV, H, THETA, DY, DZ, DV = range(16)
 # kvec
-B, ROW_SCALE, S, LAM, RP, RL, X, DS, DL = range(9)
+B, ROW_SCALE, S, LAM, RP, RL, X, DS, DL, DIAGONAL = range(10)
+# ball: 0 and 1 are the constants of the lines above a residual and above its negative
+BALL_SIZE, BALL_AT, _, BALL_SIDE, PHAT, BEST_PHAT = range(2, 8)
 # ints
 COLUMN, LEVER, ROW_OF, ORDER = range(4)
-# scalar
-BEST_COST, HAIR, STUCK_BOUND, CUT_CONST = range(4)
+# scalar: the best action's cost and configuration, the configuration at hand, a bound that waits for a
+# judgement, the
+# cut's constant, the tolerance's part that is no share of the cost, what nothing costs
+BEST_COST, BEST_CASE, CASE, STUCK_BOUND, CUT_CONST, ALLOWANCE, CEILING = range(7)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 
-from milp_recourse.compiled.cache import compiled
 from milp_recourse.compiled.layout import (
     COST,
     FIXED,
@@ -22,6 +21,7 @@ from milp_recourse.compiled.layout import (
     SQUARE,
     TOP,
 )
+from milp_recourse.compiling import compiled
 
 INF = math.inf
 
@@ -101,7 +101,7 @@ def top_of(p, i, value):
 @compiled
 def cost_at(p, u):
     """The cost of a point, (d,)."""
-    total = 0.0
+    total = p.base[0]
     top = 0.0
     for i in range(len(u)):
         total += cost_of(p, i, u[i])

@@ -6,14 +6,18 @@ above alpha z for any alpha in [0, 1]. Put in from the last layer back to the le
 coefficient, these
 give a line above (or below) any unit (Zhang et al. 2018, https://arxiv.org/abs/1811.00866; Singh et al. 2019,
 https://doi.org/10.1145/3290354).
+
+Layer 0 holds the causal units, whose arguments depend on the levers and on causal units of lower number;
+layer 1 depends on
+the levers and on layer 0; later layers on the one before. Layer K + 1 is the logit.
 """
 
 from __future__ import annotations
 
 import math
 
-from milp_recourse.compiled.cache import compiled, entry
 from milp_recourse.compiled.layout import (
+    ALPHA,
     COST,
     FIXED,
     HI,
@@ -22,40 +26,61 @@ from milp_recourse.compiled.layout import (
     LINEAR,
     LO,
     MODE,
+    RISE,
+    SCORE,
+    SLOPE,
     SQUARE,
     TOP,
+    ZH,
+    ZL,
 )
 from milp_recourse.compiled.levers import respond
+from milp_recourse.compiling import compiled
 
 INF = math.inf
 
 
 @compiled
-def first_layer(p, u, z):
-    """The first layer's values at a point, into z."""
-    first_ = p.first[0]
-    n = p.first.shape[1]
-    for j in range(n):
-        z[j] = p.offset[0, j]
+def from_levers(p, k, count, u, z):
+    """What the levers put into the first ``count`` arguments of layer k (0 or 1) at a point, into z."""
+    first, offset = p.first[0, k], p.offset[0, k]
+    for j in range(count):
+        z[j] = offset[j]
     for i in range(len(u)):
         c = p.start[i]
         if p.lever[LABEL, i] > 0.0:
             c += int(u[i])
-            for j in range(n):
-                z[j] += first_[j, c]
+            for j in range(count):
+                z[j] += first[j, c]
         elif u[i] != 0.0:
             v = u[i]
-            for j in range(n):
-                z[j] += first_[j, c] * v
+            for j in range(count):
+                z[j] += first[j, c] * v
+
+
+@compiled
+def from_causes(p, z0):
+    """The causal units' arguments z0, complete but for what they get from each other."""
+    for m in range(p.widths[0]):
+        for l in range(m):
+            z0[m] += p.caused[0, 0, m, l] * (max(z0[l], 0.0) - p.resting[l])
+
+
+@compiled
+def into_first(p, z0, count, z):
+    """Add what the causal units put into the first ``count`` arguments of layer 1."""
+    for m in range(p.widths[0]):
+        v = max(z0[m], 0.0) - p.resting[m]
+        if v != 0.0:
+            for j in range(count):
+                z[j] += p.caused[0, 1, j, m] * v
 
 
 @compiled
 def later_layers(p, z):
-    """From the first layer's values in z[0] to the logit; fills z, (K, n)."""
+    """From the values of layer 1 in z[1] to the logit; fills z, (K + 1, n)."""
     layers = len(p.widths)
-    if layers == 0:
-        return z[0, 0]
-    for k in range(layers - 1):
+    for k in range(1, layers - 1):
         m = p.widths[k + 1]
         turned, after = p.turned[k], z[k + 1]
         for i in range(m):
@@ -74,33 +99,43 @@ def later_layers(p, z):
 
 
 @compiled
-def logit_at(p, u, z):
-    """The logit at a point; z gets every unit's argument, (max(K, 1), n)."""
-    first_layer(p, u, z[0])
+def logit_at(p, u, z, logit):
+    """The logit at a point; z gets every unit's argument, (K + 1, n). ``logit`` is work, (n,)."""
+    if p.widths[0] > 0:
+        from_levers(p, 0, p.widths[0], u, z[0])
+        from_causes(p, z[0])
+    if len(p.widths) == 1:
+        from_levers(p, 1, 1, u, logit)
+        into_first(p, z[0], 1, logit)
+        return logit[0]
+    from_levers(p, 1, p.widths[1], u, z[1])
+    into_first(p, z[0], p.widths[1], z[1])
     return later_layers(p, z)
 
 
-@entry
+@compiled
 def logit_size(p, u, work):
-    """The sum of absolute terms behind a point's logit."""
-    first_size = p.first[1]
+    """The sum of absolute terms behind a point's logit. ``work`` is (3, n)."""
     widths = p.widths
-    n = p.first.shape[1]
-    size, new = work[0], work[1]
-    for j in range(n):
-        size[j] = p.offset[1, j]
+    size, new, causes = work[0], work[1], work[2]
+    sizes_at(p, u, causes)
+    layers = len(widths)
+    count = widths[1] if layers > 1 else 1
+    for j in range(count):
+        size[j] = p.offset[1, 1, j]
+        for m in range(widths[0]):
+            size[j] += p.caused[1, 1, j, m] * (causes[m] + p.resting[m])
     for i in range(len(u)):
         c = p.start[i]
+        v = 1.0
         if p.lever[LABEL, i] > 0.0:
             c += int(u[i])
-            for j in range(n):
-                size[j] += first_size[j, c]
         else:
             v = abs(u[i])
-            for j in range(n):
-                size[j] += first_size[j, c] * v
-    layers = len(widths)
-    for k in range(layers):
+        if v != 0.0:
+            for j in range(count):
+                size[j] += p.first[1, 1, j, c] * v
+    for k in range(1, layers):
         m = widths[k + 1] if k + 1 < layers else 1
         for i in range(m):
             total = abs(p.biases[k, i])
@@ -113,104 +148,192 @@ def logit_size(p, u, work):
 
 
 @compiled
-def gradient(p, z, out, work):
-    """The logit's gradient per column, at the point whose arguments are in z."""
-    first = p.first[0]
-    widths = p.widths
-    weights = p.weights
-    layers = len(widths)
-    columns = p.first.shape[2]
-    for c in range(columns):
-        out[c] = 0.0
-    if layers == 0:
-        for c in range(columns):
-            out[c] = first[0, c]
-        return
-    a, b = work[0], work[1]
-    for j in range(widths[layers - 1]):
-        a[j] = weights[layers - 1, 0, j]
-    for k in range(layers - 1, -1, -1):
-        n = widths[k]
-        if k > 0:
-            for i in range(widths[k - 1]):
-                b[i] = 0.0
-        for j in range(n):
-            if z[k, j] > 0.0 and a[j] != 0.0:
-                v = a[j]
-                if k > 0:
-                    for i in range(widths[k - 1]):
-                        b[i] += v * weights[k - 1, j, i]
-                else:
-                    for c in range(columns):
-                        out[c] += v * first[j, c]
-        if k > 0:
-            for i in range(widths[k - 1]):
-                a[i] = b[i]
+def sizes_at(p, u, causes):
+    """The sums of absolute terms behind the causal units' arguments at a point, into ``causes``."""
+    for m in range(p.widths[0]):
+        total = p.offset[1, 0, m]
+        for i in range(len(u)):
+            c = p.start[i]
+            if p.lever[LABEL, i] > 0.0:
+                total += p.first[1, 0, m, c + int(u[i])]
+            else:
+                total += p.first[1, 0, m, c] * abs(u[i])
+        for l in range(m):
+            total += p.caused[1, 0, m, l] * (causes[l] + p.resting[l])
+        causes[m] = total
 
 
 @compiled
-def back(p, zl, zh, alpha, k, coef, const, out, seen):
-    """A line above sum of coef * relu(layer k) + const.
+def gradient(p, z, out, work):
+    """The logit's gradient per column, at the point whose arguments are in z. ``work`` is (3, n)."""
+    widths = p.widths
+    layers = len(widths)
+    columns = len(out)
+    for c in range(columns):
+        out[c] = 0.0
+    a, b, causes = work[0], work[1], work[2]
+    for m in range(widths[0]):
+        causes[m] = 0.0
+    if layers == 1:
+        a[0] = 1.0
+    for j in range(widths[layers - 1] if layers > 1 else 0):
+        a[j] = p.weights[layers - 1, 0, j] if z[layers - 1, j] > 0.0 else 0.0
+    for k in range(layers - 1, 1, -1):
+        for i in range(widths[k - 1]):
+            b[i] = 0.0
+        for j in range(widths[k]):
+            v = a[j]
+            if v != 0.0:
+                for i in range(widths[k - 1]):
+                    b[i] += v * p.weights[k - 1, j, i]
+        for i in range(widths[k - 1]):
+            a[i] = b[i] if z[k - 1, i] > 0.0 else 0.0
+    for j in range(widths[1] if layers > 1 else 1):
+        v = a[j]
+        if v != 0.0:
+            for c in range(columns):
+                out[c] += v * p.first[0, 1, j, c]
+            for m in range(widths[0]):
+                causes[m] += v * p.caused[0, 1, j, m]
+    for m in range(widths[0] - 1, -1, -1):
+        v = causes[m]
+        if z[0, m] > 0.0 and v != 0.0:
+            for c in range(columns):
+                out[c] += v * p.first[0, 0, m, c]
+            for l in range(m):
+                causes[l] += v * p.caused[0, 0, m, l]
+
+
+@compiled
+def relax(unit, k, count, up):
+    """Slopes and constants of the ReLUs' lines of layer k, from the bounds of their arguments and the
+    slopes in ALPHA."""
+    zl, zh, alpha, slope, rise = unit[ZL, k], unit[ZH, k], unit[ALPHA, k], unit[SLOPE, k], unit[RISE, k]
+    for j in range(count):
+        l, h = zl[j], zh[j]
+        rise[j] = 0.0
+        if h <= 0.0:
+            slope[j] = alpha[j] = 0.0
+        elif l >= 0.0:
+            slope[j] = alpha[j] = 1.0
+        else:
+            s = h / (h - l)
+            slope[j], rise[j] = s, max(-s * l, (1.0 - s) * h) * up
+
+
+@compiled
+def relax_first(n, unit, relaxed):
+    """Layer 1's lines over the columns and the causal units, into ``relaxed``."""
+    columns, units = n.first.shape[3], n.widths[0]
+    for side in range(2):
+        slopes = unit[SLOPE, 1] if side == 0 else unit[ALPHA, 1]
+        for j in range(n.widths[1]):
+            slope = slopes[j]
+            for c in range(columns):
+                relaxed[side, j, c] = slope * n.first[0, 1, j, c]
+            for m in range(units):
+                relaxed[side, j, columns + m] = slope * n.caused[0, 1, j, m]
+            relaxed[side, j, columns + units] = slope * n.offset[0, 1, j] + (
+                unit[RISE, 1, j] if side == 0 else 0.0
+            )
+
+
+@compiled
+def second_lines(n, relaxed, second):
+    """Lines above all arguments of layer 2 and above their negatives, over the columns and the causal units.
+
+    The same as one at a time (:func:`back`), but for all units at once, which processors do several of at
+    a time.
+    """
+    count, turned = n.widths[2], n.turned[1]
+    for side in range(2):
+        sign = 1.0 if side == 0 else -1.0
+        for c in range(relaxed.shape[2]):
+            out = second[side, c]
+            for i in range(count):
+                out[i] = 0.0
+            for j in range(n.widths[1]):
+                high, low = relaxed[side, j, c], relaxed[1 - side, j, c]
+                for i in range(count):
+                    weight = turned[j, i]
+                    out[i] += sign * (weight * high if weight > 0.0 else weight * low)
+
+
+@compiled
+def back_causes(n, unit, coef, const, out, seen):
+    """Put in the causal units: a line above sum of coef * (causal unit - at rest) + const, added to ``out``.
 
     Parameters
     ----------
-    zl, zh, alpha
-        Bounds of every argument and the slope of its lower line, (K, n).
+    coef
+        (M,); used up.
+    """
+    for m in range(n.widths[0] - 1, -1, -1):
+        a = coef[m]
+        seen[m] = a
+        if a == 0.0:
+            continue
+        slope = a * unit[SLOPE, 0, m] if a > 0.0 else a * unit[ALPHA, 0, m]
+        const += max(a, 0.0) * unit[RISE, 0, m] - a * n.resting[m] + slope * n.offset[0, 0, m]
+        if slope != 0.0:
+            for c in range(len(out)):
+                out[c] += slope * n.first[0, 0, m, c]
+            for l in range(m):
+                coef[l] += slope * n.caused[0, 0, m, l]
+    return const
+
+
+@compiled
+def back(n, unit, relaxed, k, coef, const, out, causes):
+    """A line above sum of coef * relu(layer k) + const, k >= 1, added to ``out``.
+
+    Parameters
+    ----------
     coef
         Of layer k's outputs, (n,); used up.
     out
-        Gets the line's coefficients, (P,).
-    seen
-        Gets the coefficient that each unit had, (K, n).
+        Gets the line's coefficients added, (P,).
+    causes
+        Coefficients of the causal units, to which are added, (n,); used up.
 
     Returns
     -------
     float
-        The line's constant.
+        The line's constant. ``unit[SCORE]`` gets the coefficient that each unit had.
     """
-    widths = p.widths
-    columns = p.first.shape[2]
-    for c in range(columns):
-        out[c] = 0.0
-    for layer in range(k, -1, -1):
-        n = widths[layer]
-        # arguments' coefficients, into seen's neighbour: coef itself
-        for j in range(n):
+    seen, columns, units = unit[SCORE], len(out), n.widths[0]
+    for layer in range(k, 1, -1):
+        slope, rise, alpha, had = unit[SLOPE, layer], unit[RISE, layer], unit[ALPHA, layer], seen[layer]
+        w, m = n.weights[layer - 1], n.widths[layer - 1]
+        new = seen[layer - 1]
+        for i in range(m):
+            new[i] = 0.0
+        for j in range(n.widths[layer]):
             a = coef[j]
-            seen[layer, j] = a
-            if a == 0.0:
-                continue
-            l, h = zl[layer, j], zh[layer, j]
-            if h <= 0.0:
-                coef[j] = 0.0
-            elif l < 0.0:
-                if a > 0.0:
-                    s = h / (h - l)
-                    const += a * (max(-s * l, (1.0 - s) * h) * p.up)
-                    coef[j] = a * s
-                else:
-                    coef[j] = a * alpha[layer, j]
-        if layer > 0:
-            w, m = p.weights[layer - 1], widths[layer - 1]
-            new = seen[layer - 1]
-            for i in range(m):
-                new[i] = 0.0
-            for j in range(n):
-                a = coef[j]
-                if a != 0.0:
-                    const += a * p.biases[layer - 1, j]
-                    for i in range(m):
-                        new[i] += a * w[j, i]
-            for i in range(m):
-                coef[i] = new[i]
-        else:
-            for j in range(n):
-                a = coef[j]
-                if a != 0.0:
-                    const += a * p.offset[0, j]
-                    for c in range(columns):
-                        out[c] += a * p.first[0, j, c]
-    return const
+            had[j] = a
+            if a > 0.0:
+                const += a * rise[j]
+                a *= slope[j]
+            else:
+                a *= alpha[j]
+            if a != 0.0:
+                const += a * n.biases[layer - 1, j]
+                for i in range(m):
+                    new[i] += a * w[j, i]
+        for i in range(m):
+            coef[i] = new[i]
+    had = seen[1]
+    for j in range(n.widths[1]):
+        a = coef[j]
+        had[j] = a
+        if a != 0.0:
+            side = 0 if a > 0.0 else 1
+            for c in range(columns):
+                out[c] += a * relaxed[side, j, c]
+            for m in range(units):
+                causes[m] += a * relaxed[side, j, columns + m]
+            const += a * relaxed[side, j, columns + units]
+    return back_causes(n, unit, causes, const, out, seen[0]) if units > 0 else const
 
 
 @compiled
@@ -234,6 +357,56 @@ def over_box(p, box, allowed, line):
                 v = max(v, 0.0)
             total += v
     return total
+
+
+@compiled
+def only_squares(p):
+    """Whether the cost is a sum of squares of numeric levers' changes."""
+    for i in range(p.lever.shape[1]):
+        other = p.lever[LABEL, i] + p.lever[LINEAR, i] + p.lever[LARGEST, i]
+        if other > 0.0 or not p.lever[SQUARE, i] > 0.0:
+            return False
+    return True
+
+
+@compiled
+def squares_radius(p, box, cut, limit, inverse):
+    r""":math:`C' + \sum cut_i^2 / 4 q_i` for :func:`within_squares`; 1 / q_i of every lever that moves
+    into ``inverse``."""
+    radius = limit
+    for i in range(p.lever.shape[1]):
+        inverse[i] = 1.0 / p.lever[SQUARE, i] if box[MODE, i] != 2 else 0.0
+        radius += 0.25 * cut[p.start[i]] ** 2 * inverse[i]
+    return radius
+
+
+@compiled
+def within_squares(p, box, line, const, top, budget, cut, cut_const, radius, inverse):
+    r""":func:`within` where the cost is a sum of squares: theta is the best one without the box, in closed
+    form.
+
+    With r(u) = sum of :math:`q_i u_i^2 - cut_i u_i \le C'` that is
+    :math:`\theta = \tfrac12 \sqrt{\sum g_i^2 / q_i} / \sqrt{C' + \sum cut_i^2 / 4 q_i}`.
+    """
+    pull = 0.0
+    for i in range(p.lever.shape[1]):
+        pull += line[p.start[i]] ** 2 * inverse[i]
+    if not (pull > 0.0 and radius > 0.0):
+        return top
+    theta = 0.5 * math.sqrt(pull / radius)
+    value, size = theta * (budget + cut_const) + const, abs(const) + theta * (abs(budget) + abs(cut_const))
+    bend = 0.5 / theta
+    for i in range(p.lever.shape[1]):
+        if inverse[i] > 0.0:
+            s, q = p.start[i], theta * p.lever[SQUARE, i]
+            g, l, h = line[s] + theta * cut[s], box[LO, i], box[HI, i]
+            if box[MODE, i] == 0:
+                l, h = min(l, 0.0), max(h, 0.0)
+            t = min(max(g * inverse[i] * bend, l), h)
+            value += (g - q * t) * t
+            far = max(-l, h, 0.0)
+            size += (abs(line[s]) + theta * abs(cut[s]) + q * far) * far
+    return min(top, value + p.budget * size + p.tiny)
 
 
 @compiled

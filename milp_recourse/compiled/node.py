@@ -11,10 +11,12 @@ from __future__ import annotations
 
 import math
 
-from milp_recourse.compiled.cache import compiled
 from milp_recourse.compiled.interior import solve_node
 from milp_recourse.compiled.layout import (
     ALPHA,
+    BALL_SIZE,
+    BEST_COST,
+    BEST_PHAT,
     CHOICE,
     CONSTS,
     COST,
@@ -26,6 +28,8 @@ from milp_recourse.compiled.layout import (
     GRID,
     HI,
     IDLE,
+    INSIDE,
+    INVERSE,
     LABEL,
     LARGEST,
     LINE,
@@ -42,166 +46,478 @@ from milp_recourse.compiled.layout import (
     SPLIT,
     SQUARE,
     TOP,
+    TRY_PRICES,
     ZB,
     ZH,
     ZL,
     ZS,
 )
 from milp_recourse.compiled.levers import contract, respond
-from milp_recourse.compiled.network import back, later_layers, over_box, within
+from milp_recourse.compiled.network import (
+    back,
+    back_causes,
+    from_causes,
+    into_first,
+    later_layers,
+    only_squares,
+    over_box,
+    relax,
+    relax_first,
+    second_lines,
+    squares_radius,
+    within,
+    within_squares,
+)
 from milp_recourse.compiled.numerics import COARSE
+from milp_recourse.compiled.problem import Ball, layers_of, levers_of
+from milp_recourse.compiling import compiled
 
 INF = math.inf
 
 
 @compiled
-def _sizes_first(p, box, allowed, zs):
-    """Sums of absolute terms behind the first layer's arguments, over a box."""
-    first_size = p.first[1]
-    start = p.start
-    n = zs.shape[1]
-    for j in range(n):
-        zs[0, j] = p.offset[1, j] if j < p.first.shape[1] else 0.0
+def sizes_over_box(p, box, allowed, sizes):
+    """The largest sum of absolute terms of a row of sizes over a box."""
+    total = 0.0
     for i in range(p.lever.shape[1]):
-        s = start[i]
+        s = p.start[i]
         if p.lever[LABEL, i] > 0.0:
-            for j in range(p.first.shape[1]):
-                most = 0.0
-                for c in range(s, start[i + 1]):
-                    if allowed[c] != 0:
-                        most = max(most, first_size[j, c])
-                zs[0, j] += most
+            most = 0.0
+            for c in range(s, p.start[i + 1]):
+                if allowed[c] != 0:
+                    most = max(most, sizes[c])
+            total += most
         elif box[MODE, i] != 2:
-            far = max(abs(box[LO, i]), abs(box[HI, i]))
-            for j in range(p.first.shape[1]):
-                zs[0, j] += first_size[j, s] * far
+            total += sizes[s] * max(abs(box[LO, i]), abs(box[HI, i]))
+    return total
 
 
 @compiled
-def _sizes_next(p, zl, zh, zs, k):
-    """Sums of absolute terms behind layer k (the logit's for k = K) from those of the layer before."""
-    widths = p.widths
-    layers = len(widths)
-    m = widths[k] if k < layers else 1
-    logit = 0.0
-    for i in range(m):
-        total = abs(p.biases[k - 1, i])
-        for j in range(widths[k - 1]):
-            if zh[k - 1, j] > 0.0:
-                v = zs[k - 1, j]
-                if zl[k - 1, j] < 0.0:
-                    v += abs(zl[k - 1, j])
-                total += abs(p.weights[k - 1, i, j]) * v
-        if k < layers:
-            zs[k, i] = total
-        else:
-            logit = total
-    return logit
+def _through_causes(n, unit, sizes, count):
+    """The sum of absolute terms behind a form's causal units, the first ``count`` of them."""
+    total = 0.0
+    for m in range(count):
+        v = n.resting[m]
+        if unit[ZH, 0, m] > 0.0:
+            v += unit[ZS, 0, m]
+            if unit[ZL, 0, m] < 0.0:
+                v += abs(unit[ZL, 0, m])
+        total += sizes[m] * v
+    return total
 
 
 @compiled
-def _line(p, w, k, i, side):
-    """A line above side * (argument i of layer k), k = K for the logit, into w.col[LINE]; returns its
-    constant.
+def _sizes_direct(n, box, allowed, unit, size, k, first, count):
+    """Sums of absolute terms behind arguments ``first`` to ``count`` of layer k (0 or 1), into ``size``."""
+    for j in range(first, count):
+        size[j] = n.offset[1, k, j] + sizes_over_box(n, box, allowed, n.first[1, k, j])
+        size[j] += _through_causes(n, unit, n.caused[1, k, j], j if k == 0 else n.widths[0])
+
+
+@compiled
+def _sizes_next(n, unit, size, k):
+    """Sums of absolute terms behind layer k >= 2 (the logit's for k = K + 1) from the layer before,
+    likewise."""
+    zl, zh, zs = unit[ZL, k - 1], unit[ZH, k - 1], unit[ZS, k - 1]
+    count = n.widths[k] if k < len(n.widths) else 1
+    weights = n.weights[k - 1]
+    for i in range(count):
+        size[i] = abs(n.biases[k - 1, i])
+    for j in range(n.widths[k - 1]):
+        if zh[j] > 0.0:
+            v = zs[j]
+            if zl[j] < 0.0:
+                v += abs(zl[j])
+            for i in range(count):
+                size[i] += abs(weights[i, j]) * v
+
+
+@compiled
+def _line(n, unit, relaxed, layer, line, k, i, side):
+    """A line above side * (argument i of layer k), k = K + 1 for the logit, into ``line``; its constant.
+
+    ``unit[SCORE]`` gets the coefficient that every unit before had.
     """
-    if k == 0:
-        for c in range(w.col.shape[1]):
-            w.col[LINE, c] = side * p.first[0, i, c]
-        return side * p.offset[0, i]
-    for j in range(p.widths[k - 1]):
-        w.layer[2, j] = side * p.weights[k - 1, i, j]
-    return back(
-        p,
-        w.unit[ZL],
-        w.unit[ZH],
-        w.unit[ALPHA],
-        k - 1,
-        w.layer[2],
-        side * p.biases[k - 1, i],
-        w.col[LINE],
-        w.unit[SCORE],
-    )
+    coef, causes = layer[2], layer[1]
+    units = n.widths[0]
+    if k < 2:
+        for c in range(len(line)):
+            line[c] = side * n.first[0, k, i, c]
+        for m in range(units):
+            causes[m] = side * n.caused[0, k, i, m]
+        const = side * n.offset[0, k, i]
+        return back_causes(n, unit, causes, const, line, unit[SCORE, 0]) if units > 0 else const
+    for c in range(len(line)):
+        line[c] = 0.0
+    for m in range(units):
+        causes[m] = 0.0
+    for j in range(n.widths[k - 1]):
+        coef[j] = side * n.weights[k - 1, i, j]
+    return back(n, unit, relaxed, k - 1, coef, side * n.biases[k - 1, i], line, causes)
 
 
 @compiled
-def _bound_layers(p, w, budget):
-    """Bounds of every open unit's argument; False where the node is empty. Returns the logit's size too."""
-    zh = w.unit[ZH]
-    zl = w.unit[ZL]
-    layers = len(p.widths)
-    box, allowed, line, gain, choice = w.box, w.allowed, w.col[LINE], w.col[GAIN], w.at[CHOICE]
-    cut, shares, nothing, idle = w.col[CUT], w.at[CUT_SHARES], w.col[NOTHING], w.at[IDLE]
-    cut_const = w.scalar[CUT_CONST] if budget < INF else INF
-    _sizes_first(p, w.box, w.allowed, w.unit[ZS])
-    for k in range(layers):
-        if k > 0:
-            _sizes_next(p, zl, zh, w.unit[ZS], k)
-        for j in range(p.widths[k]):
-            if zl[k, j] >= 0.0 or zh[k, j] <= 0.0:
-                continue
-            slack = p.line * w.unit[ZS, k, j] + p.tiny
-            for side in (1.0, -1.0):
-                const = _line(p, w, k, j, side) + slack
-                top = over_box(p, w.box, w.allowed, w.col[LINE]) + const
-                if top > 0.0 and budget < INF:
-                    if cut_const < INF:  # it implies the budget, nearly, and is much tighter
-                        top = within(
-                            p, box, allowed, line, const, top, budget, cut, shares, cut_const, gain, choice
-                        )
-                    else:
-                        top = within(
-                            p, box, allowed, line, const, top, budget, nothing, idle, 0.0, gain, choice
-                        )
-                if side > 0.0:
-                    zh[k, j] = min(zh[k, j], top)
-                else:
-                    zl[k, j] = max(zl[k, j], -top)
-                if zh[k, j] <= 0.0:
-                    break
-            if zl[k, j] > zh[k, j]:
+def _second(n, unit, second, layer, line, i, side):
+    """As :func:`_line` for layer 2, from what is known of all its arguments; scores are not kept."""
+    columns, units, causes = len(line), n.widths[0], layer[1]
+    row = 0 if side > 0.0 else 1
+    for c in range(columns):
+        line[c] = second[row, c, i]
+    for m in range(units):
+        causes[m] = second[row, columns + m, i]
+    const = side * n.biases[1, i] + second[row, columns + units, i]
+    return back_causes(n, unit, causes, const, line, unit[SCORE, 0]) if units > 0 else const
+
+
+@compiled
+def _within_ball(v, b, box, allowed, line, rest, const, top, size):
+    r"""An upper bound of a line with its constant over the part of the box that is in the ball.
+
+    Any multipliers v of the residuals give one,
+
+    .. math:: g u \le \max_{u \in box} \Big(g - \sum_f v_f L_f\Big) u + \max_{ball} \sum_f v_f \rho_f,
+        \qquad \max_{ball} v \rho = \sqrt{R \textstyle\sum_f v_f^2 / w_f} - v n, \quad R = \sum_f w_f n_f^2,
+
+    L_f the residual's line from below where v_f > 0, from above where v_f < 0. From effects to causes,
+    each v_f is what
+    leaves nothing of its own lever, so that the box hardly counts.
+
+    Parameters
+    ----------
+    rest
+        Work, (P,).
+    top
+        The line's largest value over the box, constant included: what is returned where the ball says no
+        more.
+    size
+        The sum of absolute terms behind the line.
+    """
+    columns = len(rest)
+    for c in range(columns):
+        rest[c] = line[c]
+    spread, radius, value, doubt = 0.0, 0.0, const, size
+    for f in range(len(b.noise) - 1, -1, -1):
+        weight, noise = b.precision[f], b.noise[f]
+        if weight == 0.0:
+            continue
+        radius += weight * noise * noise
+        own = b.tangent[0, f, b.owner[f]]
+        rate = rest[b.owner[f]] / own if own != 0.0 else 0.0
+        if rate == 0.0:
+            continue
+        side = 1 if rate > 0.0 else 0  # v = rate; the line is tangent u + ball, for v > 0 its negative
+        value += abs(rate) * b.ball[side, f] - rate * noise
+        for c in range(columns):
+            rest[c] += abs(rate) * b.tangent[side, f, c]
+        spread += rate * rate / weight
+        doubt += abs(rate) * (b.ball[BALL_SIZE, f] + abs(noise))
+    reach = math.sqrt(radius * spread) * (1.0 + v.line)
+    value += reach + over_box(v, box, allowed, rest) + v.line * (doubt + reach) + v.tiny
+    return min(top, value)
+
+
+@compiled
+def _contract_by_ball(v, b, box, allowed, line, rest):
+    """Cut the levers' intervals to what the ball allows; False where nothing is left."""
+    i = -1
+    for f in range(len(b.noise)):
+        column, i = b.owner[f], 0
+        while v.start[i] != column:
+            i += 1
+        if b.precision[f] == 0.0 or box[MODE, i] == 2 or v.lever[LABEL, i] > 0.0:
+            continue
+        for side in range(2):
+            for c in range(len(line)):
+                line[c] = 0.0
+            line[column] = 1.0 if side == 0 else -1.0
+            far = max(abs(box[LO, i]), abs(box[HI, i]))
+            top = _within_ball(v, b, box, allowed, line, rest, 0.0, INF, far)
+            if side == 0:
+                box[HI, i] = min(box[HI, i], top)
+            else:
+                box[LO, i] = max(box[LO, i], -top)
+        if not box[LO, i] <= box[HI, i]:
+            if box[MODE, i] == 1:
                 return False
-            if zl[k, j] < 0.0 < zh[k, j]:
-                w.unit[ALPHA, k, j] = 1.0 if zh[k, j] > -zl[k, j] else 0.0
+            box[MODE, i] = 2
     return True
 
 
 @compiled
-def _keep_row(p, w, const, r, count):
-    """Take w.col[LINE] + const >= 0 as row ``count``, with the units' coefficients; 0 dropped, 1
-    taken, -1 empty.
+def _outside_ball(p, w, const, size):
+    """Whether the line in w.col[LINE] is negative wherever box and ball meet."""
+    v, b = levers_of(p), ball_of(p, w)
+    size += abs(p.need_low)
+    return _within_ball(v, b, w.box, w.allowed, w.col[LINE], w.col[GAIN], const, INF, size) < 0.0
+
+
+@compiled
+def _rows_outside_ball(p, w, count, ball):
+    """Whether the rows, weighted as the convex problem left them, cannot be met together in box and ball."""
+    v, b, line = levers_of(p), ball_of(p, w), w.col[LINE]
+    for c in range(len(line)):
+        line[c] = 0.0
+        w.col[SIZE, c] = 0.0
+    const, size, most = 0.0, 0.0, 0.0
+    for r in range(count):
+        if r != ball:
+            most = max(most, w.row[TRY_PRICES, r])
+    for r in range(count):
+        price = w.row[TRY_PRICES, r]
+        if r == ball or not price > COARSE * most:
+            continue
+        price /= most
+        const += price * w.row[CONSTS, r]
+        size += price * abs(w.row[CONSTS, r])
+        for c in range(len(line)):
+            line[c] += price * w.rows[r, c]
+            w.col[SIZE, c] += price * abs(w.rows[r, c])
+    if not (0.0 < most < INF):
+        return False
+    size += sizes_over_box(v, w.box, w.allowed, w.col[SIZE])
+    return _within_ball(v, b, w.box, w.allowed, line, w.col[GAIN], const, INF, size) < 0.0
+
+
+@compiled
+def ball_of(p, w):
+    """The ball's part of a problem and of its memory."""
+    return Ball(p.noise, p.precision, p.owner, w.tangent, w.ball)
+
+
+@compiled
+def _bound_layers(p, w, budget):
+    """Bounds of every open unit's argument.
+
+    Returns
+    -------
+    int
+        -1 where the node is empty, 1 where the ball cuts the box, else 0.
     """
-    if over_box(p, w.box, w.allowed, w.col[LINE]) + const < 0.0:
+    v, n, b = levers_of(p), layers_of(p), ball_of(p, w)
+    cut_const = w.scalar[CUT_CONST] if budget < INF else INF
+    parts = (w.box, w.allowed, w.unit, w.relaxed, w.second, w.layer, w.col, w.at)
+    squares = only_squares(v)
+    if not _bound_layer(v, n, b, parts, budget, cut_const, squares, 0, 0):
         return -1
+    ball = 0
+    if len(p.noise) > 0:
+        ball = residual_lines(p, w, w.box, w.allowed)
+        if ball < 0:
+            return -1
+        if ball > 0 and not _contract_by_ball(v, b, w.box, w.allowed, w.col[LINE], w.col[GAIN]):
+            return -1
+    # below an action's cost the parent's cut has what the ball says where it matters
+    used = 0 if cut_const < INF and w.scalar[BEST_COST] < INF else ball
+    for k in range(1, len(p.widths)):
+        if not _bound_layer(v, n, b, parts, budget, cut_const, squares, k, used):
+            return -1
+    return ball
+
+
+@compiled
+def _bound_layer(v, n, b, parts, budget, cut_const, squares, k, ball):
+    """Bounds of one layer's open arguments; False where the node is empty."""
+    box, allowed, unit, relaxed, second, layer, col, at = parts
+    zl, zh, zs, alpha, size = unit[ZL, k], unit[ZH, k], unit[ZS, k], unit[ALPHA, k], layer[0]
+    line, gain, choice = col[LINE], col[GAIN], at[CHOICE]
+    cut, shares = col[CUT], at[CUT_SHARES]
+    if not cut_const < INF:  # else it implies the budget, nearly, and is much tighter
+        cut, shares, cut_const = col[NOTHING], at[IDLE], 0.0
+    radius, inverse = 0.0, at[INVERSE]
+    if squares:
+        radius = squares_radius(v, box, cut, budget + cut_const, inverse)
+    if k == 1:
+        _sizes_direct(n, box, allowed, unit, size, 1, 0, n.widths[1])
+    elif k > 1:
+        _sizes_next(n, unit, size, k)
+        if k == 2:
+            second_lines(n, relaxed, second)
+    for j in range(n.widths[k]):
+        if k == 0:  # a causal unit's size needs the bounds of those before it
+            _sizes_direct(n, box, allowed, unit, size, 0, j, j + 1)
+        zs[j] = size[j]
+        if zl[j] >= 0.0 or zh[j] <= 0.0:
+            continue
+        slack = v.line * zs[j] + v.tiny
+        for side in (1.0, -1.0):
+            if k == 2:
+                const = _second(n, unit, second, layer, line, j, side) + slack
+            else:
+                const = _line(n, unit, relaxed, layer, line, k, j, side) + slack
+            top = over_box(v, box, allowed, line) + const
+            if top > 0.0 and ball > 0:
+                top = _within_ball(v, b, box, allowed, line, gain, const, top, zs[j])
+            if top > 0.0 and budget < INF and squares:
+                top = within_squares(v, box, line, const, top, budget, cut, cut_const, radius, inverse)
+            elif top > 0.0 and budget < INF:
+                top = within(v, box, allowed, line, const, top, budget, cut, shares, cut_const, gain, choice)
+            if side > 0.0:
+                zh[j] = min(zh[j], top)
+            else:
+                zl[j] = max(zl[j], -top)
+            if zh[j] <= 0.0:
+                break
+        if zl[j] > zh[j]:
+            return False
+        if zl[j] < 0.0 < zh[j]:
+            alpha[j] = 1.0 if zh[j] > -zl[j] else 0.0
+        if k == 0:
+            relax(unit, 0, j + 1, v.up)
+    relax(unit, k, n.widths[k], v.up)
+    if k == 1:
+        relax_first(n, unit, relaxed)
+    return True
+
+
+@compiled
+def _keep_row(v, w, box, allowed, const, inside, count, layer):
+    """Take w.col[LINE] + const >= 0 as row ``count``; False where nothing in the box meets it.
+
+    Parameters
+    ----------
+    inside
+        How far inside the convex problem's point is to stay.
+    layer
+        The units that the line was put together from lie in layers below this.
+    """
+    if over_box(v, box, allowed, w.col[LINE]) + const < 0.0:
+        return False
     for c in range(w.col.shape[1]):
         w.rows[count, c] = w.col[LINE, c]
     w.row[CONSTS, count] = const
-    return 1
+    w.row[INSIDE, count] = inside
+    for t in range(w.unit.shape[1]):
+        for q in range(w.unit.shape[2]):
+            w.seen[0, count, t, q] = w.unit[SCORE, t, q] if t < layer else 0.0
+            w.seen[1, count, t, q] = w.unit[ALPHA, t, q]
+    return True
+
+
+@compiled
+def _never_negative(v, w, box, allowed, const):
+    """Whether the line in w.col[LINE] with this constant is nowhere negative in the box."""
+    for c in range(w.col.shape[1]):
+        w.col[GAIN, c] = -w.col[LINE, c]
+    return const - over_box(v, box, allowed, w.col[GAIN]) >= 0.0
+
+
+@compiled
+def _form_line(n, w, form, caused, const, side):
+    """A line above side * (a form over levers and causal units), into w.col[LINE]; its constant."""
+    line, causes, units = w.col[LINE], w.layer[1], n.widths[0]
+    for c in range(len(line)):
+        line[c] = side * form[c]
+    if units == 0:
+        return side * const
+    for m in range(units):
+        causes[m] = side * caused[m]
+    return back_causes(n, w.unit, causes, side * const, line, w.unit[SCORE, 0])
+
+
+@compiled
+def stated_rows(p, w, box, allowed, count):
+    """The problem's own rows that the box does not imply; how many rows there are then, -1 where nothing
+    is left."""
+    v, n = levers_of(p), layers_of(p)
+    for r in range(p.row.shape[1]):
+        size = sizes_over_box(v, box, allowed, p.row[1, r]) + p.row_const[1, r]
+        size += _through_causes(n, w.unit, p.row_caused[1, r], p.widths[0])
+        slack = p.line * size + p.tiny
+        const = _form_line(n, w, p.row[0, r], p.row_caused[0, r], p.row_const[0, r], 1.0) + slack
+        if _never_negative(v, w, box, allowed, const):
+            continue
+        if not _keep_row(v, w, box, allowed, const, 4.0 * slack, count, 1):
+            return -1
+        count += 1
+    return count
+
+
+@compiled
+def residual_lines(p, w, box, allowed):
+    """Lines above every residual and its negative, into w.tangent and w.ball.
+
+    Returns
+    -------
+    int
+        0 where the whole box is in the ball, -1 where nothing of it is, else 1.
+    """
+    v, n = levers_of(p), layers_of(p)
+    most, least, slack = 0.0, 0.0, 0.0
+    for f in range(len(p.noise)):
+        weight = p.precision[f]
+        if weight == 0.0:
+            continue
+        size = sizes_over_box(v, box, allowed, p.residual[1, f])
+        size += _through_causes(n, w.unit, p.residual_caused[1, f], p.widths[0])
+        w.ball[BALL_SIZE, f] = size
+        low, high = 0.0, 0.0
+        for side in range(2):
+            sign = 1.0 if side == 0 else -1.0
+            const = (
+                _form_line(n, w, p.residual[0, f], p.residual_caused[0, f], 0.0, sign)
+                + p.line * size
+                + p.tiny
+            )
+            w.ball[side, f] = const
+            for c in range(w.col.shape[1]):
+                w.tangent[side, f, c] = w.col[LINE, c]
+            for m in range(p.widths[0]):
+                w.ball_seen[side, f, m] = w.unit[SCORE, 0, m]
+            far = over_box(v, box, allowed, w.col[LINE]) + const
+            if side == 0:
+                high = p.noise[f] + far
+            else:
+                low = p.noise[f] - far
+        near = max(low, -high, 0.0)
+        most += weight * (max(low * low, high * high) - p.noise[f] ** 2)
+        least += weight * (near * near - p.noise[f] ** 2)
+        slack += weight * (near + abs(p.noise[f]) + size) ** 2
+    if least > p.line * slack + p.tiny:
+        return -1
+    return 1 if most > 0.0 else 0
+
+
+@compiled
+def _ball_seen(p, w, r):
+    """The causal units' coefficients in the ball's row."""
+    for t in range(len(p.widths)):
+        for q in range(p.widths[t]):
+            w.seen[0, r, t, q] = 0.0
+            w.seen[1, r, t, q] = w.unit[ALPHA, t, q]
+    for f in range(len(p.noise)):
+        at = w.ball[BEST_PHAT, f]
+        side = 1 if at > 0.0 else 0
+        for m in range(p.widths[0]):
+            w.seen[0, r, 0, m] += 2.0 * p.precision[f] * abs(at) * w.ball_seen[side, f, m]
 
 
 @compiled
 def _relaxed_arguments(p, w):
-    """Every unit's argument at the relaxed optimum (labels by their shares), into w.unit[ZB]; returns
-    the logit.
-    """
-    zb = w.unit[ZB]
-    point = w.at[POINT]
-    share = w.col[SHARE]
-    first = p.first[0]
-    start = p.start
-    n = p.first.shape[1]
-    for j in range(n):
-        zb[0, j] = p.offset[0, j]
-    for i in range(p.lever.shape[1]):
-        s = start[i]
-        if p.lever[LABEL, i] > 0.0:
-            for c in range(s, start[i + 1]):
-                if share[c] != 0.0:
-                    for j in range(n):
-                        zb[0, j] += first[j, c] * share[c]
-        elif point[i] != 0.0:
-            for j in range(n):
-                zb[0, j] += first[j, s] * point[i]
-    return later_layers(p, zb)
+    """Every unit's argument at the relaxed optimum (labels by their shares), into w.unit[ZB]."""
+    zb, n = w.unit[ZB], layers_of(p)
+    layers = len(p.widths)
+    for k in range(2):
+        if k == layers or p.widths[k] == 0:
+            continue
+        for j in range(p.widths[k]):
+            zb[k, j] = p.offset[0, k, j]
+        for i in range(p.lever.shape[1]):
+            s = p.start[i]
+            if p.lever[LABEL, i] > 0.0:
+                for c in range(s, p.start[i + 1]):
+                    v = w.col[SHARE, c]
+                    if v != 0.0:
+                        for j in range(p.widths[k]):
+                            zb[k, j] += p.first[0, k, j, c] * v
+            elif w.at[POINT, i] != 0.0:
+                for j in range(p.widths[k]):
+                    zb[k, j] += p.first[0, k, j, s] * w.at[POINT, i]
+        if k == 0:
+            from_causes(n, zb[0])
+        else:
+            into_first(n, zb[0], p.widths[1], zb[1])
+    if layers > 1:
+        later_layers(n, zb)
 
 
 @compiled
@@ -235,77 +551,72 @@ def examine(p, w, target, lines, steps):
 
     Returns
     -------
-    (bound, last, rows, open)
+    (bound, last, rows, open, ball)
         The proven bound (inf: nothing here below the target), what the last prices prove, the number of rows
         behind
-        these, the number of open ReLUs.
+        these, the number of open ReLUs, the ball's row or -1.
     """
     alpha = w.unit[ALPHA]
-    score = w.unit[SCORE]
     split = w.unit[SPLIT]
     zh = w.unit[ZH]
     zl = w.unit[ZL]
     zs = w.unit[ZS]
-    seen = w.seen
     widths = p.widths
     layers = len(widths)
-    if not contract(p, w.box, w.allowed, target):
-        return INF, INF, 0, 0
-    if not _bound_layers(p, w, target):
-        return INF, INF, 0, 0
-    logit_size = _sizes_next(p, zl, zh, zs, layers) if layers > 0 else zs[0, 0]
+    v, n = levers_of(p), layers_of(p)
+    if not contract(v, w.box, w.allowed, target):
+        return INF, INF, 0, 0, -1
+    cuts = _bound_layers(p, w, target)
+    if cuts < 0:
+        return INF, INF, 0, 0, -1
+    if layers > 1:
+        _sizes_next(n, w.unit, w.layer[0], layers)
+    else:
+        _sizes_direct(n, w.box, w.allowed, w.unit, w.layer[0], 1, 0, 1)
+    logit_size = w.layer[0, 0]
     unsure = 0
     for k in range(layers):
         for j in range(widths[k]):
             if zl[k, j] < 0.0 < zh[k, j]:
                 unsure += 1
     slack = p.line * (logit_size + abs(p.need_low)) + p.tiny
-    count = 0
-    const = _line(p, w, layers, 0, 1.0) - p.need_low + slack
-    if _keep_row(p, w, const, 0, 0) < 0:
-        return INF, INF, 0, 0
+    inside = slack + 2.0 * p.hair[0]
+    const = _line(n, w.unit, w.relaxed, w.layer, w.col[LINE], layers, 0, 1.0) - p.need_low + slack
+    if not _keep_row(v, w, w.box, w.allowed, const, inside, 0, layers):
+        return INF, INF, 0, 0, -1
+    if cuts > 0 and _outside_ball(p, w, const, logit_size):
+        return INF, INF, 0, 0, -1
+    count, room = 1, w.row.shape[1] - lines - p.row.shape[1] - 2
     for k in range(layers):
         for j in range(widths[k]):
-            seen[0, 0, k, j] = score[k, j]
-            seen[1, 0, k, j] = w.unit[ALPHA, k, j]
-    count = 1
-    for k in range(layers):
-        for j in range(widths[k]):
-            if split[k, j] == 0 or count >= w.row.shape[1] - lines:
+            if split[k, j] == 0 or count >= room:
                 continue
             side = 1.0 if split[k, j] > 0 else -1.0
-            const = _line(p, w, k, j, side) + p.line * zs[k, j] + p.tiny
-            lowest = const
-            for c in range(w.col.shape[1]):
-                w.col[GAIN, c] = -w.col[LINE, c]
-            lowest -= over_box(p, w.box, w.allowed, w.col[GAIN])
-            if lowest >= 0.0:
+            hair = p.line * zs[k, j] + p.tiny
+            const = _line(n, w.unit, w.relaxed, w.layer, w.col[LINE], k, j, side) + hair
+            if _never_negative(v, w, w.box, w.allowed, const):
                 continue
-            if _keep_row(p, w, const, 0, count) < 0:
-                return INF, INF, 0, 0
-            for t in range(layers):
-                for q in range(widths[t]):
-                    seen[0, count, t, q] = score[t, q] if t < k else 0.0
-                    seen[1, count, t, q] = w.unit[ALPHA, t, q]
+            if not _keep_row(v, w, w.box, w.allowed, const, 2.0 * hair, count, max(k, 1)):
+                return INF, INF, 0, 0, -1
             count += 1
+    count = stated_rows(p, w, w.box, w.allowed, count)
+    if count < 0:
+        return INF, INF, 0, 0, -1
+    ball = -1
+    if cuts > 0:
+        ball, count = count, count + 1
+        w.row[INSIDE, ball] = p.hair[1]
+        w.row[CONSTS, ball] = 0.0
+        for c in range(w.col.shape[1]):
+            w.rows[ball, c] = 0.0
     bound = value = -INF
     for turn in range(lines):
         value = solve_node(
-            p,
-            w.box,
-            w.allowed,
-            w.rows,
-            w.row[CONSTS],
-            count,
-            target,
-            w,
-            w.row[PRICES],
-            w.at[SHARES],
-            w.at[POINT],
-            w.at[CHOICE],
-            steps,
+            p, w, w.box, w.allowed, count, ball, target, w.at[POINT], w.at[CHOICE], steps, unsure == 0
         )
         bound = max(bound, value)
+        if bound < target and ball >= 0 and _rows_outside_ball(p, w, count, ball):
+            return INF, INF, 0, 0, -1
         if bound >= target or turn + 1 == lines or unsure == 0:
             break
         _relaxed_arguments(p, w)
@@ -319,17 +630,17 @@ def examine(p, w, target, lines, steps):
                         alpha[k, j] = a
         if not changed:
             break
-        const = _line(p, w, layers, 0, 1.0) - p.need_low + slack
-        if _keep_row(p, w, const, 0, count) < 0:
-            return INF, INF, 0, 0
+        if layers > 1:
+            relax_first(n, w.unit, w.relaxed)
+        const = _line(n, w.unit, w.relaxed, w.layer, w.col[LINE], layers, 0, 1.0) - p.need_low + slack
+        if not _keep_row(v, w, w.box, w.allowed, const, inside, count, layers):
+            return INF, INF, 0, 0, -1
         if not _reached(w, count, p) < 0.0:
             break
-        for k in range(layers):
-            for j in range(widths[k]):
-                seen[0, count, k, j] = score[k, j]
-                seen[1, count, k, j] = w.unit[ALPHA, k, j]
         count += 1
-    return max(bound, 0.0), value, count, unsure
+    if ball >= 0:
+        _ball_seen(p, w, ball)
+    return max(bound, 0.0), value, count, unsure, ball
 
 
 @compiled
@@ -369,6 +680,7 @@ def tighten(p, w, bound, target, count):
 
     What a lever's own term exceeds its minimum by is added to the bound where it is taken.
     """
+    levers = levers_of(p)
     hi = w.box[HI]
     lo = w.box[LO]
     gain = w.col[GAIN]
@@ -417,7 +729,7 @@ def tighten(p, w, bound, target, count):
         far = max(abs(l), abs(h))
         room = spare + 2.0 * p.dual * ((linear + size[s]) * far + square * far * far) + p.tiny
         # f(u) = linear |u| + square u^2 - g u; its least value is the one in the bound, at whole values only
-        least = respond(p, w.box, allowed, i, gain, 1.0, share, w.at[CHOICE]) - p.lever[FIXED, i]
+        least = respond(levers, w.box, allowed, i, gain, 1.0, share, w.at[CHOICE]) - p.lever[FIXED, i]
         t = w.at[CHOICE, i]
         for side in range(2):
             end = h if side == 0 else l
@@ -435,6 +747,69 @@ def tighten(p, w, bound, target, count):
                 hi[i] = away
             else:
                 lo[i] = away
+
+
+@compiled
+def _widest(p, w):
+    """The lever whose interval the bound loses most over; -1 where there are too many, or a label or a
+    mode is open.
+
+    A unit's loss, per width of its argument, times the part of that width that is the lever's.
+    """
+    d, free = p.lever.shape[1], 0
+    for i in range(d):
+        if p.lever[LABEL, i] > 0.0 or w.box[MODE, i] == 0:
+            return -1
+        if w.box[MODE, i] == 1 and w.box[LO, i] < w.box[HI, i]:
+            free += 1
+    if free > (FEW_LEVERS if w.scalar[BEST_COST] < INF else FEW_WITHOUT_ACTION):
+        return -1
+    zb, moved = w.unit[ZB], w.layer
+    best, which = 0.0, -1
+    for i in range(d):
+        width = w.box[HI, i] - w.box[LO, i]
+        if (
+            w.box[MODE, i] != 1
+            or not width > 0.0
+            or (p.lever[GRID, i] > 0.0 and width < 4.0 * p.lever[GRID, i])
+        ):
+            continue
+        total, c = 0.0, p.start[i]
+        for m in range(p.widths[0]):  # the arguments' derivatives at the relaxed optimum, layer by layer
+            moved[2, m] = p.first[0, 0, m, c]
+            for l in range(m):
+                if zb[0, l] > 0.0:
+                    moved[2, m] += p.caused[0, 0, m, l] * moved[2, l]
+            total += w.unit[SCORE, 0, m] * abs(moved[2, m])
+        for k in range(1, len(p.widths)):
+            for j in range(p.widths[k]):
+                v = 0.0
+                if k == 1:
+                    v = p.first[0, 1, j, c]
+                    for m in range(p.widths[0]):
+                        if zb[0, m] > 0.0:
+                            v += p.caused[0, 1, j, m] * moved[2, m]
+                else:
+                    for m in range(p.widths[k - 1]):
+                        v += p.weights[k - 1, j, m] * moved[(k - 1) % 2, m]
+                total += w.unit[SCORE, k, j] * abs(v)
+                moved[k % 2, j] = v if zb[k, j] > 0.0 else 0.0
+        if total * width > best:
+            best, which = total * width, i
+    return which
+
+
+@compiled
+def _between(p, w, i):
+    """Where to cut an interval: between its middle and the relaxed optimum, away from the ends."""
+    l, h = w.box[LO, i], w.box[HI, i]
+    cut = 0.25 * (l + h) + 0.5 * w.at[POINT, i]
+    return min(max(cut, l + 0.2 * (h - l)), h - 0.2 * (h - l))
+
+
+FEW_LEVERS, FEW_WITHOUT_ACTION, FEW_OPEN = 4, 8, 6
+"""With so few levers at most, with an action in hand and without, and more open units than this, intervals
+are split before signs: a problem that is nearly feasible needs small boxes."""
 
 
 @compiled
@@ -470,6 +845,7 @@ def choose(p, w, count, unsure):
     for k in range(layers):
         for j in range(widths[k]):
             l, h = zl[k, j], zh[k, j]
+            w.unit[SCORE, k, j] = 0.0
             if not l < 0.0 < h:
                 continue
             z = w.unit[ZB, k, j]
@@ -485,8 +861,13 @@ def choose(p, w, count, unsure):
                         total += price * a * above
                     elif a < 0.0:
                         total -= price * a * (relu - w.seen[1, r, k, j] * z)
+            w.unit[SCORE, k, j] = total / (h - l)
             if total > best:
                 best, kind, index = total, 1, k * n + j
+    if kind == 1 and unsure > FEW_OPEN:
+        i = _widest(p, w)
+        if i >= 0:
+            return 2, i, _between(p, w, i)
     for i in range(p.lever.shape[1]):
         s = start[i]
         if label_[i] > 0.0:

@@ -29,6 +29,9 @@ TINY = 2.0**-900
 """Added to every slack: above 2^60 products that underflow, each times 2^80."""
 
 
+BELOW = 1.0 - 8 * ROUNDOFF
+"""A factor just below one."""
+
 PIVOT, FINE, CLOSE, SEEN, COARSE, HUGE = 2.0**-46, 2.0**-48, 2.0**-36, 2.0**-30, 2.0**-20, 2.0**200
 """When guesses are good enough: a vanishing pivot, a converged method, a change that is none, and a range
 for a search. No proof
@@ -70,7 +73,9 @@ class Slacks(NamedTuple):
     tiny: float
 
 
-def slacks(widths: Sequence[int], inputs: int, columns: int, rows: int) -> Slacks:
+def slacks(
+    widths: Sequence[int], inputs: int, columns: int, rows: int, units: int = 0, causes: int = 0
+) -> Slacks:
     """The slacks for a network.
 
     Parameters
@@ -83,6 +88,10 @@ def slacks(widths: Sequence[int], inputs: int, columns: int, rows: int) -> Slack
         Columns of the search, one for each numeric lever and label.
     rows
         Most rows of a Lagrangian.
+    units
+        Causal units: ReLUs of structural equations, each of which may feed the next.
+    causes
+        Roundings that composing the structural equations has cost a term.
 
     Notes
     -----
@@ -90,16 +99,19 @@ def slacks(widths: Sequence[int], inputs: int, columns: int, rows: int) -> Slack
     one with a slope, and at
     most n additions; its constant n additions of three products more. The first layer's weights and its
     offset
-    carry the roundings of their own making: at most inputs + 2 (differences of labels' columns, the logit at
-    the factual). Reading the line at
-    a point, or at the corner of a box, is a product and columns + 1 additions.
+    carry the roundings of their own making: at most inputs + 4 (differences of labels' columns, the logit at
+    the factual, an argument at the factual) and those of composing causes. A path through the causal units
+    crosses each once, with a product with a coefficient, one with a slope and at most units + 1 additions.
+    Reading the line at
+    a point, or at the corner of a box, is a product and columns + 1 additions. A tangent to the plausibility
+    ball sums over the residuals, at most as many as columns, with five products each.
 
     *budget*. theta * C + sum over levers of g u - theta c(u): a cost has three parts, each of three
     products; columns + 4 additions.
 
     *dual*. lambda * rows summed (rows + 1), then as *budget*.
     """
-    line = sum(4 * n + 8 for n in widths) + inputs + 2 * columns + 16
+    line = sum(4 * n + 8 for n in widths) + units * (4 * units + 8) + inputs + 3 * columns + causes + 32
     closed = columns + 24
     return Slacks(
         line=gamma(2 * line),

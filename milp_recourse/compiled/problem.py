@@ -1,39 +1,58 @@
-r"""Lowering an instance whose levers cause nothing else to arrays.
+r"""Lowering instances to arrays, and actions back.
 
 A lever's coordinate is :math:`u_i = (a_i - x_i) / s_i` with s a power of two near the width of its interval,
 so the factual is the
-origin and no digit is lost. A lever with labels has one column per label, its own label's being zero.
+origin and no digit is lost. A lever with labels has one column per label, its own label's being zero. What
+levers cause
+(:mod:`milp_recourse.compiled.causes`) are forms over the columns and over causal units, the ReLUs of
+structural
+equations; these are the network's layer 0, which few problems have any unit in.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from milp_recourse.compiled.causes import (
+    Effects,
+    NotCovered,
+    column_starts,
+    effects_of,
+    is_label,
+    no_effects,
+)
 from milp_recourse.compiled.layout import FACTUAL, GRID, LABEL, LEAST, MOST, UNIT
-from milp_recourse.compiled.numerics import HUGE, slacks
+from milp_recourse.compiled.numerics import HUGE, Slacks, slacks
+from milp_recourse.compiling import compiled
 from milp_recourse.domain.features import Feature
 from milp_recourse.domain.network import ReluNetwork
-from milp_recourse.instance import Instance
+from milp_recourse.instance import Instance, of_one_model
+from milp_recourse.program.cohort import together
+from milp_recourse.program.model import Program
 
 Array = NDArray[np.float64]
 
 MOST_ROWS = 48
-"""Rows of one Lagrangian: the logit's lines and the signs split on."""
+"""Rows of one Lagrangian besides those of domains and the ball: the logit's lines and the signs split on."""
 
 EITHER, ACTED, IDLE = 0, 1, 2
 """A numeric lever's mode: its interval or not acting; its interval; not acting."""
 
 
 class Problem(NamedTuple):
-    """One applicant's problem as compiled code sees it. d levers, P columns, K hidden layers of at most n
-    units.
+    r"""One applicant's problem as compiled code sees it, in one configuration of what is acted on.
 
-    Rows of ``lever``, ``box`` and ``column`` have names in :mod:`milp_recourse.compiled.layout`.
+    d levers, P columns, M causal units, layers 0..K of at most n units (layer 0: the causal units), R rows, F
+    residuals. Rows of ``lever``, ``box`` and ``column`` have names in :mod:`milp_recourse.compiled.layout`.
+    In the arrays of a whole applicant (:class:`Problems`) those of ``CASES`` have a first axis of
+    configurations.
 
     Attributes
     ----------
@@ -49,15 +68,36 @@ class Problem(NamedTuple):
         Labels that may be taken, (P,); numeric columns are 1.
     column
         Cost and share in the maximum of every label, (2, P).
-    first, offset
-        First layer on u: z = first[0] u + offset[0]; with [1] the sums of absolute terms behind both, (2, n,
-        P) and (2, n).
+    acts
+        Levers that are acted on whatever their coordinate, because others move them, (d,).
+    hair
+        What a point's logit and ball must be inside by to be beyond doubt anywhere in the root box, (2,).
+    base
+        What acting on those costs whatever their value, (1,), rounded down.
+    first, caused, offset
+        Layers 0 and 1 (the logit where no layer is hidden) on u and on what the causal units (in layer 0,
+        those
+        of lower number) have changed by, z_k = first[0, k] u + caused[0, k] r + offset[0, k]; with [1] the
+        sums of absolute terms behind them,
+        (2, 2, n, P), (2, 2, n, M) and (2, 2, n).
+    resting
+        The causal units at the factual, (M,): r is a unit's value less this.
     widths
-        Units of each hidden layer, (K,).
+        Units of each layer, (K + 1,).
     weights, biases
-        weights[k] leads from hidden layer k to the next (the last to the logit), (K, n, n) and (K, n).
+        weights[k] leads from layer k to the next (the last to the logit), k >= 1, (K + 1, n, n) and (K +
+        1, n).
     turned
-        The weights, transposed, (K, n, n).
+        The weights, transposed, (K + 1, n, n).
+    row, row_caused, row_const
+        Rows that must not be negative at a feasible point, row[0] u + row_caused[0] r + row_const[0] >= 0,
+        and the sums of absolute terms behind them, (2, R, P), (2, R, M) and (2, R): domains of features that
+        others move, and whatever rows a caller adds.
+    residual, residual_caused, noise, precision
+        The plausibility ball, :math:`\sum_f w_f ((n_f + \rho_f)^2 - n_f^2) \le 0` with
+        :math:`\rho = residual_0 u + residual\_caused_0 r`, (2, F, P), (2, F, M), (F,) and (F,); ``owner``
+        is the
+        column of the lever that a residual is the noise of, (F,), causes before effects.
     need_low, need_high
         The logit that must be reached, rounded down and up.
     has_largest
@@ -71,12 +111,25 @@ class Problem(NamedTuple):
     box: Array
     allowed: NDArray[np.uint8]
     column: Array
+    acts: NDArray[np.uint8]
+    hair: Array
+    base: Array
     first: Array
+    caused: Array
     offset: Array
+    resting: Array
     widths: NDArray[np.int64]
     weights: Array
     biases: Array
     turned: Array
+    row: Array
+    row_caused: Array
+    row_const: Array
+    residual: Array
+    residual_caused: Array
+    noise: Array
+    owner: NDArray[np.int64]
+    precision: Array
     need_low: float
     need_high: float
     has_largest: bool
@@ -88,82 +141,367 @@ class Problem(NamedTuple):
     tiny: float
 
 
+class Levers(NamedTuple):
+    """What is asked of a problem about its levers alone; small, because it is passed to the innermost
+    functions."""
+
+    start: NDArray[np.int64]
+    lever: Array
+    column: Array
+    base: Array
+    line: float
+    budget: float
+    dual: float
+    cost: float
+    up: float
+    tiny: float
+
+
+class Layers(NamedTuple):
+    """What is asked of a problem about its network and causes alone."""
+
+    start: NDArray[np.int64]
+    lever: Array
+    first: Array
+    caused: Array
+    offset: Array
+    resting: Array
+    widths: NDArray[np.int64]
+    weights: Array
+    biases: Array
+    turned: Array
+    line: float
+    up: float
+    tiny: float
+
+
+class Ball(NamedTuple):
+    """The plausibility ball at a node: the problem's part, and what :mod:`milp_recourse.compiled.work`
+    keeps of it."""
+
+    noise: Array
+    precision: Array
+    owner: NDArray[np.int64]
+    tangent: Array
+    ball: Array
+
+
+@compiled
+def levers_of(p: Any) -> Any:
+    """The levers' part of a problem."""
+    return Levers(p.start, p.lever, p.column, p.base, p.line, p.budget, p.dual, p.cost, p.up, p.tiny)
+
+
+@compiled
+def layers_of(p: Any) -> Any:
+    """The network's part of a problem."""
+    return Layers(
+        p.start,
+        p.lever,
+        p.first,
+        p.caused,
+        p.offset,
+        p.resting,
+        p.widths,
+        p.weights,
+        p.biases,
+        p.turned,
+        p.line,
+        p.up,
+        p.tiny,
+    )
+
+
+Problems = Problem
+"""All configurations of an applicant: the arrays named in :data:`CASES` have a first axis for them."""
+
+CASES = (
+    "box",
+    "acts",
+    "hair",
+    "base",
+    "first",
+    "caused",
+    "row",
+    "row_caused",
+    "row_const",
+    "residual",
+    "residual_caused",
+    "precision",
+)
+
+
+@compiled
+def case(p: Any, c: Any) -> Any:
+    """The problem in one configuration."""
+    return Problem(
+        p.start,
+        p.lever,
+        p.box[c],
+        p.allowed,
+        p.column,
+        p.acts[c],
+        p.hair[c],
+        p.base[c],
+        p.first[c],
+        p.caused[c],
+        p.offset,
+        p.resting,
+        p.widths,
+        p.weights,
+        p.biases,
+        p.turned,
+        p.row[c],
+        p.row_caused[c],
+        p.row_const[c],
+        p.residual[c],
+        p.residual_caused[c],
+        p.noise,
+        p.owner,
+        p.precision[c],
+        p.need_low,
+        p.need_high,
+        p.has_largest,
+        p.line,
+        p.budget,
+        p.dual,
+        p.cost,
+        p.up,
+        p.tiny,
+    )
+
+
+def impossible(instance: Instance, moved: Sequence[str] = ()) -> bool:
+    """Whether a feature that cannot be acted on, and is not ``moved``, leaves its domain at its factual
+    value."""
+    return any(
+        f.domain is not None
+        and f.name not in instance.levers
+        and f.name not in moved
+        and not f.domain[0] <= instance.factual[f.name] <= f.domain[1]
+        for f in instance.features
+    )
+
+
 def why_not(instance: Instance) -> str | None:
-    """Why the compiled engine does not cover an instance, or None."""
+    """Why the compiled engine does not cover an instance, or None; what it causes is seen in lowering."""
     if not isinstance(instance.classifier, ReluNetwork):
         return "not a network"
-    if instance.plausible:
-        return "plausibility"
-    if any(instance.scm.descendants({name}) != {name} for name in instance.preferences.actionable):
-        return "levers with effects"
     for name in instance.preferences.actionable:
         feature = instance.feature(name)
-        if name in instance.cost.quantiles and not _is_label(feature):
+        if name in instance.cost.quantiles and not is_label(feature):
             return "percentiles"
         if feature.integral and not float(instance.factual[name]).is_integer():
             return "a factual that is no whole number"
     return None
 
 
-def impossible(instance: Instance) -> bool:
-    """Whether a feature that cannot be acted on leaves its domain at its factual value."""
-    return any(
-        f.domain is not None
-        and f.name not in instance.levers
-        and not f.domain[0] <= instance.factual[f.name] <= f.domain[1]
-        for f in instance.features
-    )
+def lowered(instances: Sequence[Instance]) -> Iterator[tuple[list[int], Lowered]]:
+    """Positions of instances that are lowered together, and their arrays; those not covered are left out."""
+    covered = [k for k, instance in enumerate(instances) if why_not(instance) is None]
+    chosen = [instances[k] for k in covered]
+    for group in of_one_model(chosen):
+        people = [covered[k] for k in group]
+        if _without_effects(instances[people[0]]):
+            members = [instances[k] for k in people]
+            yield people, Lowered(members, no_effects(members[0]))
+            continue
+        for part, made in together([instances[k] for k in people], _with_effects):
+            if made is not None:
+                yield [people[k] for k in part], made
 
 
-def lower(instance: Instance) -> Problem:
-    """The arrays of an instance that :func:`why_not` has nothing against."""
-    network = instance.classifier
-    assert isinstance(network, ReluNetwork)
-    levers = [_Lever(instance, name) for name in instance.levers]
-    row = np.concatenate([_columns(f, instance.factual[f.name]) for f in instance.features])
-    places, at = {}, 0
-    for f in instance.features:
-        places[f.name] = slice(at, at + len(f.columns))
-        at += len(f.columns)
-    weight, bias = network.weights[0], network.biases[0]
-    parts, sizes = [], []
-    for lever in levers:
-        part = weight[:, places[lever.name]]
-        parts.append(part @ lever.shift.T)
-        sizes.append(np.abs(part) @ lever.shift_size.T)
-    start = np.cumsum([0, *(len(lever.shift) for lever in levers)]).astype(np.int64)
-    widths = np.array([len(b) for b in network.biases[:-1]], dtype=np.int64)
-    most = max([1, *widths.tolist()])
-    weights, biases = np.zeros((len(widths), most, most)), np.zeros((len(widths), most))
-    for k, (w, b) in enumerate(zip(network.weights[1:], network.biases[1:], strict=True)):
-        weights[k, : w.shape[0], : w.shape[1]] = w
-        biases[k, : len(b)] = b
-    need = Fraction(instance.accept.threshold) + Fraction(instance.accept.margin)
-    columns = int(start[-1])
-    slack = slacks(widths.tolist(), len(row), columns, MOST_ROWS + columns)
-    return Problem(
-        start,
-        np.ascontiguousarray(np.array([lever.numbers for lever in levers]).T),
-        np.ascontiguousarray(np.array([lever.box for lever in levers]).T),
-        np.concatenate([lever.allowed for lever in levers]),
-        np.concatenate([lever.columns for lever in levers], axis=1),
-        np.stack([np.concatenate(parts, axis=1), np.concatenate(sizes, axis=1)]),
-        np.stack([weight @ row + bias, np.abs(weight) @ np.abs(row) + np.abs(bias)]),
-        widths,
-        weights,
-        biases,
-        np.ascontiguousarray(weights.transpose(0, 2, 1)),
-        below(need),
-        -below(-need),
-        instance.cost.linf > 0,
-        *slack,
-    )
+def lower(instance: Instance) -> Problems:
+    """The arrays of one instance.
+
+    Raises
+    ------
+    NotCovered
+        The engine has none.
+    """
+    for _, made in lowered([instance]):
+        return made.problems(0)
+    raise NotCovered(why_not(instance) or "curves")
+
+
+def _without_effects(instance: Instance) -> bool:
+    levers = instance.preferences.actionable
+    return not instance.plausible and all(instance.scm.descendants({f}) == {f} for f in levers)
+
+
+def _with_effects(instances: list[Instance], program: Program) -> Lowered | None:
+    try:
+        return Lowered(instances, effects_of(instances, program))
+    except NotCovered:
+        return None
+
+
+class Lowered:
+    """Applicants of one model whose levers do the same: what they share, and each one's arrays.
+
+    Parameters
+    ----------
+    instances
+        With the same levers.
+    effects
+        Theirs.
+    """
+
+    def __init__(self, instances: Sequence[Instance], effects: Effects) -> None:
+        self.instances, self.effects = instances, effects
+        first = instances[0]
+        network = first.classifier
+        assert isinstance(network, ReluNetwork)
+        self.start = column_starts(first)
+        self.labels = [is_label(first.feature(name)) for name in first.levers]
+        columns, units = int(self.start[-1]), effects.arguments.value.shape[1]
+        hidden = [len(b) for b in network.biases[:-1]]
+        self.widths = np.array([units, *hidden], dtype=np.int64)
+        most = max([1, units, *hidden])
+        self.weights = np.zeros((len(self.widths), most, most))
+        self.biases = np.zeros((len(self.widths), most))
+        for k, (w, b) in enumerate(zip(network.weights[1:], network.biases[1:], strict=True)):
+            self.weights[k + 1, : w.shape[0], : w.shape[1]] = w
+            self.biases[k + 1, : len(b)] = b
+        self.turned = np.ascontiguousarray(self.weights.transpose(0, 2, 1))
+        cases = len(effects.acts)
+        layers = np.zeros((cases, 2, 2, most, columns + units))
+        layers[:, 0, 0, :units], layers[:, 1, 0, :units] = effects.arguments.value, effects.arguments.size
+        weight = network.weights[0]
+        layers[:, 0, 1, : len(weight)] = weight @ effects.inputs.value
+        layers[:, 1, 1, : len(weight)] = np.abs(weight) @ effects.inputs.size
+        self.first, self.caused = self._parted(layers)
+        self.ends = _ends(effects.domain_features)
+        rows = np.zeros((cases, 2, len(self.ends), columns + units))
+        for r, (f, side, _) in enumerate(self.ends):
+            rows[:, 0, r], rows[:, 1, r] = side * effects.domains.value[:, f], effects.domains.size[:, f]
+        self.rows, self.row_caused = self._parted(rows)
+        residuals = np.stack([effects.residuals.value, effects.residuals.size], axis=1)
+        self.residuals, self.residual_caused = self._parted(residuals)
+        need = Fraction(first.accept.threshold) + Fraction(first.accept.margin)
+        self.need = below(need), -below(-need)
+        more = len(self.ends) + 2
+        inputs = network.weights[0].shape[1]
+        self.slack: Slacks = slacks(
+            hidden, inputs, columns, MOST_ROWS + more + columns, units, effects.roundings
+        )
+        self.moved = [f.name for f in effects.domain_features]
+
+    def _parted(self, forms: Array) -> tuple[Array, Array]:
+        columns = int(self.start[-1])
+        return np.ascontiguousarray(forms[..., :columns]), np.ascontiguousarray(forms[..., columns:])
+
+    def problems(self, k: int) -> Problems:
+        """The arrays of one of the applicants."""
+        instance, effects = self.instances[k], self.effects
+        network = instance.classifier
+        assert isinstance(network, ReluNetwork)
+        moved = (effects.acts[0] | effects.follows[0]).astype(bool)
+        levers = [_Lever(instance, name, bool(m)) for name, m in zip(instance.levers, moved, strict=True)]
+        numbers = np.ascontiguousarray(np.array([lever.numbers for lever in levers]).T)
+        root = np.ascontiguousarray(np.array([lever.box for lever in levers]).T)
+        box = np.repeat(root[None], len(effects.acts), axis=0)
+        box[:, 2][effects.acts > 0] = ACTED
+        box[:, 2][effects.follows > 0] = IDLE
+        base = np.zeros((len(box), 1))
+        if instance.cost.l0 and moved.any():
+            held = [lever.fixed for lever in levers]
+            base[:, 0] = [
+                below(sum((c for c, a in zip(held, row, strict=True) if a), Fraction(0)))
+                for row in effects.acts
+            ]
+        row = np.concatenate([_columns(f, instance.factual[f.name]) for f in instance.features])
+        weight, bias = network.weights[0], network.biases[0]
+        offset = np.zeros((2, 2, self.biases.shape[1]))
+        argument = effects.arguments_at[k] if effects.arguments_at.size else np.zeros(0)
+        offset[0, 0, : len(argument)], offset[1, 0, : len(argument)] = argument, np.abs(argument)
+        offset[0, 1, : len(bias)] = weight @ row + bias
+        offset[1, 1, : len(bias)] = np.abs(weight) @ np.abs(row) + np.abs(bias)
+        row_const = np.zeros((len(box), 2, len(self.ends)))
+        for r, (f, side, end) in enumerate(self.ends):
+            feature = effects.domain_features[f]
+            x = Fraction(instance.factual[feature.name])
+            row_const[:, 0, r] = -below(Fraction(-side) * (x - Fraction(end)))
+            row_const[:, 1, r] = abs(float(x)) + abs(end)
+            if feature.name in instance.levers:  # no row where it is set
+                set_ = effects.acts[:, list(instance.levers).index(feature.name)] > 0
+                row_const[set_, 0, r] = 1.0
+        return Problem(
+            self.start,
+            numbers,
+            box,
+            np.concatenate([lever.allowed for lever in levers]),
+            np.concatenate([lever.columns for lever in levers], axis=1),
+            effects.acts,
+            np.zeros((len(box), 2)),
+            base,
+            self._of(instance, self.first, levers),
+            self.caused,
+            offset,
+            np.maximum(argument, 0.0),
+            self.widths,
+            self.weights,
+            self.biases,
+            self.turned,
+            self._of(instance, self.rows, levers),
+            self.row_caused,
+            row_const,
+            self._of(instance, self.residuals, levers),
+            self.residual_caused,
+            effects.noise[k] if effects.noise.size else np.zeros(0),
+            self.start[effects.owners],
+            effects.precision,
+            *self.need,
+            instance.cost.linf > 0,
+            *self.slack,
+        )
+
+    def _of(self, instance: Instance, forms: Array, levers: list[_Lever]) -> Array:
+        """Forms on an applicant's coordinates: changes in units, labels less their own."""
+        if not forms.size:
+            return forms
+        result = forms.copy()
+        for i, lever in enumerate(levers):
+            s, e = int(self.start[i]), int(self.start[i + 1])
+            if self.labels[i]:
+                own = s + int(instance.factual[lever.name])
+                result[:, 0, ..., s:e] -= forms[:, 0, ..., own : own + 1]
+                result[:, 1, ..., s:e] += forms[:, 1, ..., own : own + 1]
+                result[:, 1, ..., own] = 0.0
+            else:
+                result[..., s] *= lever.unit
+        return result
+
+
+def _ends(features: Sequence[Feature]) -> list[tuple[int, float, float]]:
+    """Position, side (1: value - end, -1: end - value) and end of every finite end of a domain."""
+    ends = []
+    for f, feature in enumerate(features):
+        assert feature.domain is not None
+        for side, end in zip((1.0, -1.0), feature.domain, strict=True):
+            if math.isfinite(end):
+                ends.append((f, side, end))
+    return ends
 
 
 def below(value: Fraction) -> float:
     """The largest double that is not above a number."""
     nearest = float(value)
     return nearest if Fraction(nearest) <= value else math.nextafter(nearest, -math.inf)
+
+
+def _difference_below(a: float, b: float) -> float:
+    """The largest double that is not above a - b, whose rounding error is itself a double (Knuth)."""
+    nearest = a - b
+    part = nearest - a
+    return nearest if (a - (nearest - part)) - (b + part) >= 0.0 else math.nextafter(nearest, -math.inf)
+
+
+@lru_cache(maxsize=4096)
+def _rate(coefficient: float, weight: float, scale: float, power: int, unit: float) -> float:
+    """coefficient * weight * (unit / scale)^power, rounded down: the same few come up for every applicant."""
+    exact = Fraction(coefficient) * Fraction(weight) * (Fraction(unit) / Fraction(scale)) ** power
+    return max(0.0, below(exact))
 
 
 def coordinates(instance: Instance, problem: Problem, rows: Array) -> Array:
@@ -179,19 +517,24 @@ def coordinates(instance: Instance, problem: Problem, rows: Array) -> Array:
     return result
 
 
-def decode(instance: Instance, problem: Problem, values: Array) -> dict[str, float]:
-    """The action that coordinates stand for; levers that stay where they are are not acted on."""
+def decode(instance: Instance, p: Problems, values: Array, c: int = 0) -> dict[str, float]:
+    """The action that coordinates stand for in a configuration.
+
+    Levers that stay where they are are not acted on, unless they are held against what moves them.
+    """
     action = {}
     for i, name in enumerate(instance.levers):
-        if problem.lever[LABEL, i]:
+        if p.lever[LABEL, i]:
             a = float(values[i])
         elif values[i] == 0.0:
+            if p.acts[c, i]:
+                action[name] = float(instance.factual[name])
             continue
         else:
-            a = problem.lever[FACTUAL, i] + problem.lever[UNIT, i] * values[i]
-            a = float(min(max(a, problem.lever[LEAST, i]), problem.lever[MOST, i]))
-            a = float(round(a)) if problem.lever[GRID, i] else a
-        if a != instance.factual[name]:
+            a = p.lever[FACTUAL, i] + p.lever[UNIT, i] * values[i]
+            a = float(min(max(a, p.lever[LEAST, i]), p.lever[MOST, i]))
+            a = float(round(a)) if p.lever[GRID, i] else a
+        if a != instance.factual[name] or p.acts[c, i]:
             action[name] = a
     return action
 
@@ -201,47 +544,45 @@ class _Lever:
 
     Attributes
     ----------
-    shift, shift_size
-        What a column adds to the classifier's inputs per unit of its coordinate, (columns, inputs), and the
-        absolute terms behind that.
+    unit, fixed
+        Its unit, and what acting on it costs whatever the value.
     numbers, box, columns
         Its column of ``lever`` and ``box``, and its columns of ``column``.
     """
 
-    def __init__(self, instance: Instance, name: str) -> None:
-        self.name = name
+    def __init__(self, instance: Instance, name: str, moved: bool) -> None:
+        self.name, self.unit = name, 1.0
         feature, x = instance.feature(name), instance.factual[name]
         low, high = instance.levers[name]
         free = feature.domain is None or feature.domain[0] <= x <= feature.domain[1]
-        cost, weight = instance.cost, Fraction(instance.weight(name))
-        scale = Fraction(cost.scale[name]) if cost.uses_scale else Fraction(1)
-        fixed = Fraction(cost.l0) * weight
-        rates = Fraction(cost.l1) * weight / scale, Fraction(cost.l2_squared) * weight / scale**2
-        top = Fraction(cost.linf) * weight / scale
-        if _is_label(feature):
-            lookup = feature.lookup
-            assert lookup is not None
-            own = lookup[int(x)]
-            self.shift, self.shift_size = lookup - own, np.abs(lookup) + np.abs(own)
-            self.shift_size[int(x)] = 0.0
-            labels = range(len(lookup))
+        cost, weight = instance.cost, instance.weight(name)
+        scale = cost.scale[name] if cost.uses_scale else 1.0
+        self.fixed = Fraction(cost.l0) * Fraction(weight) if cost.l0 else Fraction(0)
+        parts = (cost.l1, 1), (cost.l2_squared, 2), (cost.linf, 1)
+        if is_label(feature):
+            assert feature.categories is not None
+            labels = range(len(feature.categories))
             self.allowed = np.array([low <= k <= high or (free and k == x) for k in labels], dtype=np.uint8)
             deltas = [self._delta(instance, feature, k) for k in labels]
-            costs = [(fixed if k != x else 0) + rates[0] * d + rates[1] * d * d for k, d in enumerate(deltas)]
-            self.columns = np.array([[below(v) for v in costs], [below(top * d) for d in deltas]])
+            s, w = Fraction(scale), Fraction(weight)
+            rates = [Fraction(part) * w / s**power for part, power in parts]
+            costs = [
+                (self.fixed if k != x else 0) + rates[0] * d + rates[1] * d * d for k, d in enumerate(deltas)
+            ]
+            self.columns = np.array([[below(v) for v in costs], [below(rates[2] * d) for d in deltas]])
             self.box = [0.0, 0.0, ACTED]
             self.numbers = [1.0, *[0.0] * 5, x, 1.0, low, high]
             return
-        ends = Fraction(low) - Fraction(x), Fraction(high) - Fraction(x)
-        unit = 2.0 ** math.ceil(math.log2(max(abs(float(ends[0])), abs(float(ends[1])), 1.0 / HUGE)))
-        self.shift = self.shift_size = np.array([[unit]])
+        self.unit = 2.0 ** math.ceil(math.log2(max(abs(low - x), abs(high - x), 1.0 / HUGE)))
         self.allowed = np.ones(1, dtype=np.uint8)
         self.columns = np.zeros((2, 1))
-        mode = ACTED if (low <= x <= high and not fixed) or not free else EITHER
-        s = Fraction(unit)
-        self.box = [below(ends[0] / s), -below(-ends[1] / s), mode]
-        rate = [max(0.0, below(v)) for v in (fixed, rates[0] * s, rates[1] * s * s, top * s)]
-        self.numbers = [0.0, 1.0 / unit if feature.integral else 0.0, *rate, x, unit, low, high]
+        mode = ACTED if (low <= x <= high and not self.fixed) or not free else EITHER
+        ends = _difference_below(low, x), -_difference_below(x, high)
+        self.box = [ends[0] / self.unit, ends[1] / self.unit, mode]
+        fixed = 0.0 if moved else max(0.0, below(self.fixed))
+        rate = [_rate(part, weight, scale, power, self.unit) for part, power in parts]
+        step = 1.0 / self.unit if feature.integral else 0.0
+        self.numbers = [0.0, step, fixed, *rate, x, self.unit, low, high]
 
     @staticmethod
     def _delta(instance: Instance, feature: Feature, k: int) -> Fraction:
@@ -252,11 +593,6 @@ class _Lever:
         return abs(position(feature.name, float(k)) - position(feature.name, x))
 
 
-def _is_label(feature: Feature) -> bool:
-    """Whether a lever's values have columns of their own; a plain code is a whole number unless unordered."""
-    return feature.categories is not None and (feature.encoding != "code" or feature.kind == "categorical")
-
-
 def _columns(feature: Feature, value: float) -> Array:
     lookup: Any = feature.lookup
-    return np.array([value]) if lookup is None else lookup[int(value)]
+    return np.array([value]) if lookup is None or not feature.by_label else lookup[int(value)]

@@ -10,12 +10,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from milp_recourse.compiled.cache import compiled, entry
-from milp_recourse.compiled.descent import hops, pull_back, snap, try_point
+from milp_recourse.compiled.descent import constrained, descend, hops, pull_back, snap, try_point
+from milp_recourse.compiled.interior import solve_node
 from milp_recourse.compiled.layout import (
+    ALLOWANCE,
     ANCHOR,
     BEST,
     BEST_COST,
+    CASE,
+    CEILING,
     CHOICE,
     CUT,
     CUT_CONST,
@@ -23,6 +26,7 @@ from milp_recourse.compiled.layout import (
     GAIN,
     GRID,
     HI,
+    INSIDE,
     LABEL,
     LINE,
     LO,
@@ -30,6 +34,7 @@ from milp_recourse.compiled.layout import (
     OTHER,
     POINT,
     SPLIT,
+    START,
     STUCK_BOUND,
     ZH,
     ZL,
@@ -37,9 +42,14 @@ from milp_recourse.compiled.layout import (
 )
 from milp_recourse.compiled.levers import respond
 from milp_recourse.compiled.network import logit_at, logit_size
-from milp_recourse.compiled.node import choose, examine, take_cut, tighten
-from milp_recourse.compiled.numerics import PIVOT
-from milp_recourse.compiled.problem import Problem
+from milp_recourse.compiled.node import choose, examine, sizes_over_box, take_cut, tighten
+from milp_recourse.compiled.numerics import BELOW, PIVOT
+from milp_recourse.compiled.problem import Problems, case, layers_of, levers_of
+from milp_recourse.compiling import compiled, entry
+from milp_recourse.result import RELATIVE_GAP as GAP
+
+SEED = np.uint64(0x9E3779B97F4A7C15)
+"""Of the random numbers: the same for everybody."""
 
 INF = math.inf
 Array = NDArray[np.float64]
@@ -63,6 +73,8 @@ class Pool(NamedTuple):
         Slots of the open nodes as a heap by bound, and slots to use again, (2, size).
     bound
         Every slot's bound.
+    case
+        Every slot's configuration.
     box, allowed, unit
         What a node is; of the units their bounds and signs.
     cut, shares, const
@@ -74,6 +86,7 @@ class Pool(NamedTuple):
     heap: NDArray[np.int64]
     free: NDArray[np.int64]
     bound: Array
+    case: NDArray[np.int64]
     box: Array
     allowed: NDArray[np.uint8]
     unit: Array
@@ -84,15 +97,21 @@ class Pool(NamedTuple):
     state: NDArray[np.int64]
 
 
-def pool(p: Problem, size: int) -> Pool:
-    """Room for so many open nodes, the root in it."""
+RESERVE = 70
+"""Free slots that a node wants to find."""
+
+
+def pool(p: Problems, size: int) -> Pool:
+    """Room for so many open nodes, at least for the roots; :func:`plant` puts them in."""
+    size = max(size, len(p.box) + RESERVE + 2)
     columns = int(p.start[-1])
-    layers, n = max(1, len(p.widths)), max(p.first.shape[1], p.weights.shape[1])
-    made = Pool(
+    layers, n = len(p.widths), p.weights.shape[1]
+    return Pool(
         np.zeros(size, dtype=np.int64),
         np.zeros(size, dtype=np.int64),
         np.zeros(size),
-        np.zeros((size, *p.box.shape)),
+        np.zeros(size, dtype=np.int64),
+        np.zeros((size, *p.box.shape[1:])),
         np.zeros((size, columns), dtype=np.uint8),
         np.zeros((size, 3, layers, n)),
         np.zeros((size, columns)),
@@ -101,13 +120,6 @@ def pool(p: Problem, size: int) -> Pool:
         np.full(1, np.inf),
         np.zeros(5, dtype=np.int64),
     )
-    made.box[0], made.allowed[0] = p.box, p.allowed
-    for k, width in enumerate(p.widths):
-        made.unit[0, ZL, k, :width] = -np.inf
-        made.unit[0, ZH, k, :width] = np.inf
-    made.free[: size - 1] = np.arange(size - 1, 0, -1)
-    made.state[:2] = 1, size - 1
-    return made
 
 
 def larger(old: Pool, size: int) -> Pool:
@@ -167,6 +179,7 @@ def _pop(t):
 
 @compiled
 def _load(t, slot, w):
+    w.scalar[CASE] = t.case[slot]
     w.box[:] = t.box[slot]
     w.allowed[:] = t.allowed[slot]
     w.unit[:3] = t.unit[slot]
@@ -181,6 +194,7 @@ def _store(t, w, bound):
     n = t.state[1] - 1
     t.state[1] = n
     slot = t.free[n]
+    t.case[slot] = int(w.scalar[CASE])
     t.box[slot] = w.box
     t.allowed[slot] = w.allowed
     t.unit[slot] = w.unit[:3]
@@ -197,6 +211,104 @@ def _release(t, slot):
     t.state[1] += 1
 
 
+@entry
+def plant(pp, w, t, allowance, ceiling):
+    """Make pool and memory those of a new applicant: every configuration's root is open, nothing is found.
+
+    Parameters
+    ----------
+    allowance
+        The part of the tolerance that is no share of the cost.
+    ceiling
+        More than any point of the root boxes costs.
+    """
+    w.scalar[:] = 0.0
+    w.scalar[BEST_COST], w.scalar[ALLOWANCE], w.scalar[CEILING] = INF, allowance, ceiling
+    w.random[0] = SEED
+    w.row[:] = 0.0
+    w.at[:] = 0.0
+    w.unit[:] = 0.0
+    w.col[:] = 0.0
+    w.ball[:] = 0.0
+    t.state[:] = 0
+    t.stuck[0] = INF
+    cases, size = len(pp.box), len(t.heap)
+    for k in range(size):
+        t.free[k] = size - 1 - k
+    t.state[1] = size
+    for c in range(cases):
+        p = case(pp, c)
+        _root(p, w)
+        p.hair[0] = 3.0 * p.line * _largest_logit(p, w) + p.tiny
+        p.hair[1] = _largest_ball(p, w)
+        w.scalar[CASE], w.scalar[CUT_CONST] = c, INF
+        _store(t, w, p.base[0])
+
+
+@compiled
+def _root(p, w):
+    """The root node of a configuration into w."""
+    w.box[:] = p.box
+    w.allowed[:] = p.allowed
+    w.unit[SPLIT] = 0.0
+    for k in range(len(p.widths)):
+        for j in range(p.widths[k]):
+            w.unit[ZL, k, j], w.unit[ZH, k, j] = -INF, INF
+
+
+@compiled
+def _largest_logit(p, w):
+    """The sum of absolute terms behind the logit of any point of the root box, at most."""
+    sizes, new, causes = w.layer[0], w.layer[1], w.layer[2]
+    layers = len(p.widths)
+    _largest_causes(p, w)
+    for i in range(p.widths[1] if layers > 1 else 1):
+        sizes[i] = p.offset[1, 1, i] + sizes_over_box(levers_of(p), p.box, p.allowed, p.first[1, 1, i])
+        for m in range(p.widths[0]):
+            sizes[i] += p.caused[1, 1, i, m] * (causes[m] + p.resting[m])
+    for k in range(1, layers):
+        count = p.widths[k + 1] if k + 1 < layers else 1
+        for i in range(count):
+            new[i] = abs(p.biases[k, i])
+            for j in range(p.widths[k]):
+                new[i] += abs(p.weights[k, i, j]) * sizes[j]
+        for i in range(count):
+            sizes[i] = new[i]
+    return sizes[0]
+
+
+@compiled
+def _largest_causes(p, w):
+    """Of the causal units' arguments, into row 2 of w.layer."""
+    causes = w.layer[2]
+    for m in range(p.widths[0]):
+        causes[m] = p.offset[1, 0, m] + sizes_over_box(levers_of(p), p.box, p.allowed, p.first[1, 0, m])
+        for l in range(m):
+            causes[m] += p.caused[1, 0, m, l] * (causes[l] + p.resting[l])
+
+
+@compiled
+def _largest_ball(p, w):
+    """What rounding can do to the ball's value at any point of the root box, at most twice over."""
+    _largest_causes(p, w)
+    total = 0.0
+    for f in range(len(p.noise)):
+        size = sizes_over_box(levers_of(p), p.box, p.allowed, p.residual[1, f])
+        for m in range(p.widths[0]):
+            size += p.residual_caused[1, f, m] * (w.layer[2, m] + p.resting[m])
+        total += p.precision[f] * size * (2.0 * size + abs(p.noise[f]))
+    return 8.0 * p.line * total + p.tiny
+
+
+@compiled
+def target_of(w):
+    """What costs as much needs no proof: half the tolerance below the best action, or what nothing costs."""
+    best = w.scalar[BEST_COST]
+    if not best < INF:
+        return w.scalar[CEILING]
+    return best - 0.5 * BELOW * (GAP * best + w.scalar[ALLOWANCE])
+
+
 @compiled
 def _inward(p, w, u):
     """Move a relaxed optimum towards the corner where the first row is largest, until it is accepted.
@@ -209,11 +321,11 @@ def _inward(p, w, u):
     corner, trial, line = w.at[ANCHOR], w.at[OTHER], w.col[LINE]
     if try_point(p, w, u):
         return True
-    highest, best = logit_at(p, u, w.unit[Z]), 0.0
+    highest, best = logit_at(layers_of(p), u, w.unit[Z], w.layer[0]), 0.0
     for c in range(w.col.shape[1]):
         line[c] = w.rows[0, c]
     for i in range(d):
-        respond(p, w.box, w.allowed, i, line, 0.0, 0.0, corner)
+        respond(levers_of(p), w.box, w.allowed, i, line, 0.0, 0.0, corner)
     step = PIVOT
     for _ in range(23):
         for i in range(d):
@@ -221,7 +333,7 @@ def _inward(p, w, u):
             trial[i] = u[i] if held else u[i] + step * (corner[i] - u[i])
         if try_point(p, w, trial):
             return True
-        logit = logit_at(p, trial, w.unit[Z])
+        logit = logit_at(layers_of(p), trial, w.unit[Z], w.layer[0])
         if logit > highest:
             highest, best = logit, step
         step *= 4.0
@@ -230,6 +342,26 @@ def _inward(p, w, u):
             u[i] += best * (corner[i] - u[i])
     snap(p, u)
     return False
+
+
+@compiled
+def _deeper(p, w, count, ball, target, steps):
+    """Solve a node's convex problem again, its points kept further and further inside, until one is
+    accepted."""
+    found, inside = False, w.row[INSIDE]
+    for _ in range(4):
+        for r in range(count):
+            inside[r] *= 64.0
+        solve_node(p, w, w.box, w.allowed, count, ball, INF, w.at[CHOICE], w.at[OTHER], steps, True)
+        if try_point(p, w, w.at[CHOICE]):
+            found = True
+            break
+    for r in range(count):
+        inside[r] = 0.0
+    last = solve_node(p, w, w.box, w.allowed, count, ball, target, w.at[POINT], w.at[OTHER], steps, False)
+    for i in range(len(w.at[POINT])):
+        w.at[CHOICE, i] = w.at[POINT, i]
+    return found, last
 
 
 @compiled
@@ -280,77 +412,79 @@ def _doubtful(p, w):
     u = w.at[ANCHOR]
     for i in range(len(u)):
         u[i] = w.at[CHOICE, i]
-    logit = logit_at(p, u, w.unit[Z])
-    return logit >= p.need_low - (3.0 * p.line * logit_size(p, u, w.layer) + p.tiny)
+    logit = logit_at(layers_of(p), u, w.unit[Z], w.layer[0])
+    return logit >= p.need_low - (3.0 * p.line * logit_size(layers_of(p), u, w.layer) + p.tiny)
 
 
 @entry
-def run(p, w, t, target, share, lines, steps, patient):
+def run(pp, w, t, share, lines, steps, dives, patient, careful, around, starts, samples, kept, rounds):
     """Examine nodes until there is something to say to Python.
 
     Parameters
     ----------
-    target
-        Nodes whose bound reaches it are closed.
+    around
+        The configuration to search for good actions in first
+        (:func:`~milp_recourse.compiled.descent.descend`, with what
+        follows), -1 for none.
     share
         Most nodes.
+    dives
+        Search for actions from relaxed optima whenever the nodes have grown by a share of one in so many.
     patient
         Whether to split on where nothing is relaxed and yet no action was found; else such a node is stuck.
+    careful
+        Whether to return with every cheaper action.
 
     Returns
     -------
     int
         :data:`DONE`, :data:`MORE`, :data:`FOUND`, :data:`ASK`, :data:`ASK_LAST` or :data:`FULL`.
     """
-    split_ = w.unit[SPLIT]
-    zh = w.unit[ZH]
-    zl = w.unit[ZL]
-    hi = w.box[HI]
-    lo = w.box[LO]
-    mode = w.box[MODE]
-    choice = w.at[CHOICE]
-    point = w.at[POINT]
-    gain = w.col[GAIN]
-    allowed = w.allowed
-    start = p.start
-    d = p.lever.shape[1]
-    n = w.unit.shape[2]
+    choice, point = w.at[CHOICE], w.at[POINT]
+    if around >= 0:
+        before = w.scalar[BEST_COST]
+        w.scalar[CASE] = around
+        descend(case(pp, around), w, starts, samples, kept, rounds)
+        if careful and w.scalar[BEST_COST] < before:
+            return FOUND
     for _ in range(share):
-        if t.state[0] == 0:
+        if t.state[0] == 0 or t.bound[t.heap[0]] >= target_of(w):
             return DONE
-        if t.bound[t.heap[0]] >= target:
-            return DONE
-        if t.state[1] < 70:
+        if t.state[1] < RESERVE:
             return FULL
         slot = _pop(t)
         _load(t, slot, w)
-        parent = t.bound[slot]
+        p = case(pp, t.case[slot])
+        parent, base = t.bound[slot], p.base[0]
+        target = target_of(w) - base
+        target += p.cost * (abs(target) + base)
         t.state[2] += 1
-        bound, last, count, unsure = examine(p, w, target, lines, steps)
-        bound = max(bound, parent)
+        bound, last, count, unsure, ball = examine(p, w, target, lines, steps)
         if bound >= target:
             _release(t, slot)
             continue
+        bound = max(bound + base - p.cost * (bound + base), parent)
         before = w.scalar[BEST_COST]
         # an action out of the relaxed optimum
-        for i in range(d):
+        for i in range(len(point)):
             choice[i] = point[i]
         leaf = unsure == 0 and _settled(p, w)
-        if unsure == 0:
+        if unsure > 0:
+            try_point(p, w, choice)
+        elif not constrained(p):
             _inward(p, w, choice)
-        elif not try_point(p, w, choice) and t.state[2] >= 2 * t.state[3]:
-            t.state[3] = t.state[2]
-            for i in range(d):
-                choice[i] = point[i]
-            hops(p, w, p.box, p.allowed, choice, 10)
+        elif not try_point(p, w, choice) and leaf:
+            _, last = _deeper(p, w, count, ball, target, steps)
         if w.scalar[BEST_COST] < before:
-            for i in range(d):
-                choice[i] = w.at[BEST, i]
             if not leaf:
+                for i in range(len(point)):
+                    choice[i] = w.at[BEST, i]
                 pull_back(p, w, choice)
             t.bound[slot] = bound
             _push(t, slot)  # again, under the new target
-            return FOUND
+            if careful:
+                return FOUND
+            continue
         if _single(p, w):
             _release(t, slot)
             w.scalar[STUCK_BOUND] = bound
@@ -364,57 +498,73 @@ def run(p, w, t, target, share, lines, steps, patient):
             _release(t, slot)
             t.stuck[0] = min(t.stuck[0], bound)
             continue
+        for i in range(len(point)):
+            w.at[START, i] = point[i]
         tighten(p, w, last, target, count)
         take_cut(p, w, count)
         kind, index, value = choose(p, w, count, unsure)
         _release(t, slot)
-        if kind == 0:
-            t.stuck[0] = min(t.stuck[0], bound)
-        elif kind == 1:
-            k, j = index // n, index % n
-            l, h = zl[k, j], zh[k, j]
-            split_[k, j] = 1
-            zl[k, j] = 0.0
-            _store(t, w, bound)
-            split_[k, j] = -1
-            zl[k, j], zh[k, j] = l, 0.0
-            _store(t, w, bound)
-            zh[k, j] = h
-        elif kind == 2:
-            l, h = lo[index], hi[index]
-            grid = p.lever[GRID, index]
-            cut, above = value, value
-            if grid > 0.0:
-                cut = math.floor(value / grid) * grid
-                above = cut + grid
-            hi[index] = cut
-            if l <= cut:
-                _store(t, w, bound)
-            hi[index], lo[index] = h, above
-            if above <= h:
-                _store(t, w, bound)
-        elif kind == 3:
-            mode[index] = 2
-            _store(t, w, bound)
-            mode[index] = 1
-            _store(t, w, bound)
-        else:  # one label, or any of the others
-            s = start[index]
-            own = s + int(value)
-            others = 0
-            for c in range(s, start[index + 1]):
-                if c != own and allowed[c] != 0:
-                    allowed[c] = 2
-                    others += 1
-            for c in range(s, start[index + 1]):
-                if allowed[c] == 2:
-                    allowed[c] = 0
-                    gain[c] = 2.0
-                else:
-                    gain[c] = 0.0
-            _store(t, w, bound)
-            if others > 0:
-                for c in range(s, start[index + 1]):
-                    allowed[c] = 1 if gain[c] == 2.0 else 0
-                _store(t, w, bound)
+        _split(p, w, t, kind, index, value, bound)
+        rest = max(dives, t.state[3])  # nodes from one dive to the next: more and more
+        if unsure > 0 and t.state[2] >= t.state[3] + max(1, rest // dives):  # now that the node is not needed
+            t.state[3] = t.state[2]
+            hops(p, w, p.box, p.allowed, w.at[START], 10 if dives == 1 else 6)
+            if w.scalar[BEST_COST] < before:
+                for i in range(len(point)):
+                    choice[i] = w.at[BEST, i]
+                pull_back(p, w, choice)
+                if careful:
+                    return FOUND
     return MORE
+
+
+@compiled
+def _split(p, w, t, kind, index, value, bound):
+    """The children of the node in w as open nodes; see :func:`~milp_recourse.compiled.node.choose`."""
+    split, zl, zh = w.unit[SPLIT], w.unit[ZL], w.unit[ZH]
+    lo, hi, mode, allowed = w.box[LO], w.box[HI], w.box[MODE], w.allowed
+    n = w.unit.shape[2]
+    if kind == 0:
+        t.stuck[0] = min(t.stuck[0], bound)
+    elif kind == 1:
+        k, j = index // n, index % n
+        l, h = zl[k, j], zh[k, j]
+        split[k, j] = 1
+        zl[k, j] = 0.0
+        _store(t, w, bound)
+        split[k, j] = -1
+        zl[k, j], zh[k, j] = l, 0.0
+        _store(t, w, bound)
+        zh[k, j] = h
+    elif kind == 2:
+        l, h = lo[index], hi[index]
+        grid = p.lever[GRID, index]
+        cut, above = value, value
+        if grid > 0.0:
+            cut = math.floor(value / grid) * grid
+            above = cut + grid
+        hi[index] = cut
+        if l <= cut:
+            _store(t, w, bound)
+        hi[index], lo[index] = h, above
+        if above <= h:
+            _store(t, w, bound)
+    elif kind == 3:
+        mode[index] = 2
+        _store(t, w, bound)
+        mode[index] = 1
+        _store(t, w, bound)
+    else:  # one label, or any of the others
+        first, end = p.start[index], p.start[index + 1]
+        own, others = first + int(value), 0
+        for c in range(first, end):
+            w.col[GAIN, c] = 0.0
+            if c != own and allowed[c] != 0:
+                allowed[c] = 0
+                w.col[GAIN, c] = 1.0
+                others += 1
+        _store(t, w, bound)
+        if others > 0:
+            for c in range(first, end):
+                allowed[c] = 1 if w.col[GAIN, c] == 1.0 else 0
+            _store(t, w, bound)

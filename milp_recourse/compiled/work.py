@@ -7,7 +7,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from milp_recourse.compiled.layout import BEST_COST
 from milp_recourse.compiled.problem import MOST_ROWS, Problem
 
 Array = NDArray[np.float64]
@@ -16,7 +15,7 @@ Array = NDArray[np.float64]
 class Work(NamedTuple):
     """Arrays that compiled functions write to; their rows have names in :mod:`milp_recourse.compiled.layout`.
 
-    d levers, P columns, K hidden layers of at most n units, R rows of a Lagrangian.
+    d levers, P columns, M causal units, layers 0..K of at most n units, F residuals, R rows of a Lagrangian.
 
     Attributes
     ----------
@@ -25,22 +24,38 @@ class Work(NamedTuple):
     unit
         Per unit: bounds of its argument, its sign if it was split on, sums of absolute terms, slope of its
         lower line, its argument
-        at a point and at the relaxed optimum, what the bound loses there, (8, max(K, 1), n).
+        at a point and at the relaxed optimum, what the bound loses there, slope and constant of its upper
+        line,
+        (10, K + 1, n).
+    relaxed
+        Layer 1's upper and lower lines over columns and causal units, their constants last, (2, n, P + M +
+        1).
+    second
+        Lines above layer 2's arguments and their negatives, likewise, (2, P + M + 1, n).
     seen
-        The coefficient of every unit in each row, and its lower line's slope there, (2, R, max(K, 1), n).
+        The coefficient of every unit in each row, and its lower line's slope there, (2, R, K + 1, n).
     at
-        Points and shares of the maximum, (10, d).
+        Points and shares of the maximum, (12, d).
     col
         Lines and prices per column, (7, P).
     rows, row
-        A Lagrangian's rows, (R, P), and their constants and prices, (3, R).
+        A Lagrangian's rows, (R, P), and their constants, prices and how far inside a point is to stay, (4,
+        R).
+    tangent, ball, ball_seen, pull
+        Lines above the residuals and above their negatives, (2, F, P), their constants and what the convex
+        problem
+        makes of them, (8, F), the causal units' coefficients in them, (2, F, M), and the lines in its
+        variables.
+    kept
+        The causal units' bounds while others take their place, (2, M).
+    found
+        Accepted points and their costs, (16, d + 1).
     vec, ints, kvec, a, m
         The convex problem's variables, rows and matrices.
     layer
         One layer's values, (3, n).
     scalar
-        The best action's cost; how far inside a point must be to be taken unasked; a bound that waits for a
-        judgement, (3,).
+        See :mod:`milp_recourse.compiled.layout`, (7,).
     random
         The state of the random numbers, (1,).
     """
@@ -48,11 +63,19 @@ class Work(NamedTuple):
     box: Array
     allowed: NDArray[np.uint8]
     unit: Array
+    relaxed: Array
+    second: Array
     seen: Array
     at: Array
     col: Array
     rows: Array
     row: Array
+    tangent: Array
+    ball: Array
+    ball_seen: Array
+    pull: Array
+    kept: Array
+    found: Array
     vec: Array
     ints: NDArray[np.int64]
     kvec: Array
@@ -64,27 +87,34 @@ class Work(NamedTuple):
 
 
 def workspace(p: Problem) -> Work:
-    """Zeroed memory for a problem."""
+    """Zeroed memory for a problem, in whatever configuration."""
     d, columns = p.lever.shape[1], int(p.start[-1])
-    layers, n = max(1, len(p.widths)), max(p.first.shape[1], p.weights.shape[1])
-    v, k = columns + d + 1, MOST_ROWS + 2 * d
-    made = Work(
+    layers, n, units, f = len(p.widths), p.weights.shape[1], int(p.widths[0]), len(p.noise)
+    rows = MOST_ROWS + p.row.shape[-2] + 2
+    v, k = columns + d + 1, rows + 2 * d + f
+    return Work(
         np.zeros((3, d)),
         np.zeros(columns, dtype=np.uint8),
-        np.zeros((8, layers, n)),
-        np.zeros((2, MOST_ROWS, layers, n)),
-        np.zeros((10, d)),
+        np.zeros((10, layers, n)),
+        np.zeros((2, n, columns + units + 1)),
+        np.zeros((2, columns + units + 1, n)),
+        np.zeros((2, rows, layers, n)),
+        np.zeros((12, d)),
         np.zeros((7, columns)),
-        np.zeros((MOST_ROWS, columns)),
-        np.zeros((3, MOST_ROWS)),
+        np.zeros((rows, columns)),
+        np.zeros((4, rows)),
+        np.zeros((2, f, columns)),
+        np.zeros((8, f)),
+        np.zeros((2, f, units)),
+        np.zeros((2, f, v)),
+        np.zeros((2, units)),
+        np.zeros((16, d + 1)),
         np.zeros((16, v)),
         np.zeros((4, max(v, k)), dtype=np.int64),
-        np.zeros((9, k)),
+        np.zeros((10, k)),
         np.zeros((v, k)),
         np.zeros((k, k)),
         np.zeros((3, n)),
-        np.zeros(4),
-        np.full(1, 0x9E3779B97F4A7C15, dtype=np.uint64),
+        np.zeros(7),
+        np.zeros(1, dtype=np.uint64),
     )
-    made.scalar[BEST_COST] = np.inf
-    return made

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
 
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 Precision = Literal["float32", "float64"]
 Aggregate = Literal["mean", "sum"]
+Combine = Literal["smallest", "largest"]
 
 MISSING = -1
 """The cell of a missing value."""
@@ -44,6 +45,11 @@ class TreeEnsemble:
 
     Every ``+`` and ``/`` rounds to ``sum_dtype``.
 
+    With ``parts``, consecutive trees add up to one sum per part, each starting from b, and the score is the
+    smallest or the largest sum. With more than two classes, a part is the margin of one class over another:
+    class c is predicted where the smallest of its margins over the others is above 0, another class where the
+    largest of the others' margins over c is.
+
     Parameters
     ----------
     trees
@@ -59,6 +65,10 @@ class TreeEnsemble:
         (HistGradientBoosting, LightGBM).
     sum_dtype
         Precision of the sum: float64, or float32 (XGBoost).
+    parts
+        Trees of each part, in order; empty where all trees add up to one score.
+    combine
+        Which of the parts' scores is the score.
     """
 
     trees: tuple[Tree, ...]
@@ -67,13 +77,27 @@ class TreeEnsemble:
     base: float = 0.0
     dtype: Precision = "float32"
     sum_dtype: Precision = "float64"
+    parts: tuple[int, ...] = ()
+    combine: Combine = "smallest"
 
     def __repr__(self) -> str:
         """How many trees, nodes and inputs."""
         nodes = sum(len(tree.feature) for tree in self.trees)
-        return (
-            f"TreeEnsemble({self.aggregate} of {len(self.trees)} trees, {nodes} nodes, {self.inputs} inputs)"
+        what = (
+            f"{self.combine} {self.aggregate} of {len(self.parts)} parts," if self.parts else self.aggregate
         )
+        return f"TreeEnsemble({what} of {len(self.trees)} trees, {nodes} nodes, {self.inputs} inputs)"
+
+    @cached_property
+    def part_of(self) -> NDArray[np.int64]:
+        """The part that each tree belongs to, shape (trees,)."""
+        sizes = self.parts or (len(self.trees),)
+        return np.repeat(np.arange(len(sizes)), sizes)
+
+    def alone(self, part: int) -> TreeEnsemble:
+        """The ensemble of one part."""
+        own = tuple(t for t, k in zip(self.trees, self.part_of.tolist(), strict=True) if k == part)
+        return replace(self, trees=own, parts=())
 
     def score(self, x: NDArray | Sequence[float]) -> float:
         """The deployed score of one row of doubles, shape (inputs,)."""
@@ -109,14 +133,19 @@ class TreeEnsemble:
     def total(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """The scores that leaf values (n, trees) add up to, in order.
 
-        Rounded addition never falls when a term grows, so upper bounds of the terms give an upper
-        bound of the score.
+        Rounded addition never falls when a term grows, nor does the smallest or largest of several sums, so
+        upper bounds of the terms give an upper bound of the score.
         """
+        ends = np.cumsum(self.parts or (len(self.trees),))
+        each = [self._sum(part) for part in np.split(values, ends[:-1], axis=1)]
+        return np.minimum.reduce(each) if self.combine == "smallest" else np.maximum.reduce(each)
+
+    def _sum(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         first = np.full((len(values), 1), self.base)
         terms = np.concatenate([first, values], axis=1).astype(self.sum_dtype)
         total = np.add.accumulate(terms, axis=1)[:, -1]  # one by one; np.sum would add in pairs
         if self.aggregate == "mean":
-            total = total / total.dtype.type(len(self.trees))
+            total = total / total.dtype.type(values.shape[1])
         return total.astype(np.float64)
 
     @cached_property
@@ -160,7 +189,7 @@ class TreeEnsemble:
     @cached_property
     def leaves(self) -> tuple[Leaves, ...]:
         """The leaves of every tree as boxes of cells."""
-        return tuple(_leaves(tree, self) for tree in self.trees)
+        return _leaves(self, *self._flat)
 
 
 @dataclass(frozen=True, eq=False)
@@ -242,29 +271,40 @@ def last_left(threshold: NDArray[np.float64], dtype: Precision = "float32") -> N
     return np.where(stays, middle, np.nextafter(middle, -np.inf))
 
 
-def _leaves(tree: Tree, ensemble: TreeEnsemble) -> Leaves:
-    columns = ensemble.inputs
-    ends = last_left(tree.threshold, ensemble.dtype)
+def _leaves(ensemble: TreeEnsemble, flat: Tree, start: NDArray[np.int64]) -> tuple[Leaves, ...]:
+    """The leaves of every tree, all trees walked down together, level by level."""
+    columns, trees = ensemble.inputs, len(start)
+    ends, inner = last_left(flat.threshold, ensemble.dtype), flat.left != -1
+    cell = np.zeros(len(flat.left), dtype=np.int64)  # the last on the left
+    for c in np.unique(flat.feature[inner]):
+        mine = inner & (flat.feature == c)
+        cell[mine] = np.searchsorted(ensemble.cuts[c], ends[mine])
+    ruled = np.array([tree.missing_left is not None for tree in ensemble.trees])
+    assert flat.missing_left is not None
+    node, tree = start, np.arange(trees)
+    low = np.zeros((trees, columns), dtype=np.int64)
+    high = np.tile(np.array([len(cuts) for cuts in ensemble.cuts], dtype=np.int64), (trees, 1))
+    missing = np.ones((trees, columns), dtype=bool)
     found = []
-    top = np.array([len(cuts) for cuts in ensemble.cuts], dtype=np.int64)
-    stack = [(0, np.zeros(columns, dtype=np.int64), top, np.ones(columns, dtype=bool))]
-    while stack:
-        node, low, high, missing = stack.pop()
-        if tree.left[node] == -1:
-            found.append((node, float(tree.value[node]), low, high, missing))
-            continue
-        column = int(tree.feature[node])
-        cell = int(np.searchsorted(ensemble.cuts[column], ends[node]))  # the last cell on the left
-        rule = None if tree.missing_left is None else bool(tree.missing_left[node])
-        above, below = low.copy(), high.copy()
-        above[column], below[column] = max(low[column], cell + 1), min(high[column], cell)
-        for child, least, most, goes in (
-            (int(tree.right[node]), above, high, rule is False),
-            (int(tree.left[node]), low, below, rule is True),
-        ):
-            stays = missing.copy()
-            stays[column] &= goes
-            if least[column] <= most[column] or stays[column]:
-                stack.append((child, least, most, stays))
-    nodes, values, lows, highs, gone = zip(*found, strict=True)
-    return Leaves(np.array(nodes), np.array(values), np.array(lows), np.array(highs), np.array(gone))
+    while len(node):
+        ended = flat.left[node] == -1
+        found.append([part[ended] for part in (tree, node, low, high, missing)])
+        node, tree, low, high, missing = (part[~ended] for part in (node, tree, low, high, missing))
+        rows, column = np.arange(len(node)), flat.feature[node]
+        below = [part.copy() for part in (low, high, missing)]
+        below[1][rows, column] = np.minimum(high[rows, column], cell[node])
+        low[rows, column] = np.maximum(low[rows, column], cell[node] + 1)
+        below[2][rows, column] &= ruled[tree] & flat.missing_left[node]
+        missing[rows, column] &= ruled[tree] & ~flat.missing_left[node]
+        sides = []
+        for child, (least, most, gone) in ((flat.left, below), (flat.right, (low, high, missing))):
+            kept = (least[rows, column] <= most[rows, column]) | gone[rows, column]
+            sides.append([part[kept] for part in (child[node], tree, least, most, gone)])
+        node, tree, low, high, missing = (np.concatenate(pair) for pair in zip(*sides, strict=True))
+    tree, node, low, high, missing = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    order = np.lexsort((node, tree))
+    parts = np.split(order, np.searchsorted(tree[order], np.arange(1, trees)))
+    return tuple(
+        Leaves(node[own] - start[t], flat.value[node[own]], low[own], high[own], missing[own])
+        for t, own in enumerate(parts)
+    )

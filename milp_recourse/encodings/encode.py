@@ -9,7 +9,10 @@ from numpy.typing import NDArray
 
 from milp_recourse.bounds.program import ProgramBounds
 from milp_recourse.bounds.rounding import slack
+from milp_recourse.domain.conditions import TRUE, leaves
+from milp_recourse.domain.conditions import Row as ConditionRow
 from milp_recourse.domain.network import ReluNetwork
+from milp_recourse.encodings.demands import demand_rows
 from milp_recourse.encodings.mixed_integer import Form, MixedInteger, QuadraticRow, combine
 from milp_recourse.encodings.units import curve_rows, indicator_rows, relu_rows, switch_rows
 from milp_recourse.program.affine import Affine
@@ -35,10 +38,22 @@ def encode(program: Program, bounds: ProgramBounds, pieces: int = 16) -> MixedIn
     _network(model, program, forms, bounds)
     for row in program.rows:
         model.row(row.name, lift(row.form, forms), row.lower, row.upper)
+    if program.demand != TRUE:
+        _demand(model, program, forms)
     if program.ball is not None:
         _ball(model, program, forms)
     _cost(model, program, forms)
     return model
+
+
+def _demand(model: MixedInteger, program: Program, forms: list[Form]) -> None:
+    """Alternatives and counts, their sums with ranges derived from the columns' bounds."""
+    rows: dict[ConditionRow, tuple[Form, float]] = {}
+    for leaf in leaves(program.demand):
+        if isinstance(leaf, ConditionRow):
+            form = lift(program.demand_row("", leaf).form, forms)
+            rows[leaf] = form, _range(form, model)[0]
+    demand_rows(model, program.demand, rows)
 
 
 def lift(form: Affine, forms: list[Form]) -> Form:

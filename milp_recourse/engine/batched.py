@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Generic, Self, TypeVar
 
-from array_api_compat import array_namespace, device
+import numpy as np
 
 Array = Any
 Part = TypeVar("Part", bound="Batched")
@@ -39,26 +39,23 @@ class Resting(Generic[Part]):
     """
 
     def __init__(self, like: Array) -> None:
-        xp = array_namespace(like)
-        self.place = xp.arange(like.shape[-1], device=device(like))
+        self.place = np.arange(like.shape[-1])
         self._parts: list[tuple[Array, Part]] = []
 
     def set_aside(self, running: Array, outcome: Part) -> Array | None:
         """Keep what rests of the ``outcome``; the index of what goes on, or None where that is nearly all."""
-        xp = array_namespace(running)
-        moving = xp.nonzero(running)[0]
+        moving = np.nonzero(running)[0]
         if moving.shape[0] >= _MOST * self.place.shape[0]:
             return None
-        rest = xp.nonzero(~running)[0]
-        self._parts.append((xp.take(self.place, rest), outcome.take(rest)))
-        self.place = xp.take(self.place, moving)
+        rest = np.nonzero(~running)[0]
+        self._parts.append((np.take(self.place, rest), outcome.take(rest)))
+        self.place = np.take(self.place, moving)
         return moving
 
     def joined(self, last: Part) -> Part:
         """The whole batch in its order, ``last`` being what was worked on to the end."""
         parts = [*self._parts, (self.place, last)]
-        xp = array_namespace(self.place)
-        order = xp.argsort(xp.concat([place for place, _ in parts]))
+        order = np.argsort(np.concat([place for place, _ in parts]))
         return type(last).joined([part for _, part in parts]).take(order)
 
 
@@ -66,10 +63,10 @@ def _joined(column: list[Any]) -> Any:
     first = column[0]
     if isinstance(first, Batched):
         return type(first).joined(column)
-    return array_namespace(first).concat(column, axis=first.ndim - 1)
+    return np.concat(column, axis=first.ndim - 1)
 
 
 def _taken(value: Any, index: Array) -> Any:
     if isinstance(value, Batched):
         return value.take(index)
-    return array_namespace(value).take(value, index, axis=value.ndim - 1)
+    return np.take(value, index, axis=value.ndim - 1)

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from array_api_compat import array_namespace
 
 from milp_recourse.engine.dual import Costs
 from milp_recourse.engine.nodes import Nodes
@@ -60,38 +59,37 @@ def choose(
     split_units
         Whether structural ReLUs can be split on too.
     """
-    xp = array_namespace(point)
     lost = _losses(relaxed, multipliers, point)
     scores = _action_scores(relaxed, lost) + _unit_scores(relaxed, point)
     width = relaxed.high - relaxed.low
-    splits = width > _NARROWEST * (xp.abs(relaxed.low) + xp.abs(relaxed.high))
+    splits = width > _NARROWEST * (np.abs(relaxed.low) + np.abs(relaxed.high))
     # where |delta| bends inside the box, half of the cost's slope is unknown: cut there
     bends = (costs.beta + costs.omega > 0) & (relaxed.low < costs.x) & (costs.x < relaxed.high)
-    bend = xp.where(bends, (costs.beta + costs.omega) * width, 0.0)
-    scores = scores + 1e-9 * bend / (xp.max(bend, axis=0) + 1e-300)
-    scores = xp.where(splits, scores + 1e-12 * width / (xp.max(width, axis=0) + 1e-300), -1.0)
-    action = xp.argmax(scores, axis=0)
-    picked = xp.arange(width.shape[0], dtype=action.dtype)[:, None] == action[None]
+    bend = np.where(bends, (costs.beta + costs.omega) * width, 0.0)
+    scores = scores + 1e-9 * bend / (np.max(bend, axis=0) + 1e-300)
+    scores = np.where(splits, scores + 1e-12 * width / (np.max(width, axis=0) + 1e-300), -1.0)
+    action = np.argmax(scores, axis=0)
+    picked = np.arange(width.shape[0], dtype=action.dtype)[:, None] == action[None]
     low, high, at, x = (
-        xp.sum(xp.where(picked, v, 0.0), axis=0) for v in (relaxed.low, relaxed.high, point, costs.x)
+        np.sum(np.where(picked, v, 0.0), axis=0) for v in (relaxed.low, relaxed.high, point, costs.x)
     )
     span = high - low
     cut = (low + high) / 4 + at / 2  # between the middle and the point, away from the ends
-    cut = xp.where(cut < low + 0.2 * span, low + 0.2 * span, cut)
-    cut = xp.where(cut > high - 0.2 * span, high - 0.2 * span, cut)
-    cut = xp.where(xp.any(picked & bends, axis=0), x, cut)
+    cut = np.where(cut < low + 0.2 * span, low + 0.2 * span, cut)
+    cut = np.where(cut > high - 0.2 * span, high - 0.2 * span, cut)
+    cut = np.where(np.any(picked & bends, axis=0), x, cut)
     units = relaxed.units.open & split_units
-    candidates = [xp.where(units, xp.inf, 0.0), *lost]
+    candidates = [np.where(units, np.inf, 0.0), *lost]
     flat = (
-        xp.concat([c for c in candidates if c.shape[0]], axis=0)
+        np.concat([c for c in candidates if c.shape[0]], axis=0)
         if any(c.shape[0] for c in candidates)
         else None
     )
-    number = xp.zeros_like(action)
+    number = np.zeros_like(action)
     if flat is not None:
-        best = xp.argmax(flat, axis=0)
-        few = (relaxed.open() <= FEW_OPEN) | xp.any(units, axis=0)
-        number = xp.where(signs_free & few & (xp.max(flat, axis=0) > 0), best + 1, number)
+        best = np.argmax(flat, axis=0)
+        few = (relaxed.open() <= FEW_OPEN) | np.any(units, axis=0)
+        number = np.where(signs_free & few & (np.max(flat, axis=0) > 0), best + 1, number)
     return Choices(number, action, cut)
 
 
@@ -120,42 +118,39 @@ def _losses(relaxed: Relaxed, multipliers: list[Array], point: Array) -> list[Ar
     A ReLU with multiplier m > 0 is bounded by its chord, one with m < 0 by alpha y; the loss is |m| times
     the distance of that line from the function.
     """
-    xp = array_namespace(point)
     result = []
     for layer, m in zip(relaxed.layers, multipliers, strict=True):
         spans = (layer.low < 0) & (layer.high > 0)
         y = value_at(layer, point)
-        on = xp.where(y > 0, y, 0.0)
+        on = np.where(y > 0, y, 0.0)
         above = layer.chord * y + layer.intercept - on
-        below = xp.where(layer.high > -layer.low, on - y, on)
-        size = xp.abs(m)
-        loss = size * xp.where(m > 0, xp.where(above > 0, above, 0.0), below) + _EVEN * size * layer.intercept
-        result.append(xp.where(spans, loss, 0.0))
+        below = np.where(layer.high > -layer.low, on - y, on)
+        size = np.abs(m)
+        loss = size * np.where(m > 0, np.where(above > 0, above, 0.0), below) + _EVEN * size * layer.intercept
+        result.append(np.where(spans, loss, 0.0))
     return result
 
 
 def _action_scores(relaxed: Relaxed, lost: list[Array]) -> Array:
     """Loss shared out over the actions by how wide each makes the argument, (d, B)."""
-    xp = array_namespace(relaxed.low)
     radius = (relaxed.high - relaxed.low) / 2
-    total = xp.zeros_like(radius)
+    total = np.zeros_like(radius)
     for layer, loss in zip(relaxed.layers, lost, strict=True):
-        width = xp.abs(layer.upper[:-1]) * radius[:, None]  # (d, h, B)
-        total = total + xp.sum(width * (loss / (xp.sum(width, axis=0) + 1e-300))[None], axis=1)
+        width = np.abs(layer.upper[:-1]) * radius[:, None]  # (d, h, B)
+        total = total + np.sum(width * (loss / (np.sum(width, axis=0) + 1e-300))[None], axis=1)
     return total
 
 
 def _unit_scores(relaxed: Relaxed, point: Array) -> Array:
     """The same for the structural units: how far apart their lines are, times how much they matter."""
-    xp = array_namespace(point)
     units, stack, d = relaxed.units, relaxed.stack, relaxed.stack.actions
     if not units.count or units.exact:
-        return xp.zeros_like(point)
+        return np.zeros_like(point)
     radius = (relaxed.high - relaxed.low) / 2
-    matter = xp.sum(xp.abs(stack.first), axis=0) + xp.abs(stack.ball_linear)
-    matter = (matter + xp.sum(xp.abs(stack.residuals), axis=0) + xp.sum(xp.abs(stack.rows), axis=0))[d:]
+    matter = np.sum(np.abs(stack.first), axis=0) + np.abs(stack.ball_linear)
+    matter = (matter + np.sum(np.abs(stack.residuals), axis=0) + np.sum(np.abs(stack.rows), axis=0))[d:]
     spread = units.upper - units.lower
-    gap = spread[-1] + xp.sum(spread[:-1] * point[:, None], axis=0)  # (u, B)
-    width = xp.abs(units.arguments[1, :-1]) * radius[:, None]  # (d, u, B)
-    share = width / (xp.sum(width, axis=0) + 1e-300)
-    return xp.sum(share * (xp.where(gap > 0, gap, 0.0) * matter[:, None])[None], axis=1)
+    gap = spread[-1] + np.sum(spread[:-1] * point[:, None], axis=0)  # (u, B)
+    width = np.abs(units.arguments[1, :-1]) * radius[:, None]  # (d, u, B)
+    share = width / (np.sum(width, axis=0) + 1e-300)
+    return np.sum(share * (np.where(gap > 0, gap, 0.0) * matter[:, None])[None], axis=1)

@@ -17,7 +17,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from array_api_compat import array_namespace
+import numpy as np
 
 from milp_recourse.engine.batched import Batched
 
@@ -48,15 +48,14 @@ class Costs(Batched):
 
 def inner(kappa: Array, beta: Array, pull: Array, l: Array, u: Array) -> Array:
     """argmin of kappa z^2 + beta |z| - pull z over [l, u], elementwise."""
-    xp = array_namespace(pull)
-    excess = xp.sign(pull) * xp.clip(xp.abs(pull) - beta, 0.0, None)
+    excess = np.sign(pull) * np.clip(np.abs(pull) - beta, 0.0, None)
     curved = kappa > 0
-    free = xp.where(
+    free = np.where(
         curved,
-        excess / xp.where(curved, 2 * kappa, 1.0),
-        xp.where(excess > 0, xp.inf, xp.where(excess < 0, -xp.inf, 0.0)),
+        excess / np.where(curved, 2 * kappa, 1.0),
+        np.where(excess > 0, np.inf, np.where(excess < 0, -np.inf, 0.0)),
     )
-    return xp.clip(free, l, u)
+    return np.clip(free, l, u)
 
 
 def value(
@@ -71,14 +70,13 @@ def value(
     pull_size, size
         The same sums over absolute values: what their rounding is proportional to.
     """
-    xp = array_namespace(pull)
     l, u = low - costs.x, high - costs.x
     z = inner(costs.kappa, costs.beta, pull, l, u)
-    square, linear, bent = costs.kappa * z * z, pull * z, costs.beta * xp.abs(z)
+    square, linear, bent = costs.kappa * z * z, pull * z, costs.beta * np.abs(z)
     pieces = square + bent - linear
-    reach = xp.maximum(xp.abs(l), xp.abs(u))
-    hair = size + xp.sum(square + bent + pull_size * reach, axis=0)
-    total = xp.sum(pieces, axis=0) + constant - SLACK * hair
+    reach = np.maximum(np.abs(l), np.abs(u))
+    hair = size + np.sum(square + bent + pull_size * reach, axis=0)
+    total = np.sum(pieces, axis=0) + constant - SLACK * hair
     return total + costs.fixed * (1 - SLACK), z
 
 
@@ -92,39 +90,37 @@ def halfspace(
     bound, point, multiplier
         ``inf`` where no point of the box satisfies the row; the minimiser (d, B); lambda (B,).
     """
-    xp = array_namespace(slope)
     l, u = low - costs.x, high - costs.x
-    at_x = offset + xp.sum(slope * costs.x, axis=0)
-    size_x = xp.abs(offset) + xp.sum(xp.abs(slope * costs.x), axis=0)
-    best = at_x + xp.sum(xp.maximum(slope * l, slope * u), axis=0)
-    reach = xp.sum(xp.abs(slope) * xp.maximum(xp.abs(low), xp.abs(high)), axis=0)
+    at_x = offset + np.sum(slope * costs.x, axis=0)
+    size_x = np.abs(offset) + np.sum(np.abs(slope * costs.x), axis=0)
+    best = at_x + np.sum(np.maximum(slope * l, slope * u), axis=0)
+    reach = np.sum(np.abs(slope) * np.maximum(np.abs(low), np.abs(high)), axis=0)
     empty = best < -SLACK * (size_x + reach)
-    below = xp.zeros_like(at_x)
-    above = xp.full_like(at_x, xp.inf)
+    below = np.zeros_like(at_x)
+    above = np.full_like(at_x, np.inf)
     lam = below
     moves = 2 * costs.kappa
     for _ in range(steps):
         z = inner(costs.kappa, costs.beta, lam * slope, l, u)
-        need = -at_x - xp.sum(slope * z, axis=0)
+        need = -at_x - np.sum(slope * z, axis=0)
         short = need > 0
-        below = xp.where(short, lam, below)
-        above = xp.where(short, above, lam)
-        interior = (z > l) & (z < u) & (costs.kappa > 0) & (xp.abs(lam * slope) > costs.beta)
-        rate = xp.sum(xp.where(interior, slope * slope / xp.where(costs.kappa > 0, moves, 1.0), 0.0), axis=0)
-        newton = lam + need / xp.where(rate > 0, rate, 1.0)
-        bounded = above < xp.inf
-        fallback = xp.where(
-            bounded, (below + xp.where(bounded, above, 0.0)) / 2, 4 * below + _unit(costs, slope)
+        below = np.where(short, lam, below)
+        above = np.where(short, above, lam)
+        interior = (z > l) & (z < u) & (costs.kappa > 0) & (np.abs(lam * slope) > costs.beta)
+        rate = np.sum(np.where(interior, slope * slope / np.where(costs.kappa > 0, moves, 1.0), 0.0), axis=0)
+        newton = lam + need / np.where(rate > 0, rate, 1.0)
+        bounded = above < np.inf
+        fallback = np.where(
+            bounded, (below + np.where(bounded, above, 0.0)) / 2, 4 * below + _unit(costs, slope)
         )
         good = (rate > 0) & (newton > below) & (newton < above)
-        lam = xp.where(need == 0, lam, xp.where(good, newton, fallback))
-    lam = xp.where(lam < xp.inf, lam, below)
-    bound, z = value(costs, lam * slope, xp.abs(lam * slope), -lam * at_x, lam * size_x, low, high)
-    return xp.where(empty, xp.inf, bound), z + costs.x, lam
+        lam = np.where(need == 0, lam, np.where(good, newton, fallback))
+    lam = np.where(lam < np.inf, lam, below)
+    bound, z = value(costs, lam * slope, np.abs(lam * slope), -lam * at_x, lam * size_x, low, high)
+    return np.where(empty, np.inf, bound), z + costs.x, lam
 
 
 def _unit(costs: Costs, slope: Array) -> Array:
     """A multiplier of about the right size to start from: where the steepest action begins to move."""
-    xp = array_namespace(slope)
-    steep = xp.max(xp.abs(slope), axis=0)
-    return (xp.max(costs.beta + costs.kappa, axis=0) + 1e-12) / xp.where(steep > 0, steep, 1.0)
+    steep = np.max(np.abs(slope), axis=0)
+    return (np.max(costs.beta + costs.kappa, axis=0) + 1e-12) / np.where(steep > 0, steep, 1.0)

@@ -20,7 +20,7 @@ from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
-from array_api_compat import array_namespace
+import numpy as np
 
 from milp_recourse.engine.batched import Batched, Resting
 
@@ -89,46 +89,45 @@ class _Path:
 
     def __init__(self, problem: Convex) -> None:
         self.problem = problem
-        xp = self.xp = array_namespace(problem.q)
         self.n, self.m, self.ball = problem.q.shape[0], problem.rows.shape[0], problem.has_ball
-        self.y = xp.zeros_like(problem.q)
+        self.y = np.zeros_like(problem.q)
         one = self.y + 1.0
-        first = [_larger(xp, _times(problem.rows, self.y) - problem.limits), one, one]
+        first = [_larger(_times(problem.rows, self.y) - problem.limits), one, one]
         self.hessian: Array = None
         if self.ball:
-            first.append(_larger(xp, problem.radius - _ball(problem, self.y)[0])[None])
+            first.append(_larger(problem.radius - _ball(problem, self.y)[0])[None])
             weighted = problem.weights[:, None] * problem.residuals
-            self.hessian = 2 * xp.sum(problem.residuals[:, :, None] * weighted[:, None], axis=0)
-        self.slack = xp.concat(first, axis=0)
-        self.multiplier = xp.zeros_like(self.slack) + 1.0
+            self.hessian = 2 * np.sum(problem.residuals[:, :, None] * weighted[:, None], axis=0)
+        self.slack = np.concat(first, axis=0)
+        self.multiplier = np.zeros_like(self.slack) + 1.0
 
     def take(self, index: Array) -> _Path:
         """The problems at ``index``, where they are."""
-        taken, xp = copy(self), self.xp
+        taken = copy(self)
         taken.problem = self.problem.take(index)
         for name in ("y", "slack", "multiplier") + ("hessian",) * self.ball:
             array = getattr(self, name)
-            setattr(taken, name, xp.take(array, index, axis=array.ndim - 1))
+            setattr(taken, name, np.take(array, index, axis=array.ndim - 1))
         return taken
 
     def step(self) -> Array:
         """One predictor and corrector; which nodes still move, (B,)."""
-        xp, slack, multiplier = self.xp, self.slack, self.multiplier
+        slack, multiplier = self.slack, self.multiplier
         count = float(slack.shape[0])
         product = slack * multiplier
-        tau = xp.sum(product, axis=0) / count
+        tau = np.sum(product, axis=0) / count
         newton = _Newton(self)
         running = (tau > _DONE) & ~(newton.dual_value() > self.problem.enough)
         _, ds, dl = newton.direction(-product)
-        p, q = _longest(xp, 1.0, slack, ds), _longest(xp, 1.0, multiplier, dl)
-        share = xp.sum((slack + p * ds) * (multiplier + q * dl), axis=0) / count / tau
+        p, q = _longest(1.0, slack, ds), _longest(1.0, multiplier, dl)
+        share = np.sum((slack + p * ds) * (multiplier + q * dl), axis=0) / count / tau
         dy, ds, dl = newton.direction(share * share * share * tau - product - ds * dl)
-        p, q = _longest(xp, _STEP, slack, ds), _longest(xp, _STEP, multiplier, dl)
-        sound = xp.sum(xp.abs(dy), axis=0) + xp.sum(xp.abs(ds) + xp.abs(dl), axis=0)
-        running = running & xp.isfinite(sound)
-        self.y = self.y + xp.where(running, p * dy, 0.0)
-        self.slack = slack + xp.where(running, p * ds, 0.0)
-        self.multiplier = multiplier + xp.where(running, q * dl, 0.0)
+        p, q = _longest(_STEP, slack, ds), _longest(_STEP, multiplier, dl)
+        sound = np.sum(np.abs(dy), axis=0) + np.sum(np.abs(ds) + np.abs(dl), axis=0)
+        running = running & np.isfinite(sound)
+        self.y = self.y + np.where(running, p * dy, 0.0)
+        self.slack = slack + np.where(running, p * ds, 0.0)
+        self.multiplier = multiplier + np.where(running, q * dl, 0.0)
         return running
 
     def parts(self, stacked: Array) -> tuple[Array, Array, Array, Array]:
@@ -146,14 +145,14 @@ class _Newton:
     """The Newton system at a point of the path, factored once for predictor and corrector."""
 
     def __init__(self, path: _Path) -> None:
-        xp, problem, y = path.xp, path.problem, path.y
+        problem, y = path.problem, path.y
         self.path = path
         values = [_times(problem.rows, y) - problem.limits, 1 + y, 1 - y]
         rows, lower, upper, ball = path.parts(path.multiplier)
         gradient = 2 * problem.q * y + problem.c - _transposed(problem.rows, rows)
         ratio = path.multiplier / path.slack
         row_ratio, lower_ratio, upper_ratio, ball_ratio = path.parts(ratio)
-        matrix = xp.sum(problem.rows[:, :, None] * (row_ratio[:, None] * problem.rows)[:, None], axis=0)
+        matrix = np.sum(problem.rows[:, :, None] * (row_ratio[:, None] * problem.rows)[:, None], axis=0)
         self.gradient: Array = None
         if path.ball:
             size, self.gradient = _ball(problem, y)
@@ -163,63 +162,62 @@ class _Newton:
             matrix = matrix + ball * path.hessian + ball_ratio * outer
         self.lagrangian = gradient  # of the cost and all constraints but the box
         self.residual = gradient - lower + upper
-        self.values = xp.concat(values, axis=0)
+        self.values = np.concat(values, axis=0)
         self.gap = self.values - path.slack
-        self.factor = _cholesky(xp, matrix, 2 * problem.q + lower_ratio + upper_ratio)
+        self.factor = _cholesky(matrix, 2 * problem.q + lower_ratio + upper_ratio)
 
     def dual_value(self) -> Array:
         """A lower bound, (B,), as far as floats go: the Lagrangian's tangent at y, minimised on the box."""
-        path, problem, xp = self.path, self.path.problem, self.path.xp
+        path, problem = self.path, self.path.problem
         y, m = path.y, path.m
-        value = xp.sum((problem.q * y + problem.c - self.lagrangian) * y - xp.abs(self.lagrangian), axis=0)
-        value = value - xp.sum(path.multiplier[:m] * self.values[:m], axis=0)
+        value = np.sum((problem.q * y + problem.c - self.lagrangian) * y - np.abs(self.lagrangian), axis=0)
+        value = value - np.sum(path.multiplier[:m] * self.values[:m], axis=0)
         return value - path.multiplier[-1] * self.values[-1] if path.ball else value
 
     def direction(self, wanted: Array) -> tuple[Array, Array, Array]:
         """Change of y, slacks and multipliers for which slack * multiplier changes by ``wanted``."""
-        path, problem, xp = self.path, self.path.problem, self.path.xp
+        path, problem = self.path, self.path.problem
         rows, lower, upper, ball = path.parts((wanted - path.multiplier * self.gap) / path.slack)
         rhs = _transposed(problem.rows, rows) + lower - upper - self.residual
         if path.ball:
             rhs = rhs - self.gradient * ball
-        dy = _solve(xp, self.factor, rhs)
+        dy = _solve(self.factor, rhs)
         changes = [_times(problem.rows, dy), dy, -dy]
         if path.ball:
-            changes.append(-xp.sum(self.gradient * dy, axis=0)[None])
-        ds = xp.concat(changes, axis=0) + self.gap
+            changes.append(-np.sum(self.gradient * dy, axis=0)[None])
+        ds = np.concat(changes, axis=0) + self.gap
         return dy, ds, (wanted - path.multiplier * ds) / path.slack
 
 
-def _larger(xp: Any, value: Array) -> Array:
+def _larger(value: Array) -> Array:
     """At least 1: where the slacks start."""
-    return xp.where(value > 1.0, value, 1.0)
+    return np.where(value > 1.0, value, 1.0)
 
 
 def _ball(problem: Convex, y: Array) -> tuple[Array, Array]:
     """Left side of the quadratic constraint and its gradient."""
-    xp = array_namespace(y)
     r = _times(problem.residuals, y) + problem.residual_offset
-    size = xp.sum(problem.weights * r * r, axis=0) + xp.sum(problem.linear * y, axis=0)
+    size = np.sum(problem.weights * r * r, axis=0) + np.sum(problem.linear * y, axis=0)
     return size, 2 * _transposed(problem.residuals, problem.weights * r) + problem.linear
 
 
 def _times(matrix: Array, v: Array) -> Array:
     """(m, n, B) times (n, B)."""
-    return array_namespace(v).sum(matrix * v[None], axis=1)
+    return np.sum(matrix * v[None], axis=1)
 
 
 def _transposed(matrix: Array, v: Array) -> Array:
     """(m, n, B) transposed times (m, B)."""
-    return array_namespace(v).sum(matrix * v[:, None], axis=0)
+    return np.sum(matrix * v[:, None], axis=0)
 
 
-def _longest(xp: Any, share: float, value: Array, change: Array) -> Array:
+def _longest(share: float, value: Array, change: Array) -> Array:
     """Longest step up to 1 that keeps (M, B) values positive, (B,)."""
-    worst = xp.max(-change / value, axis=0)
-    return xp.where(worst > share, share / xp.where(worst > share, worst, 1.0), 1.0)
+    worst = np.max(-change / value, axis=0)
+    return np.where(worst > share, share / np.where(worst > share, worst, 1.0), 1.0)
 
 
-def _cholesky(xp: Any, matrix: Array, diagonal: Array) -> list[list[Array]]:
+def _cholesky(matrix: Array, diagonal: Array) -> list[list[Array]]:
     """Lower factor of matrix + diag(diagonal), one plane (B,) per entry: many tiny factors at once."""
     n = diagonal.shape[0]
     factor: list[list[Array]] = []
@@ -230,14 +228,14 @@ def _cholesky(xp: Any, matrix: Array, diagonal: Array) -> list[list[Array]]:
             for k in range(j):
                 total = total - row[k] * (factor[j][k] if j < i else row[k])
             if i == j:
-                row.append(xp.sqrt(xp.where(total > 1e-300, total, 1e-300)))
+                row.append(np.sqrt(np.where(total > 1e-300, total, 1e-300)))
             else:
                 row.append(total / factor[j][j])
         factor.append(row)
     return factor
 
 
-def _solve(xp: Any, factor: list[list[Array]], rhs: Array) -> Array:
+def _solve(factor: list[list[Array]], rhs: Array) -> Array:
     """x with L L^T x = rhs, (n, B)."""
     n = len(factor)
     forward: list[Array] = []
@@ -252,4 +250,4 @@ def _solve(xp: Any, factor: list[list[Array]], rhs: Array) -> Array:
         for k in range(i + 1, n):
             total = total - factor[k][i] * back[k]
         back[i] = total / factor[i][i]
-    return xp.stack(back)
+    return np.stack(back)

@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from array_api_compat import array_namespace
+import numpy as np
 
 from milp_recourse.engine import evaluate
 from milp_recourse.engine.branch import Choices, choose
@@ -42,12 +42,12 @@ class Met:
     """Actions met: applicants (B,), values (d, B), costs (inf unless surely feasible), and near misses."""
 
     def __init__(self, batch: Batch, actions: Array) -> None:
-        xp, stack, who = batch.xp, batch.stack, batch.who
+        stack, who = batch.stack, batch.who
         sure, nearly = evaluate.feasibility(stack, actions, who, batch.errors[-1])
-        jump, largest = xp.take(stack.jump, who, axis=1), xp.take(stack.jump_largest, who, axis=1)
+        jump, largest = np.take(stack.jump, who, axis=1), np.take(stack.jump_largest, who, axis=1)
         price = evaluate.costs_at(batch.plain_costs, jump, largest, actions)
         self.who, self.actions, self.price = who, actions, price
-        self.cost = xp.where(sure, price, xp.inf)
+        self.cost = np.where(sure, price, np.inf)
         self.nearly = nearly & ~sure
 
 
@@ -55,10 +55,9 @@ class Points:
     """Boxes that are one action: applicants, values and bounds; exact judgement decides them."""
 
     def __init__(self, batch: Batch, index: Array) -> None:
-        xp = batch.xp
-        self.who = xp.take(batch.who, index, axis=0)
-        self.actions = xp.take(batch.low, index, axis=1)
-        self.bound = xp.take(batch.bound, index, axis=0)
+        self.who = np.take(batch.who, index, axis=0)
+        self.actions = np.take(batch.low, index, axis=1)
+        self.bound = np.take(batch.bound, index, axis=0)
 
 
 @dataclass
@@ -96,13 +95,12 @@ class Batch:
     """A batch of nodes on its way through the stages; every array is (..., B)."""
 
     def __init__(self, stack: Stack, errors: list[Array], nodes: Nodes, target: Array) -> None:
-        xp = self.xp = array_namespace(nodes.low)
         self.stack, self.target, who = stack, target, nodes.who
         self.low, self.high, self.who, self.bound = nodes.low, nodes.high, who, nodes.bound
         self.signs, self.cut = nodes.signs, nodes.cut
-        self.errors = [xp.take(e, who, axis=0) for e in errors]
+        self.errors = [np.take(e, who, axis=0) for e in errors]
         self.costs = self.plain_costs = costs_of(stack, who)
-        self.index = xp.arange(who.shape[0], dtype=who.dtype)
+        self.index = np.arange(who.shape[0], dtype=who.dtype)
         self.relaxed: Relaxed | None = None
         self.lines: list[Array] = []
         self.multipliers: list[Array] = []
@@ -110,13 +108,12 @@ class Batch:
 
     def close(self, done: Array) -> bool:
         """Drop the nodes marked; whether any are left."""
-        xp = self.xp
-        left = xp.nonzero(~done)[0]
+        left = np.nonzero(~done)[0]
         if left.shape[0] == done.shape[0]:
             return bool(done.shape[0])
 
         def keep(array: Array) -> Array:
-            return xp.take(array, left, axis=array.ndim - 1)
+            return np.take(array, left, axis=array.ndim - 1)
 
         for name in ("low", "high", "who", "bound", "signs", "cut", "target", "index", "point"):
             setattr(self, name, keep(getattr(self, name)))
@@ -134,19 +131,18 @@ class Batch:
 
     def raise_bound(self, bound: Array) -> None:
         """Take a new bound where it is better."""
-        self.bound = self.xp.where(bound > self.bound, bound, self.bound)
+        self.bound = np.where(bound > self.bound, bound, self.bound)
 
     def shrink(self, low: Array, high: Array) -> None:
         """Intersect the boxes with others; ends that are no number change nothing."""
-        xp = self.xp
         self.low, self.high = (
-            xp.where(low > self.low, low, self.low),
-            xp.where(high < self.high, high, self.high),
+            np.where(low > self.low, low, self.low),
+            np.where(high < self.high, high, self.high),
         )
 
     def empty(self) -> Array:
         """Which boxes hold no point."""
-        return self.xp.any(self.low > self.high, axis=0)
+        return np.any(self.low > self.high, axis=0)
 
     # -- stages --------------------------------------------------------------------------
 
@@ -162,7 +158,7 @@ class Batch:
 
     def lined(self) -> bool:
         """Stages 2 and 3."""
-        used = int(self.xp.sum(self.xp.astype(self.xp.any(self.signs != 0, axis=1), self.xp.int64)))
+        used = int(np.sum(np.astype(np.any(self.signs != 0, axis=1), np.int64)))
         signs = Signs(self.signs[:used]) if used else None
         self.relaxed = relax(
             self.stack,
@@ -181,45 +177,44 @@ class Batch:
         assert self.relaxed is not None
         slope, offset, self.multipliers = logit_line(self.relaxed, alphas, self.relaxed.errors[-1])
         offset = offset - self.stack.threshold
-        self.lines.append(self.xp.concat([slope, offset[None]], axis=0))
+        self.lines.append(np.concat([slope, offset[None]], axis=0))
         bound, self.point, _ = halfspace(self.costs, self.low, self.high, slope, offset)
         self.raise_bound(bound)
         return self.close(self.reached())
 
     def solved(self) -> Met:
         """Stages 4 and 5; leaves the relaxed optimum in ``point`` and says what it is worth as an action."""
-        xp, relaxed, stack = self.xp, self.relaxed, self.stack
+        relaxed, stack = self.relaxed, self.stack
         assert relaxed is not None
         rows = [line[:, None] for line in self.lines]
         rows += sign_rows(relaxed, self.signs) + domain_rows(relaxed)
         ball = None
         if stack.plausible:
             ball = ball_of(stack, relaxed)
-        every = xp.concat(rows, axis=1)
+        every = np.concat(rows, axis=1)
         hair = 3 * relaxed.errors[-1][None]
-        rest = xp.zeros((every.shape[1] - len(self.lines), hair.shape[1]), dtype=hair.dtype)
-        inside = xp.concat([hair] * len(self.lines) + [rest], axis=0)
+        rest = np.zeros((every.shape[1] - len(self.lines), hair.shape[1]), dtype=hair.dtype)
+        inside = np.concat([hair] * len(self.lines) + [rest], axis=0)
         found = solve(self.costs, self.low, self.high, every, ball, self.target, inside)
         self.point, self.cut = found.point, found.cut
         met = Met(self, rounded(stack, found.point))
         self.raise_bound(found.bound)
         room = self.target - found.bound
-        known = (self.costs.kappa > 0) & (found.bound < xp.inf) & (room >= 0)
-        reach = xp.sqrt(xp.where(known, room, 0.0) / xp.where(known, self.costs.kappa, 1.0)) * (1 + 1e-9)
-        slack = HAIR * (xp.abs(found.centre) + reach)
+        known = (self.costs.kappa > 0) & (found.bound < np.inf) & (room >= 0)
+        reach = np.sqrt(np.where(known, room, 0.0) / np.where(known, self.costs.kappa, 1.0)) * (1 + 1e-9)
+        slack = HAIR * (np.abs(found.centre) + reach)
         self.shrink(
-            xp.where(known, found.centre - reach - slack, self.low),
-            xp.where(known, found.centre + reach + slack, self.high),
+            np.where(known, found.centre - reach - slack, self.low),
+            np.where(known, found.centre + reach + slack, self.high),
         )
         return met
 
     def outcome(self, met: Met | None, points: Points | None) -> Examined:
         """What is left, with how to split it."""
-        xp = self.xp
         choices = None
         if self.index.shape[0] and self.relaxed is not None:
             self.relaxed.low, self.relaxed.high = self.low, self.high
-            free = xp.any(self.signs == 0, axis=0)
+            free = np.any(self.signs == 0, axis=0)
             choices = choose(self.relaxed, self.costs, self.multipliers, self.point, free)
         left = (self.index, self.low, self.high, self.bound, self.cut, self.point)
         return Examined(*left, choices, met, points)
@@ -237,12 +232,11 @@ def examine(stack: Stack, errors: list[Array], nodes: Nodes, target: Array) -> E
     target
         Bounds that reach it close their nodes, (B,).
     """
-    xp = array_namespace(nodes.low)
     batch = Batch(stack, errors, nodes, target)
     if not (batch.contracted() and batch.lined()):
         return batch.outcome(None, None)
-    single = xp.all(batch.low == batch.high, axis=0)
-    points = Points(batch, xp.nonzero(single)[0]) if bool(xp.any(single)) else None
+    single = np.all(batch.low == batch.high, axis=0)
+    points = Points(batch, np.nonzero(single)[0]) if bool(np.any(single)) else None
     if points is not None and not batch.close(single):
         return batch.outcome(None, points)
     met = batch.solved()
@@ -252,10 +246,9 @@ def examine(stack: Stack, errors: list[Array], nodes: Nodes, target: Array) -> E
 
 def ball_of(stack: Stack, relaxed: Relaxed) -> Ball:
     """The plausibility ball on a batch of boxes."""
-    xp = array_namespace(relaxed.low)
-    offset = xp.take(stack.residual_offset, relaxed.who, axis=1)
+    offset = np.take(stack.residual_offset, relaxed.who, axis=1)
     lower, upper = residual_forms(stack, relaxed.units, offset)
-    shift = xp.take(stack.ball_offset, relaxed.who, axis=0)[None]
+    shift = np.take(stack.ball_offset, relaxed.who, axis=0)[None]
     return Ball(
         lower,
         upper,
@@ -271,74 +264,71 @@ def paid(stack: Stack, costs: Costs, low: Array, high: Array, who: Array) -> tup
 
     The share in the maximum counts where it is the largest whatever the other actions do in the box.
     """
-    xp = array_namespace(low)
     away = (low > costs.x) | (high < costs.x)
-    jumps = xp.sum(xp.where(away, xp.take(stack.jump, who, axis=1), 0.0), axis=0)
-    each = xp.where(away, xp.take(stack.jump_largest, who, axis=1), 0.0)
-    largest = xp.max(each, axis=0)
-    below, above = xp.abs(low - costs.x), xp.abs(high - costs.x)
-    rival = xp.max(costs.omega * xp.where(below > above, below, above), axis=0)
+    jumps = np.sum(np.where(away, np.take(stack.jump, who, axis=1), 0.0), axis=0)
+    each = np.where(away, np.take(stack.jump_largest, who, axis=1), 0.0)
+    largest = np.max(each, axis=0)
+    below, above = np.abs(low - costs.x), np.abs(high - costs.x)
+    rival = np.max(costs.omega * np.where(below > above, below, above), axis=0)
     wins = largest >= rival
     changed = Costs(
         costs.kappa,
         costs.beta,
-        xp.where(wins, 0.0, costs.omega),
+        np.where(wins, 0.0, costs.omega),
         costs.x,
-        costs.fixed + jumps + xp.where(wins, largest, 0.0),
+        costs.fixed + jumps + np.where(wins, largest, 0.0),
     )
-    first = xp.arange(low.shape[0], dtype=who.dtype)[:, None] == xp.argmax(each, axis=0)[None]
-    return changed, xp.astype(first & (wins & (largest > 0))[None], low.dtype)
+    first = np.arange(low.shape[0], dtype=who.dtype)[:, None] == np.argmax(each, axis=0)[None]
+    return changed, np.astype(first & (wins & (largest > 0))[None], low.dtype)
 
 
 def sign_rows(relaxed: Relaxed, signs: Array) -> list[Array]:
     """Arguments of the ReLUs split on, on their side of zero, (d + 1, 1, B) each."""
-    xp = array_namespace(relaxed.low)
-    used = int(xp.sum(xp.astype(xp.any(signs != 0, axis=1), xp.int64)))
+    used = int(np.sum(np.astype(np.any(signs != 0, axis=1), np.int64)))
     who = relaxed.who
-    here = xp.arange(who.shape[0], dtype=who.dtype)
-    nothing = xp.zeros_like(relaxed.low[0])
+    here = np.arange(who.shape[0], dtype=who.dtype)
+    nothing = np.zeros_like(relaxed.low[0])
     sides = [(relaxed.units.arguments[0], relaxed.units.arguments[1], None)]
     sides += [(layer.lower, layer.upper, e) for layer, e in zip(relaxed.layers, relaxed.errors, strict=False)]
     rows = []
     for p in range(used):
-        signed = xp.astype(signs[p], who.dtype)
-        number, positive = xp.abs(signed) - 1, signed > 0
+        signed = np.astype(signs[p], who.dtype)
+        number, positive = np.abs(signed) - 1, signed > 0
         form = [nothing for _ in range(relaxed.low.shape[0])] + [nothing + 1.0]
         first = 0
         for lower, upper, error in sides:
             count = upper.shape[1]
             mine = (number >= first) & (number < first + count)
-            if count and bool(xp.any(mine)):
-                at = xp.where(mine, number - first, 0)
+            if count and bool(np.any(mine)):
+                at = np.where(mine, number - first, 0)
                 for i in range(len(form)):
-                    side = xp.where(positive, upper[i][at, here], -lower[i][at, here])
+                    side = np.where(positive, upper[i][at, here], -lower[i][at, here])
                     if i == len(form) - 1 and error is not None:
                         side = side + error[at, here]
-                    form[i] = xp.where(mine, side, form[i])
+                    form[i] = np.where(mine, side, form[i])
             first += count
-        rows.append(xp.stack(form)[:, None])
+        rows.append(np.stack(form)[:, None])
     return rows
 
 
 def domain_rows(relaxed: Relaxed) -> list[Array]:
     """Domain rows that must not be negative: all the lower ends, (d + 1, m, B), then all the upper ends."""
-    xp, stack, who = array_namespace(relaxed.low), relaxed.stack, relaxed.who
+    stack, who = relaxed.stack, relaxed.who
     if not stack.rows.shape[0]:
         return []
-    offset = xp.take(stack.row_offset, who, axis=1)
+    offset = np.take(stack.row_offset, who, axis=1)
     lower, upper = forms(stack.rows, stack.actions, relaxed.units, offset)
     hair = HAIR * magnitudes(stack.rows, relaxed.units, relaxed.low, relaxed.high, offset)
-    most = xp.take(stack.row_high, who, axis=1) - lower[-1] + hair
-    least = upper[-1] - xp.take(stack.row_low, who, axis=1) + hair
+    most = np.take(stack.row_high, who, axis=1) - lower[-1] + hair
+    least = upper[-1] - np.take(stack.row_low, who, axis=1) + hair
     return [
-        xp.concat([upper[:-1], least[None]], axis=0),
-        xp.concat([-lower[:-1], most[None]], axis=0),
+        np.concat([upper[:-1], least[None]], axis=0),
+        np.concat([-lower[:-1], most[None]], axis=0),
     ]
 
 
 def costs_of(stack: Stack, who: Array) -> Costs:
     """The costs of a batch's applicants."""
-    xp = array_namespace(who)
     per_action = (stack.kappa, stack.beta, stack.omega, stack.factual)
-    kappa, beta, omega, x = (xp.take(v, who, axis=1) for v in per_action)
-    return Costs(kappa, beta, omega, x, xp.take(stack.fixed, who, axis=0))
+    kappa, beta, omega, x = (np.take(v, who, axis=1) for v in per_action)
+    return Costs(kappa, beta, omega, x, np.take(stack.fixed, who, axis=0))

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from array_api_compat import array_namespace, device
+import numpy as np
 
 from milp_recourse.engine import evaluate
 from milp_recourse.engine.batched import Batched, Resting
@@ -73,10 +73,9 @@ def polish(
     memory: int = 2,
 ) -> Polished:
     """Walk from ``start`` (d, B), so many hops at most; a walk rests where a hop leads nowhere else."""
-    xp = array_namespace(start)
     a = rounded(stack, start)
     cost = cost_if_feasible(stack, costs, a, who, error)
-    none = xp.zeros((a.shape[0] + 1, 0, a.shape[1]), dtype=a.dtype, device=device(a))
+    none = np.zeros((a.shape[0] + 1, 0, a.shape[1]), dtype=a.dtype)
     walks = Walks(costs, low, high, who, error, target, a, none, a, cost)
     resting: Resting[Polished] = Resting(cost)
     for _ in range(hops):
@@ -91,49 +90,47 @@ def polish(
 
 def _hop(stack: Stack, walks: Walks, memory: int) -> Array:
     """Every walk goes to the cheapest point of the problem linearised where it is; which move, (B,)."""
-    xp, a, who = array_namespace(walks.a), walks.a, walks.who
+    a, who = walks.a, walks.who
     here = evaluate.logit_error(stack, a, evaluate.unit_values(stack, a, who), who)
-    margin = 4 * xp.where(here < walks.error, here, walks.error)
+    margin: Array = 4 * np.where(here < walks.error, here, walks.error)
     local = evaluate.linearise(stack, a, who)
-    piece = xp.concat([local.logit[:-1], local.logit[-1:] - stack.threshold], axis=0)  # (d + 1, 1, B)
-    walks.pieces = pieces = xp.concat([piece, walks.pieces], axis=1)[:, :memory]
+    piece = np.concat([local.logit[:-1], local.logit[-1:] - stack.threshold], axis=0)  # (d + 1, 1, B)
+    walks.pieces = pieces = np.concat([piece, walks.pieces], axis=1)[:, :memory]
     ball = None
     if stack.plausible:
-        nothing = xp.zeros_like(local.residuals[-1])  # its bound is not used
+        nothing = np.zeros_like(local.residuals[-1])  # its bound is not used
         ball = Ball(
             local.residuals, local.residuals, stack.ball_weights, local.linear[:, 0], nothing, margin * 0.0
         )
-    limits = [xp.concat([pieces[:-1], pieces[-1:] - margin], axis=0)]
+    limits = [np.concat([pieces[:-1], pieces[-1:] - margin], axis=0)]
     if stack.rows.shape[0]:
-        least, most = xp.take(stack.row_low, who, axis=1), xp.take(stack.row_high, who, axis=1)
+        least, most = np.take(stack.row_low, who, axis=1), np.take(stack.row_high, who, axis=1)
         limits += [
-            xp.concat([local.rows[:-1], (local.rows[-1] - least)[None]], axis=0),
-            xp.concat([-local.rows[:-1], (most - local.rows[-1])[None]], axis=0),
+            np.concat([local.rows[:-1], (local.rows[-1] - least)[None]], axis=0),
+            np.concat([-local.rows[:-1], (most - local.rows[-1])[None]], axis=0),
         ]
-    rows = xp.concat(limits, axis=1)
+    rows = np.concat(limits, axis=1)
     walks.a = rounded(stack, optimum(walks.costs, walks.low, walks.high, rows, ball, walks.target)[0])
     cost = cost_if_feasible(stack, walks.costs, walks.a, who, walks.error)
     better = cost < walks.best_cost
-    walks.best = xp.where(better, walks.a, walks.best)
-    walks.best_cost = xp.where(better, cost, walks.best_cost)
-    forgets = xp.any(pieces[:, :1] != pieces[:, 1:], axis=(0, 1))  # and may go on without the old piece
-    return forgets | xp.any(xp.abs(walks.a - a) > _STILL * (walks.high - walks.low), axis=0)
+    walks.best = np.where(better, walks.a, walks.best)
+    walks.best_cost = np.where(better, cost, walks.best_cost)
+    forgets = np.any(pieces[:, :1] != pieces[:, 1:], axis=(0, 1))  # and may go on without the old piece
+    return forgets | np.any(np.abs(walks.a - a) > _STILL * (walks.high - walks.low), axis=0)
 
 
 def cost_if_feasible(stack: Stack, costs: Costs, a: Array, who: Array, error: Array) -> Array:
     """Costs of the points that are surely feasible, inf for the others, (B,)."""
-    xp = array_namespace(a)
     sure, _ = evaluate.feasibility(stack, a, who, error)
-    jump, largest = xp.take(stack.jump, who, axis=1), xp.take(stack.jump_largest, who, axis=1)
-    return xp.where(sure, evaluate.costs_at(costs, jump, largest, a), xp.inf)
+    jump, largest = np.take(stack.jump, who, axis=1), np.take(stack.jump_largest, who, axis=1)
+    return np.where(sure, evaluate.costs_at(costs, jump, largest, a), np.inf)
 
 
 def rounded(stack: Stack, a: Array) -> Array:
     """Whole actions rounded to whole numbers."""
     if not any(stack.integral):
         return a
-    xp = array_namespace(a)
-    return xp.where(stack.whole, xp.round(a), a)
+    return np.where(stack.whole, np.round(a), a)
 
 
 def sampled(stack: Stack, costs: Costs, low: Array, high: Array, who: Array, draws: Array) -> Array:
@@ -144,18 +141,17 @@ def sampled(stack: Stack, costs: Costs, low: Array, high: Array, who: Array, dra
     draws
         Uniform random numbers, (samples, d + 1, B).
     """
-    xp = array_namespace(low)
-    x = xp.where(costs.x < low, low, xp.where(costs.x > high, high, costs.x))
-    jump, largest = xp.take(stack.jump, who, axis=1), xp.take(stack.jump_largest, who, axis=1)
-    best, best_score = x, xp.full(x.shape[1:], xp.inf, dtype=x.dtype)
+    x = np.where(costs.x < low, low, np.where(costs.x > high, high, costs.x))
+    jump, largest = np.take(stack.jump, who, axis=1), np.take(stack.jump_largest, who, axis=1)
+    best, best_score = x, np.full(x.shape[1:], np.inf, dtype=x.dtype)
     for k in range(draws.shape[0]):
-        a = rounded(stack, x + xp.sqrt(draws[k, -1]) * (low + draws[k, :-1] * (high - low) - x))
+        a = rounded(stack, x + np.sqrt(draws[k, -1]) * (low + draws[k, :-1] * (high - low) - x))
         units = evaluate.unit_values(stack, a, who)
         short = stack.threshold - evaluate.logits(stack, a, units, who)
         excess = evaluate.ball_excess(stack, a, units, who)[0]
-        lacking = xp.where(short > 0, short, 0.0) + 10 * xp.where(excess > 0, excess, 0.0)
+        lacking = np.where(short > 0, short, 0.0) + 10 * np.where(excess > 0, excess, 0.0)
         cost = evaluate.costs_at(costs, jump, largest, a)
-        score = xp.where(lacking > 0, 1e6 * (1 + lacking), cost / (1 + cost))
+        score = np.where(lacking > 0, 1e6 * (1 + lacking), cost / (1 + cost))
         better = score < best_score
-        best, best_score = xp.where(better, a, best), xp.where(better, score, best_score)
+        best, best_score = np.where(better, a, best), np.where(better, score, best_score)
     return best

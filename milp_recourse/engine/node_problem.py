@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from array_api_compat import array_namespace, device
+import numpy as np
 
 from milp_recourse.engine.batched import Batched
 from milp_recourse.engine.dual import SLACK, Costs, value
@@ -112,16 +112,15 @@ def solve(
         How far above zero the point is to keep each row, (m, B): a hair, so that what is computed as
         feasible is so. The bound is that of the rows as they are.
     """
-    xp = array_namespace(low)
     point, used = optimum(costs, low, high, rows, ball, target, inside, steps)
     bound, z, cut = _proven(costs, low, high, rows, ball, used)
     if ball is not None:  # the tangent where the Lagrangian is least is better off the optimum
         other = Multipliers(used.rows, used.ball, _at(_middle(ball), z + costs.x), used.shares)
         again, z_again, cut_again = _proven(costs, low, high, rows, ball, other)
         better = again > bound
-        bound, z = xp.where(better, again, bound), xp.where(better, z_again, z)
-        cut = xp.where(better, cut_again, cut)
-        used.touching = xp.where(better, other.touching, used.touching)
+        bound, z = np.where(better, again, bound), np.where(better, z_again, z)
+        cut = np.where(better, cut_again, cut)
+        used.touching = np.where(better, other.touching, used.touching)
     return Solved(bound, point, z + costs.x, used, cut)
 
 
@@ -136,21 +135,20 @@ def optimum(
     steps: int = 12,
 ) -> tuple[Array, Multipliers]:
     """The point of :func:`solve` and its multipliers, without the proof."""
-    xp = array_namespace(low)
     d, m = low.shape[0], rows.shape[1]
     middle, radius = (low + high) / 2, (high - low) / 2
-    unit = 1.0 / xp.where(target > 0, target, 1.0)
-    largest = bool(xp.any(costs.omega > 0))
+    unit = 1.0 / np.where(target > 0, target, 1.0)
+    largest = bool(np.any(costs.omega > 0))
     convex, row_scale, ball_scale = _normalised(costs, low, high, rows, ball, unit, inside)
     if largest:
         convex = _with_largest(convex, costs, radius, middle - costs.x, unit)
     found = minimise(convex, steps)
-    point = xp.clip(middle + radius * xp.clip(found.y[:d], -1.0, 1.0), low, high)
-    shares = xp.zeros_like(low)
+    point = np.clip(middle + radius * np.clip(found.y[:d], -1.0, 1.0), low, high)
+    shares = np.zeros_like(low)
     if largest:
-        shares = xp.clip(found.rows[m : m + d] + found.rows[m + d :], 0.0, None)
-        total = xp.sum(shares, axis=0)
-        shares = shares / xp.where(total > 0, total, 1.0) * (1 - 2.0**-40)
+        shares = np.clip(found.rows[m : m + d] + found.rows[m + d :], 0.0, None)
+        total = np.sum(shares, axis=0)
+        shares = shares / np.where(total > 0, total, 1.0) * (1 - 2.0**-40)
     residuals = low[:0] if ball is None else _at(_middle(ball), point)
     used = Multipliers(
         _usable(found.rows[:m] / row_scale / unit), _usable(found.ball / ball_scale / unit), residuals, shares
@@ -170,31 +168,30 @@ def _proven(
     costs: Costs, low: Array, high: Array, rows: Array, ball: Ball | None, given: Multipliers
 ) -> tuple[Array, Array, Array]:
     """Also the constraints in one, p (a - x) >= constant, as a form with its rounding added."""
-    xp = array_namespace(low)
     costs = Costs(costs.kappa, costs.beta + costs.omega * given.shares, costs.omega, costs.x, costs.fixed)
     multipliers, ball_multiplier, x = given.rows, given.ball, costs.x
-    pull = xp.sum(multipliers[None] * rows[:-1], axis=1)
-    pull_size = xp.sum(multipliers[None] * xp.abs(rows[:-1]), axis=1)
-    constant = -xp.sum(multipliers * _at(rows, x), axis=0)
-    size = xp.sum(multipliers * _size(rows, x), axis=0)
+    pull = np.sum(multipliers[None] * rows[:-1], axis=1)
+    pull_size = np.sum(multipliers[None] * np.abs(rows[:-1]), axis=1)
+    constant = -np.sum(multipliers * _at(rows, x), axis=0)
+    size = np.sum(multipliers * _size(rows, x), axis=0)
     if ball is not None:
         r = given.touching
         weight = 2 * ball_multiplier * ball.weights * r
         # the residual is at least its lower form where the tangent rises, at most its upper one elsewhere
         same = ball.lower is ball.upper
-        sides = ball.lower if same else xp.where((r >= 0)[None], ball.lower, ball.upper)
-        squares = xp.sum(ball_multiplier * ball.weights * r * r, axis=0)
+        sides = ball.lower if same else np.where((r >= 0)[None], ball.lower, ball.upper)
+        squares = np.sum(ball_multiplier * ball.weights * r * r, axis=0)
         linear = ball.linear[:, None]
-        pull = pull - xp.sum(weight[None] * sides[:-1], axis=1) - ball_multiplier * ball.linear[:-1]
-        pull_size = pull_size + xp.sum(xp.abs(weight)[None] * xp.abs(sides[:-1]), axis=1)
-        pull_size = pull_size + ball_multiplier * xp.abs(ball.linear[:-1])
-        constant = constant + xp.sum(weight * _at(sides, x), axis=0) - squares
+        pull = pull - np.sum(weight[None] * sides[:-1], axis=1) - ball_multiplier * ball.linear[:-1]
+        pull_size = pull_size + np.sum(np.abs(weight)[None] * np.abs(sides[:-1]), axis=1)
+        pull_size = pull_size + ball_multiplier * np.abs(ball.linear[:-1])
+        constant = constant + np.sum(weight * _at(sides, x), axis=0) - squares
         constant = constant + ball_multiplier * _at(linear, x)[0]
-        size = size + xp.sum(xp.abs(weight) * (_size(sides, x) + ball.sizes), axis=0) + squares
+        size = size + np.sum(np.abs(weight) * (_size(sides, x) + ball.sizes), axis=0) + squares
         size = size + ball_multiplier * (_size(linear, x)[0] + ball.linear_size)
-    reach = xp.maximum(xp.abs(low - x), xp.abs(high - x)) + xp.abs(x)
-    hair = SLACK * (size + xp.sum(pull_size * reach, axis=0))
-    cut = xp.concat([pull, (hair - constant - xp.sum(pull * x, axis=0))[None]], axis=0)
+    reach = np.maximum(np.abs(low - x), np.abs(high - x)) + np.abs(x)
+    hair = SLACK * (size + np.sum(pull_size * reach, axis=0))
+    cut = np.concat([pull, (hair - constant - np.sum(pull * x, axis=0))[None]], axis=0)
     return *value(costs, pull, pull_size, constant, size, low, high), cut
 
 
@@ -202,23 +199,22 @@ def _normalised(
     costs: Costs, low: Array, high: Array, rows: Array, ball: Ball | None, unit: Array, inside: Array | None
 ) -> tuple[Convex, Array, Array]:
     """The node's problem with every action in [-1, 1], rows and ball of size 1; and those sizes."""
-    xp = array_namespace(low)
     middle, radius = (low + high) / 2, (high - low) / 2
     at = _at(rows, middle)
-    slopes = xp.permute_dims(rows[:-1], (1, 0, 2)) * radius[None]  # (m, d, B)
-    scale = xp.sum(xp.abs(slopes), axis=1) + 1e-9 * xp.abs(at) + 1e-300
+    slopes = np.permute_dims(rows[:-1], (1, 0, 2)) * radius[None]  # (m, d, B)
+    scale = np.sum(np.abs(slopes), axis=1) + 1e-9 * np.abs(at) + 1e-300
     limits = -at / scale if inside is None else (inside - at) / scale
     delta = middle - costs.x
     # a box that crosses the factual sees |delta| by the average of its two slopes
-    side = xp.where(low >= costs.x, 1.0, xp.where(high <= costs.x, -1.0, 0.0))
+    side = np.where(low >= costs.x, 1.0, np.where(high <= costs.x, -1.0, 0.0))
     q = costs.kappa * radius * radius * unit
     c = (2 * costs.kappa * delta * radius + costs.beta * side * radius) * unit
-    paid = xp.sum((costs.kappa * delta + costs.beta * side) * delta, axis=0) + costs.fixed
+    paid = np.sum((costs.kappa * delta + costs.beta * side) * delta, axis=0) + costs.fixed
     enough = _CLOSED - unit * paid  # the problem counts from the cost at the middle
     if ball is None:
-        none = xp.zeros_like(slopes[:0])
+        none = np.zeros_like(slopes[:0])
         nothing = none[:, 0]
-        size = xp.ones_like(unit)
+        size = np.ones_like(unit)
         return (
             Convex(q, c, slopes / scale[:, None], limits, none, nothing, nothing, q * 0.0, size, enough),
             scale,
@@ -227,8 +223,8 @@ def _normalised(
     residual = _middle(ball)
     at_middle = _at(residual, middle)
     radius_of = -_at(ball.linear[:, None], middle)[0]
-    size = xp.abs(radius_of) + xp.sum(ball.weights * (at_middle * at_middle), axis=0) + 1e-300
-    matrix = xp.permute_dims(residual[:-1], (1, 0, 2)) * radius[None]
+    size = np.abs(radius_of) + np.sum(ball.weights * (at_middle * at_middle), axis=0) + 1e-300
+    matrix = np.permute_dims(residual[:-1], (1, 0, 2)) * radius[None]
     convex = Convex(
         q,
         c,
@@ -251,36 +247,34 @@ def _middle(ball: Ball) -> Array:
 
 def _usable(multipliers: Array) -> Array:
     """Multipliers that prove something: negative ones, infinities and what is no number become 0."""
-    xp = array_namespace(multipliers)
-    return xp.where((multipliers > 0) & (multipliers < xp.inf), multipliers, 0.0)
+    return np.where((multipliers > 0) & (multipliers < np.inf), multipliers, 0.0)
 
 
 def _with_largest(problem: Convex, costs: Costs, radius: Array, delta: Array, unit: Array) -> Convex:
     """One more variable, the largest omega |delta| as top (1 + y), and its 2 d rows, measured in targets."""
-    xp = array_namespace(radius)
     d, batch = radius.shape
-    top = unit * xp.max(costs.omega * (xp.abs(delta) + radius), axis=0) / 2 + 1e-300
-    eye = xp.eye(d, dtype=radius.dtype, device=device(radius))[:, :, None]
-    last = xp.broadcast_to(top[None, None], (d, 1, batch))
+    top = unit * np.max(costs.omega * (np.abs(delta) + radius), axis=0) / 2 + 1e-300
+    eye = np.eye(d, dtype=radius.dtype)[:, :, None]
+    last = np.broadcast_to(top[None, None], (d, 1, batch))
     blocks, limits = [], []
     for sign in (1.0, -1.0):  # top (1 + y_t) - sign omega (delta + radius y) >= 0
-        blocks.append(xp.concat([-sign * eye * (costs.omega * radius * unit)[None], last], axis=1))
+        blocks.append(np.concat([-sign * eye * (costs.omega * radius * unit)[None], last], axis=1))
         limits.append(sign * costs.omega * delta * unit - top[None])
 
     def wider(array: Array) -> Array:
         """A column for the new variable, which the old rows do not see."""
-        return xp.concat([array, xp.zeros_like(array[:, :1])], axis=1)
+        return np.concat([array, np.zeros_like(array[:, :1])], axis=1)
 
-    zero = xp.zeros_like(top)[None]
+    zero = np.zeros_like(top)[None]
     return Convex(
-        xp.concat([problem.q, zero], axis=0),
-        xp.concat([problem.c, top[None]], axis=0),
-        xp.concat([wider(problem.rows), *blocks], axis=0),
-        xp.concat([problem.limits, *limits], axis=0),
+        np.concat([problem.q, zero], axis=0),
+        np.concat([problem.c, top[None]], axis=0),
+        np.concat([wider(problem.rows), *blocks], axis=0),
+        np.concat([problem.limits, *limits], axis=0),
         wider(problem.residuals),
         problem.residual_offset,
         problem.weights,
-        xp.concat([problem.linear, zero], axis=0),
+        np.concat([problem.linear, zero], axis=0),
         problem.radius,
         problem.enough,
     )
@@ -295,8 +289,7 @@ def _at(rows: Array, point: Array) -> Array:
 
 
 def _size(rows: Array, point: Array) -> Array:
-    xp = array_namespace(rows)
-    value = xp.abs(rows[-1])
+    value = np.abs(rows[-1])
     for i in range(point.shape[0]):
-        value = value + xp.abs(rows[i] * point[i])
+        value = value + np.abs(rows[i] * point[i])
     return value

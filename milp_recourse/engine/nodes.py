@@ -1,10 +1,8 @@
-"""Open nodes of one stack as arrays; the tree's bookkeeping stays in numpy, whatever the kernel runs on."""
+"""Open nodes of one stack as arrays."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, fields
-from typing import Any
 
 import numpy as np
 
@@ -49,10 +47,6 @@ class Nodes:
         d, n = low.shape
         signs, cut = np.zeros((SIGNS, n), dtype=np.int32), np.zeros((d + 1, n))
         return Nodes(low, high, np.arange(n), np.zeros(n), signs, cut)
-
-    def on(self, put: Callable[[Array], Any]) -> Nodes:
-        """The same on a device."""
-        return Nodes(*(put(getattr(self, f.name)) for f in fields(self)))
 
     def take(self, index: Array | slice) -> Nodes:
         """The nodes at ``index`` (numbers, a mask or a slice)."""

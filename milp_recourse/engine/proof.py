@@ -2,7 +2,7 @@ r"""Proof trees: branch and bound with the target frozen, where every leaf keeps
 
 The search proper shrinks boxes by whatever it has just learnt and changes its target as it goes, so its
 nodes prove nothing to someone who was not there. Here the target is given, a shrunk end is a split whose
-other side is closed by intervals alone, and a leaf is closed only by rules of docs/certificate_spec_v1.md,
+other side is closed by intervals alone, and a leaf is closed only by rules of docs/certificate_spec_v2.md,
 evaluated in floating point with its rounding added outward, with the multipliers as they will be written.
 """
 
@@ -395,8 +395,10 @@ class _Examination:
         low, high = relaxed.low, relaxed.high
         found = solve(costs, low, high, rows, ball, self.target)
         m = found.multipliers
+        shares = m.shares / np.maximum(m.shares.sum(axis=0), 1.0)  # then multiples of 2^-40 sum to at most 1
+        shares = np.where(owned.any(axis=0), 0.0, shares)  # of a maximum that one category has whole
         given = Multipliers(
-            short(m.rows), short(m.ball), short(m.touching), np.floor(m.shares * 2.0**20) / 2.0**20
+            short(m.rows), short(m.ball), short(m.touching), np.floor(shares * 2.0**40) / 2.0**40
         )
         bound, _ = proven_with(costs, low, high, rows, ball, given)
         done = bound >= self.target

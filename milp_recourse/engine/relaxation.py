@@ -20,7 +20,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from array_api_compat import array_namespace
+import numpy as np
 
 from milp_recourse.engine.batched import Batched
 from milp_recourse.engine.dual import SLACK, Costs
@@ -53,11 +53,10 @@ class Layer:
 
     def take(self, index: Array) -> Layer:
         """The nodes at ``index``."""
-        xp = array_namespace(self.low)
-        lower = xp.take(self.lower, index, axis=2)
-        upper = lower if self.upper is self.lower else xp.take(self.upper, index, axis=2)
-        rest = (xp.take(v, index, axis=1) for v in (self.chord, self.intercept))
-        return Layer(xp.take(self.low, index, axis=1), xp.take(self.high, index, axis=1), lower, upper, *rest)
+        lower = np.take(self.lower, index, axis=2)
+        upper = lower if self.upper is self.lower else np.take(self.upper, index, axis=2)
+        rest = (np.take(v, index, axis=1) for v in (self.chord, self.intercept))
+        return Layer(np.take(self.low, index, axis=1), np.take(self.high, index, axis=1), lower, upper, *rest)
 
 
 @dataclass
@@ -88,10 +87,9 @@ class Relaxed:
 
     def take(self, index: Array) -> Relaxed:
         """The nodes at ``index``."""
-        xp = array_namespace(self.low)
 
         def last(array: Array) -> Array:
-            return xp.take(array, index, axis=array.ndim - 1)
+            return np.take(array, index, axis=array.ndim - 1)
 
         return Relaxed(
             self.stack,
@@ -105,10 +103,9 @@ class Relaxed:
 
     def open(self) -> Array:
         """How many ReLUs of the network have both signs, (B,)."""
-        xp = array_namespace(self.low)
-        total = xp.zeros(self.low.shape[1], dtype=xp.int64)
+        total = np.zeros(self.low.shape[1], dtype=np.int64)
         for layer in self.layers:
-            total = total + xp.sum(xp.astype((layer.low < 0) & (layer.high > 0), xp.int64), axis=0)
+            total = total + np.sum(np.astype((layer.low < 0) & (layer.high > 0), np.int64), axis=0)
         return total
 
 
@@ -117,27 +114,24 @@ def rounding(stack: Stack, low: Array, high: Array, who: Array) -> list[Array]:
 
     Valid for every box inside [low, high].
     """
-    xp = array_namespace(low)
     units = unit_forms(stack, low, high, who)
     z = _first_sizes(stack, units, low, high, who)
-    errors = [_rate(stack, units, 0) * xp.max(z, axis=0)]
+    errors = [_rate(stack, units, 0) * np.max(z, axis=0)]
     for k, (weight, bias) in enumerate(zip(stack.weights, stack.biases, strict=True), start=1):
-        z = 2.0 * (xp.abs(weight) @ z) + xp.abs(bias)  # chord y + intercept is at most 2 z: |l|, h <= z
-        errors.append(_rate(stack, units, k) * xp.max(z, axis=0))
+        z = 2.0 * (np.abs(weight) @ z) + np.abs(bias)  # chord y + intercept is at most 2 z: |l|, h <= z
+        errors.append(_rate(stack, units, k) * np.max(z, axis=0))
     return errors
 
 
 def _first_sizes(stack: Stack, units: UnitForms, low: Array, high: Array, who: Array) -> Array:
     """The first arguments computed on absolute values, (h, B)."""
-    xp = array_namespace(low)
-    values = xp.concat([xp.maximum(xp.abs(low), xp.abs(high)), units.size], axis=0)
-    return xp.abs(stack.first) @ values + xp.take(xp.abs(stack.first_offset), who, axis=1)
+    values = np.concat([np.maximum(np.abs(low), np.abs(high)), units.size], axis=0)
+    return np.abs(stack.first) @ values + np.take(np.abs(stack.first_offset), who, axis=1)
 
 
 def _next_sizes(weight: Array, bias: Array, layer: Layer, z: Array) -> Array:
     """The next layer's arguments on absolute values, from this layer's z; off neurons add nothing."""
-    xp = array_namespace(z)
-    return xp.abs(weight) @ xp.where(layer.high > 0, z + layer.intercept, 0.0) + xp.abs(bias)
+    return np.abs(weight) @ np.where(layer.high > 0, z + layer.intercept, 0.0) + np.abs(bias)
 
 
 def _rate(stack: Stack, units: UnitForms, layer: int) -> float:
@@ -175,44 +169,42 @@ def within_budget(form: Array, sign: float, low: Array, high: Array, budget: Bud
     Without the box they would be best where :math:`\theta = \tfrac12 \sqrt{\sum_i F_i^2/\kappa_i / C}`, and
     F has its largest value, within the cost alone, where the cut is tight.
     """
-    xp = array_namespace(low)
     costs, target = budget.costs, budget.target
     l, u = low - costs.x, high - costs.x
-    spare = (target - costs.fixed) + 2.0**-50 * (xp.abs(target) + costs.fixed)
-    spare = xp.where(spare > 0, spare, 0.0)
+    spare = (target - costs.fixed) + 2.0**-50 * (np.abs(target) + costs.fixed)
+    spare = np.where(spare > 0, spare, 0.0)
     k = costs.kappa
-    inverse = xp.where(k > 0, 1.0 / xp.where(k > 0, k, 1.0), 0.0)
+    inverse = np.where(k > 0, 1.0 / np.where(k > 0, k, 1.0), 0.0)
     share = _cut_share(sign * form, budget.cut, costs.x, inverse, spare)
     f = sign * form + share * budget.cut
-    sizes = xp.abs(form) + share * xp.abs(budget.cut)
-    norm = xp.sum(f[:-1] * f[:-1] * inverse, axis=0)
-    theta = 0.5 * xp.sqrt(norm / xp.where(spare > 0, spare, 1.0)) + 1e-300
+    sizes = np.abs(form) + share * np.abs(budget.cut)
+    norm = np.sum(f[:-1] * f[:-1] * inverse, axis=0)
+    theta = 0.5 * np.sqrt(norm / np.where(spare > 0, spare, 1.0)) + 1e-300
     half = 0.5 / theta
     total = f[-1] + theta * spare
     size = sizes[-1] + theta * spare
     for i in range(low.shape[0]):
         z = f[i] * (half * inverse[i])
-        z = xp.where(z > u[i], u[i], xp.where(z < l[i], l[i], z))
-        z = xp.where(k[i] > 0, z, xp.where(f[i] > 0, u[i], l[i]))
+        z = np.where(z > u[i], u[i], np.where(z < l[i], l[i], z))
+        z = np.where(k[i] > 0, z, np.where(f[i] > 0, u[i], l[i]))
         spent = theta * (k[i] * z * z)
         total = total + f[i] * (costs.x[i] + z) - spent
-        size = size + sizes[i] * (xp.abs(costs.x[i]) + xp.abs(z)) + spent
+        size = size + sizes[i] * (np.abs(costs.x[i]) + np.abs(z)) + spent
     return sign * (total + SLACK * size)
 
 
 def _cut_share(form: Array, cut: Array, x: Array, inverse: Array, spare: Array) -> Array:
     """The multiplier of the cut in :func:`within_budget`: 0 where the form's largest value obeys the cut."""
-    xp = array_namespace(form)
     f, g = form[:-1], cut[:-1]
-    ff, fg, gg = (xp.sum(a * b * inverse, axis=0) for a, b in ((f, f), (f, g), (g, g)))
-    need = -(cut[-1] + xp.sum(g * x, axis=0))  # g delta >= need
-    length = xp.sqrt(xp.where(gg > 0, gg, 1.0))
+    ff, fg, gg = (np.sum(a * b * inverse, axis=0) for a, b in ((f, f), (f, g), (g, g)))
+    need = -(cut[-1] + np.sum(g * x, axis=0))  # g delta >= need
+    length = np.sqrt(np.where(gg > 0, gg, 1.0))
     along = fg / length
     need = need / length  # in units of the cost's root
-    across = xp.sqrt(xp.clip(ff - along * along, 0.0, None))
-    rest = xp.sqrt(xp.clip(spare - need * need, 1e-12 * spare + 1e-300, None))
+    across = np.sqrt(np.clip(ff - along * along, 0.0, None))
+    rest = np.sqrt(np.clip(spare - need * need, 1e-12 * spare + 1e-300, None))
     share = (across * need / rest - along) / length
-    return xp.where((gg > 0) & (share > 0) & (share < xp.inf), share, 0.0)
+    return np.where((gg > 0) & (share > 0) & (share < np.inf), share, 0.0)
 
 
 def relax(
@@ -228,24 +220,23 @@ def relax(
 
     With a budget they hold only for the actions of the boxes within it.
     """
-    xp = array_namespace(low)
     d = stack.actions
     units = unit_forms(stack, low, high, who, signs)
     middle, radius = (low + high) / 2, (high - low) / 2
-    offset = xp.take(stack.first_offset, who, axis=1)
+    offset = np.take(stack.first_offset, who, axis=1)
     plain = stack.first[:, :d]
     if units.count:
         hidden = stack.first[:, d:]
-        up, down = xp.clip(hidden, 0.0, None), xp.clip(hidden, None, 0.0)
-        base = xp.concat([xp.broadcast_to(plain.T[:, :, None], (d, *offset.shape)), offset[None]], axis=0)
+        up, down = np.clip(hidden, 0.0, None), np.clip(hidden, None, 0.0)
+        base = np.concat([np.broadcast_to(plain.T[:, :, None], (d, *offset.shape)), offset[None]], axis=0)
         upper = base + up @ units.upper + down @ units.lower
         lower = upper if units.exact else base + up @ units.lower + down @ units.upper
         l, h = _extremes(lower, upper, middle, radius)
     else:
-        lower = upper = xp.concat(
-            [xp.broadcast_to(plain.T[:, :, None], (d, *offset.shape)), offset[None]], axis=0
+        lower = upper = np.concat(
+            [np.broadcast_to(plain.T[:, :, None], (d, *offset.shape)), offset[None]], axis=0
         )
-        centre, reach = plain @ middle + offset, xp.abs(plain) @ radius
+        centre, reach = plain @ middle + offset, np.abs(plain) @ radius
         l, h = centre - reach, centre + reach
     number = units.count
     l, h = _within(l, h, lower, upper, low, high, budget)
@@ -276,8 +267,7 @@ def relax(
 
 def _smaller(every: Array, here: Array) -> Array:
     """The error of an applicant's largest box, (B,), or of this box and neuron, (h, B): both hold."""
-    xp = array_namespace(here)
-    return xp.where(here < every, here, every)
+    return np.where(here < every, here, every)
 
 
 def value_at(layer: Layer, point: Array) -> Array:
@@ -296,47 +286,43 @@ def slopes_at(relaxed: Relaxed, point: Array) -> list[Array]:
     """
     result = []
     for layer in relaxed.layers:
-        xp = array_namespace(point)
         positive = (layer.low >= 0) | (value_at(layer, point) > 0)
-        result.append(xp.where((layer.high > 0) & positive, 1.0, 0.0))
+        result.append(np.where((layer.high > 0) & positive, 1.0, 0.0))
     return result
 
 
 def adaptive(layer: Layer) -> Array:
     """The usual lower slopes: 1 where most of the interval is positive."""
-    xp = array_namespace(layer.low)
-    return xp.where(layer.high > -layer.low, 1.0, 0.0)
+    return np.where(layer.high > -layer.low, 1.0, 0.0)
 
 
 def logit_line(relaxed: Relaxed, alphas: list[Array], error: Array) -> tuple[Array, Array, list[Array]]:
     """logit <= slope a + offset on each box: (d, B), (B,); and the multiplier each ReLU's bound got."""
-    xp = array_namespace(relaxed.low)
     stack, layers = relaxed.stack, relaxed.layers
     batch = relaxed.low.shape[1]
     if not stack.weights:  # the classifier is affine: its first arguments are the logit
-        one = xp.ones((1, batch), dtype=relaxed.low.dtype)
-        return *_to_actions(relaxed, one, xp.zeros_like(one[0]), error), []
+        one = np.ones((1, batch), dtype=relaxed.low.dtype)
+        return *_to_actions(relaxed, one, np.zeros_like(one[0]), error), []
     last = stack.weights[-1]
-    coefficient = xp.broadcast_to(last.T, (last.shape[1], batch))
-    constant = xp.zeros(batch, dtype=relaxed.low.dtype) + stack.biases[-1][0, 0]
+    coefficient = np.broadcast_to(last.T, (last.shape[1], batch))
+    constant = np.zeros(batch, dtype=relaxed.low.dtype) + stack.biases[-1][0, 0]
     multipliers: list[Array] = []
     for k in range(len(layers) - 1, -1, -1):
         layer = layers[k]
         multipliers.insert(0, coefficient)
         helping = coefficient > 0
-        constant = constant + xp.sum(xp.where(helping, coefficient * layer.intercept, 0.0), axis=0)
-        coefficient = coefficient * xp.where(helping, layer.chord, alphas[k])
+        constant = constant + np.sum(np.where(helping, coefficient * layer.intercept, 0.0), axis=0)
+        coefficient = coefficient * np.where(helping, layer.chord, alphas[k])
         if k > 0:
-            constant = constant + xp.sum(coefficient * stack.biases[k - 1], axis=0)
+            constant = constant + np.sum(coefficient * stack.biases[k - 1], axis=0)
             coefficient = stack.weights[k - 1].T @ coefficient
     return *_to_actions(relaxed, coefficient, constant, error), multipliers
 
 
 def _to_actions(relaxed: Relaxed, coefficient: Array, constant: Array, error: Array) -> tuple[Array, Array]:
     """A form over first-layer arguments as one over actions, from above."""
-    xp = array_namespace(relaxed.low)
     stack, d = relaxed.stack, relaxed.stack.actions
-    offset = constant + error + xp.sum(coefficient * xp.take(stack.first_offset, relaxed.who, axis=1), axis=0)
+    offset = constant + error + np.sum(coefficient * np.take(stack.first_offset, relaxed.who, axis=1), axis=0)
     over = stack.first.T @ coefficient
     return substitute_units(relaxed.units, over[:d], offset, over[d:])
 
@@ -345,29 +331,26 @@ def substitute_units(units: UnitForms, slope: Array, offset: Array, over: Array)
     """slope a + over v + offset from above, as a form in the actions alone; ``over`` is (u, B)."""
     if not units.count:
         return slope, offset
-    xp = array_namespace(slope)
-    up, down = xp.clip(over, 0.0, None), xp.clip(over, None, 0.0)
-    total = xp.sum(up[None] * units.upper + down[None] * units.lower, axis=1)
+    up, down = np.clip(over, 0.0, None), np.clip(over, None, 0.0)
+    total = np.sum(up[None] * units.upper + down[None] * units.lower, axis=1)
     return slope + total[:-1], offset + total[-1]
 
 
 def extreme(form: Array, middle: Array, radius: Array, sign: float) -> Array:
     """Largest (sign 1) or smallest (-1) value of forms (d + 1, h, B) on boxes."""
-    xp = array_namespace(form)
     value = form[-1]
     for i in range(middle.shape[0]):
-        value = value + form[i] * middle[i] + sign * xp.abs(form[i]) * radius[i]
+        value = value + form[i] * middle[i] + sign * np.abs(form[i]) * radius[i]
     return value
 
 
 def _extremes(lower: Array, upper: Array, middle: Array, radius: Array) -> tuple[Array, Array]:
     if lower is not upper:
         return extreme(lower, middle, radius, -1.0), extreme(upper, middle, radius, 1.0)
-    xp = array_namespace(lower)
-    centre, reach = lower[-1], xp.zeros_like(lower[-1])
+    centre, reach = lower[-1], np.zeros_like(lower[-1])
     for i in range(middle.shape[0]):
         centre = centre + lower[i] * middle[i]
-        reach = reach + xp.abs(lower[i]) * radius[i]
+        reach = reach + np.abs(lower[i]) * radius[i]
     return centre - reach, centre + reach
 
 
@@ -383,30 +366,28 @@ def _within(
     """A layer's interval, intersected with what the budget allows where that may matter: around zero."""
     if budget is None:
         return l, h
-    xp = array_namespace(l)
-    rows, nodes = xp.nonzero((l < 0) & (h > 0))
-    low, high = xp.take(low, nodes, axis=1), xp.take(high, nodes, axis=1)
+    rows, nodes = np.nonzero((l < 0) & (h > 0))
+    low, high = np.take(low, nodes, axis=1), np.take(high, nodes, axis=1)
     budget = budget.take(nodes)
     here = (slice(None), rows, nodes)
     below = within_budget(lower[here], -1.0, low, high, budget)
     above = within_budget(upper[here], 1.0, low, high, budget)
     l, h = l + 0.0, h + 0.0
     before, after = l[rows, nodes], h[rows, nodes]
-    l[rows, nodes] = xp.where(below > before, below, before)
-    h[rows, nodes] = xp.where(above < after, above, after)
+    l[rows, nodes] = np.where(below > before, below, before)
+    h[rows, nodes] = np.where(above < after, above, after)
     return l, h
 
 
 def _layer(low: Array, high: Array, lower: Array, upper: Array, signs: Signs | None, number: int) -> Layer:
     """The ReLU's chord; its intercept is rounded outward."""
-    xp = array_namespace(low)
     if signs is not None:
         low, high = signs.clamp(number, low, high)
-    high = xp.maximum(high, low)
+    high = np.maximum(high, low)
     spans = (low < 0) & (high > 0)
-    width = xp.where(spans, high - low, 1.0)
-    chord = xp.where(spans, high / width, xp.where(low >= 0, 1.0, 0.0))
-    intercept = xp.where(spans, xp.maximum(-chord * low, (1.0 - chord) * high) * (1 + 2.0**-48), 0.0)
+    width = np.where(spans, high - low, 1.0)
+    chord = np.where(spans, high / width, np.where(low >= 0, 1.0, 0.0))
+    intercept = np.where(spans, np.maximum(-chord * low, (1.0 - chord) * high) * (1 + 2.0**-48), 0.0)
     return Layer(low, high, lower, upper, chord, intercept)
 
 
@@ -417,43 +398,41 @@ def _forward(weight: Array, bias: Array, layer: Layer) -> tuple[Array, Array]:
     difference of W (top + bottom) and abs(W) (top - bottom), in half the work. What is summed is at most
     twice as large in absolute value; :func:`_rate` has room for eight times.
     """
-    xp = array_namespace(weight)
     top = layer.chord[None] * layer.upper
-    top = xp.concat([top[:-1], (top[-1] + layer.intercept)[None]], axis=0)
+    top = np.concat([top[:-1], (top[-1] + layer.intercept)[None]], axis=0)
     bottom = adaptive(layer)[None] * layer.lower
-    middle, reach = (weight / 2) @ (top + bottom), (xp.abs(weight) / 2) @ (top - bottom)
-    shift = xp.concat([xp.zeros((top.shape[0] - 1, *bias.shape), dtype=bias.dtype), bias[None]], axis=0)
+    middle, reach = (weight / 2) @ (top + bottom), (np.abs(weight) / 2) @ (top - bottom)
+    shift = np.concat([np.zeros((top.shape[0] - 1, *bias.shape), dtype=bias.dtype), bias[None]], axis=0)
     middle = middle + shift
     return middle - reach, middle + reach
 
 
 def _backward(relaxed: Relaxed, k: int) -> tuple[Array, Array]:
     """Forms of hidden layer k's arguments (0 the first), substituted back, from below and above."""
-    xp = array_namespace(relaxed.low)
     stack, d = relaxed.stack, relaxed.stack.actions
     batch = relaxed.low.shape[1]
     found = []
     for sign in (-1.0, 1.0):
         weight, bias = stack.weights[k - 1], stack.biases[k - 1]
-        coefficient = xp.broadcast_to(sign * weight[:, :, None], (*weight.shape, batch))
-        constant = xp.broadcast_to(sign * bias, (bias.shape[0], batch))
+        coefficient = np.broadcast_to(sign * weight[:, :, None], (*weight.shape, batch))
+        constant = np.broadcast_to(sign * bias, (bias.shape[0], batch))
         for j in range(k - 1, -1, -1):
             layer = relaxed.layers[j]
             helping = coefficient > 0
-            constant = constant + xp.sum(xp.where(helping, coefficient * layer.intercept, 0.0), axis=1)
-            coefficient = coefficient * xp.where(helping, layer.chord, adaptive(layer))
+            constant = constant + np.sum(np.where(helping, coefficient * layer.intercept, 0.0), axis=1)
+            coefficient = coefficient * np.where(helping, layer.chord, adaptive(layer))
             if j > 0:
-                constant = constant + xp.sum(coefficient * stack.biases[j - 1], axis=1)
+                constant = constant + np.sum(coefficient * stack.biases[j - 1], axis=1)
                 coefficient = stack.weights[j - 1].T @ coefficient
-        constant = constant + xp.sum(coefficient * xp.take(stack.first_offset, relaxed.who, axis=1), axis=1)
+        constant = constant + np.sum(coefficient * np.take(stack.first_offset, relaxed.who, axis=1), axis=1)
         over = stack.first.T @ coefficient  # (h, d + u, B)
         slope = over[:, :d]
         if relaxed.units.count:
             rest = over[:, d:]
-            up, down = xp.clip(rest, 0.0, None), xp.clip(rest, None, 0.0)
-            total = xp.sum(
+            up, down = np.clip(rest, 0.0, None), np.clip(rest, None, 0.0)
+            total = np.sum(
                 up[:, None] * relaxed.units.upper[None] + down[:, None] * relaxed.units.lower[None], axis=2
             )
             slope, constant = slope + total[:, :-1], constant + total[:, -1]
-        found.append(xp.concat([xp.permute_dims(slope, (1, 0, 2)), constant[None]], axis=0))
+        found.append(np.concat([np.permute_dims(slope, (1, 0, 2)), constant[None]], axis=0))
     return -found[0], found[1]

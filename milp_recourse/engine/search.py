@@ -18,7 +18,6 @@ import numpy as np
 from milp_recourse.engine import local
 from milp_recourse.engine.branch import Choices, children
 from milp_recourse.engine.contract import contract
-from milp_recourse.engine.devices import Device
 from milp_recourse.engine.incumbents import Best, Incumbents, Judge
 from milp_recourse.engine.kernel import Examined, costs_of, examine
 from milp_recourse.engine.nodes import Nodes
@@ -43,7 +42,6 @@ class Pool:
     """The open nodes of one stack, and the population's number of each of its applicants."""
 
     stack: Stack
-    on_device: Stack
     people: Array
     errors: list[Any]
     nodes: Nodes
@@ -89,8 +87,6 @@ class Search:
         Exact judgement, for actions within rounding of the threshold.
     time_limit
         Seconds per applicant, measured as its share of every batch; None for no limit.
-    device
-        Where the kernel runs.
     batch
         Nodes bounded at once.
     spent
@@ -109,14 +105,12 @@ class Search:
         count: int,
         judge: Judge,
         time_limit: float | None = None,
-        device: Device | None = None,
         batch: int = BATCH,
         spent: float = 0.0,
         cheaper_than: Array | None = None,
         node_limit: int | None = None,
         allowance: Array | None = None,
     ) -> None:
-        self.device = device or Device()
         self.judge, self.time_limit, self.batch = judge, time_limit, batch
         self.incumbents = Incumbents(count, cheaper_than, allowance)
         self._any_action_will_do, self.node_limit = cheaper_than is not None, node_limit
@@ -159,34 +153,31 @@ class Search:
         dearest = (stack.kappa * far * far + stack.beta * far + stack.jump).sum(axis=0) + stack.fixed
         dearest = dearest + (stack.omega * far + stack.jump_largest).max(axis=0)
         np.maximum.at(self.incumbents.dearest, people, 1.01 * dearest + 1e-9)
-        put = self.device.put
-        placed = stack.on(put)
-        errors = rounding(placed, put(stack.lower), put(stack.upper), put(roots.who))
+        errors = rounding(stack, stack.lower, stack.upper, roots.who)
         np.add.at(self.seconds, people, (time.perf_counter() - start) / len(people))
-        return Pool(stack, placed, people, errors, roots)
+        return Pool(stack, people, errors, roots)
 
     def _first_actions(self, seed: int = 0) -> None:
         """Sample, then search locally, in every stack."""
-        put, get = self.device.put, self.device.get
         for k, pool in enumerate(self.pools):
             start = time.perf_counter()
             if self.time_limit is not None and (self.seconds[pool.people] > self.time_limit).all():
                 continue
-            stack, nodes = pool.on_device, pool.nodes
+            stack, nodes = pool.stack, pool.nodes
             draws = np.random.default_rng(seed).random((_SAMPLES, pool.stack.actions + 1, len(nodes)))
-            target = put(self.incumbents.target(pool.people))
-            who = put(nodes.who)
+            target = self.incumbents.target(pool.people)
+            who = nodes.who
             costs = costs_of(stack, who)
-            low, high = contract(stack, costs, put(nodes.low), put(nodes.high), who, target)
-            alive = np.flatnonzero(~get(low > high).any(axis=0))
+            low, high = contract(stack, costs, nodes.low, nodes.high, who, target)
+            alive = np.flatnonzero(~(low > high).any(axis=0))
             if len(alive):
                 low, high, who, costs = (
-                    low[:, put(alive)],
-                    high[:, put(alive)],
-                    who[put(alive)],
-                    costs.take(put(alive)),
+                    low[:, alive],
+                    high[:, alive],
+                    who[alive],
+                    costs.take(alive),
                 )
-                first = local.sampled(stack, costs, low, high, who, put(draws[:, :, alive]))
+                first = local.sampled(stack, costs, low, high, who, draws[:, :, alive])
                 found = local.polish(
                     stack,
                     costs,
@@ -194,11 +185,11 @@ class Search:
                     low,
                     high,
                     who,
-                    pool.errors[-1][put(alive)],
-                    target[put(alive)],
+                    pool.errors[-1][alive],
+                    target[alive],
                     _HOPS,
                 )
-                self.incumbents.offer(k, pool.people[alive], alive, get(found.point), get(found.cost))
+                self.incumbents.offer(k, pool.people[alive], alive, found.point, found.cost)
             np.add.at(self.seconds, pool.people, (time.perf_counter() - start) / max(1, len(nodes)))
 
     # -- one batch -----------------------------------------------------------------------
@@ -238,17 +229,16 @@ class Search:
         rest[picked] = False
         pool.nodes = pool.nodes.take(rest)
         people = pool.people[nodes.who]
-        put, get = self.device.put, self.device.get
-        target = put(self.incumbents.target(people))
-        found = examine(pool.on_device, pool.errors, nodes.on(put), target)
+        target = self.incumbents.target(people)
+        found = examine(pool.stack, pool.errors, nodes, target)
         self._take_actions(k, found)
-        left = nodes.take(get(found.index))
+        left = nodes.take(found.index)
         left.low, left.high, left.bound, left.cut = (
-            get(v) for v in (found.low, found.high, found.bound, found.cut)
+            v for v in (found.low, found.high, found.bound, found.cut)
         )
         if found.choices is not None and len(left):
-            self._dive(k, left, get(found.point))
-            self._branch(k, left, Choices(*(get(v) for v in vars(found.choices).values())))
+            self._dive(k, left, found.point)
+            self._branch(k, left, Choices(*(v for v in vars(found.choices).values())))
         share = (time.perf_counter() - start) / len(people)
         np.add.at(self.work, people, 1)
         np.add.at(self.seconds, people, share)
@@ -262,19 +252,19 @@ class Search:
 
     def _take_actions(self, k: int, found: Examined) -> None:
         """Offer what the kernel met; what is within rounding of feasible is judged exactly."""
-        get, pool = self.device.get, self.pools[k]
+        pool = self.pools[k]
         if found.met is not None:
-            who, actions, cost = get(found.met.who), get(found.met.actions), get(found.met.cost)
+            who, actions, cost = found.met.who, found.met.actions, found.met.cost
             self.incumbents.offer(k, pool.people[who], who, actions, cost)
-            nearly = get(found.met.nearly) & (get(found.met.price) < self.incumbents.cost[pool.people[who]])
+            nearly = found.met.nearly & (found.met.price < self.incumbents.cost[pool.people[who]])
             for j in np.flatnonzero(nearly).tolist():
                 applicant = int(pool.people[who[j]])
-                cheaper = get(found.met.price)[j] < self.incumbents.cost[applicant]
+                cheaper = found.met.price[j] < self.incumbents.cost[applicant]
                 if self._judged[applicant] < _NEARLY and cheaper:
                     self._judged[applicant] += 1
                     self._judge(k, int(who[j]), actions[:, j])
         if found.points is not None:
-            who, actions = get(found.points.who), get(found.points.actions)
+            who, actions = found.points.who, found.points.actions
             for j in range(len(who)):
                 self._judge(k, int(who[j]), actions[:, j])
 
@@ -300,21 +290,20 @@ class Search:
             return
         self._dives[person] += 1
         self._dived_at[person] = self.work[person]
-        put, get = self.device.put, self.device.get
         column = left.who[chosen]
-        who = put(column)
+        who = column
         found = local.polish(
-            pool.on_device,
-            costs_of(pool.on_device, who),
-            put(points[:, chosen]),
-            put(pool.stack.lower[:, column]),
-            put(pool.stack.upper[:, column]),
+            pool.stack,
+            costs_of(pool.stack, who),
+            points[:, chosen],
+            pool.stack.lower[:, column],
+            pool.stack.upper[:, column],
             who,
             pool.errors[-1][who],
-            put(self.incumbents.target(person)),
+            self.incumbents.target(person),
             _DIVE_HOPS,
         )
-        self.incumbents.offer(k, person, column, get(found.point), get(found.cost))
+        self.incumbents.offer(k, person, column, found.point, found.cost)
 
     def _finished(self, person: int, least: float) -> Finished:
         best = self.incumbents.best[person]

@@ -8,7 +8,7 @@ the matrices of their programs are the same, and only offsets, limits and costs 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -91,19 +91,6 @@ class Stack:
     def actions(self) -> int:
         """Number of actions d."""
         return int(self.lower.shape[0])
-
-    def on(self, convert: Any) -> Stack:
-        """The same stack with every array passed through ``convert`` (numpy to another library)."""
-        changed = {}
-        for f in fields(self):
-            value = getattr(self, f.name)
-            if isinstance(value, np.ndarray):
-                changed[f.name] = convert(value)
-            elif f.name in ("weights", "biases"):
-                changed[f.name] = tuple(convert(v) for v in value)
-            else:
-                changed[f.name] = value
-        return Stack(**changed)
 
 
 def signature(tape: Tape) -> tuple[object, ...]:

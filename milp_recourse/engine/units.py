@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from array_api_compat import array_namespace, device, to_device
 
 from milp_recourse.bounds.curves import CURVES, band, value_range
 from milp_recourse.bounds.tape import within_domain
@@ -32,21 +31,17 @@ class Signs:
 
     def clamp_one(self, number: int, low: Array, high: Array) -> tuple[Array, Array]:
         """The interval of one ReLU (numbered from 0), (B,)."""
-        xp = array_namespace(low)
-        on = xp.any(self.numbers == number + 1, axis=0)
-        off = xp.any(self.numbers == -number - 1, axis=0)
-        return xp.where(on, xp.clip(low, 0.0, None), low), xp.where(off, xp.clip(high, None, 0.0), high)
+        on = np.any(self.numbers == number + 1, axis=0)
+        off = np.any(self.numbers == -number - 1, axis=0)
+        return np.where(on, np.clip(low, 0.0, None), low), np.where(off, np.clip(high, None, 0.0), high)
 
     def clamp(self, first: int, low: Array, high: Array) -> tuple[Array, Array]:
         """Intervals of a layer whose neurons are numbered from ``first``, (h, B)."""
-        xp = array_namespace(low)
-        numbers = xp.arange(
-            first + 1, first + 1 + low.shape[0], dtype=self.numbers.dtype, device=device(low)
-        )[:, None]
+        numbers = np.arange(first + 1, first + 1 + low.shape[0], dtype=self.numbers.dtype)[:, None]
         for p in range(self.numbers.shape[0]):
             here = self.numbers[p]
-            low = xp.where(here[None] == numbers, xp.clip(low, 0.0, None), low)
-            high = xp.where(here[None] == -numbers, xp.clip(high, None, 0.0), high)
+            low = np.where(here[None] == numbers, np.clip(low, 0.0, None), low)
+            high = np.where(here[None] == -numbers, np.clip(high, None, 0.0), high)
         return low, high
 
 
@@ -84,10 +79,9 @@ class UnitForms:
 
     def take(self, index: Array) -> UnitForms:
         """The nodes at ``index``."""
-        xp = array_namespace(self.low)
 
         def last(array: Array) -> Array:
-            return xp.take(array, index, axis=array.ndim - 1)
+            return np.take(array, index, axis=array.ndim - 1)
 
         lower = last(self.lower)
         return UnitForms(
@@ -110,11 +104,10 @@ class UnitForms:
 
 def unit_forms(stack: Stack, low: Array, high: Array, who: Array, signs: Signs | None = None) -> UnitForms:
     """Linear bounds of every unit on boxes (d, B); ``signs`` says which ReLUs were split on."""
-    xp = array_namespace(low)
     d, batch = low.shape
     count = len(stack.units)
     middle, radius = (low + high) / 2, (high - low) / 2
-    reach = xp.maximum(xp.abs(low), xp.abs(high))
+    reach = np.maximum(np.abs(low), np.abs(high))
     lower: list[Array] = []
     upper: list[Array] = []
     lows: list[Array] = []
@@ -126,61 +119,59 @@ def unit_forms(stack: Stack, low: Array, high: Array, who: Array, signs: Signs |
     for k, (function, level) in enumerate(stack.units):
         row = stack.unit_rows[k]
         offset = stack.unit_offset[k][who]
-        up, down = _argument(xp, row, offset, lower, upper, d, k, batch, low.dtype)
-        size = xp.abs(offset) + sum((abs(float(row[i])) * reach[i] for i in range(d)), 0.0)
+        up, down = _argument(row, offset, lower, upper, d, k, batch, low.dtype)
+        size = np.abs(offset) + sum((abs(float(row[i])) * reach[i] for i in range(d)), 0.0)
         for j in range(k):
             size = size + abs(float(row[d + j])) * sizes[j]
         slack = _SLACK * (k + 1) * size
         l, h = (
-            _end(xp, down, middle, radius, -1.0) - slack,
-            _end(xp, up, middle, radius, 1.0) + slack,
+            _end(down, middle, radius, -1.0) - slack,
+            _end(up, middle, radius, 1.0) + slack,
         )
         if signs is not None and function == "relu":
             l, h = signs.clamp_one(k, l, h)
-        below, above, l, h, spans, steep = _lines(xp, function, level, l, h)
-        exact = exact and function == "relu" and not bool(xp.any(spans))
-        lower.append(_scaled(xp, below, down, up))
-        upper.append(_scaled(xp, above, up, down))
+        below, above, l, h, spans, steep = _lines(function, level, l, h)
+        exact = exact and function == "relu" and not bool(np.any(spans))
+        lower.append(_scaled(below, down, up))
+        upper.append(_scaled(above, up, down))
         arguments.append(
-            xp.stack(
+            np.stack(
                 [
-                    xp.concat([down[:-1], (down[-1] - slack)[None]], axis=0),
-                    xp.concat([up[:-1], (up[-1] + slack)[None]], axis=0),
+                    np.concat([down[:-1], (down[-1] - slack)[None]], axis=0),
+                    np.concat([up[:-1], (up[-1] + slack)[None]], axis=0),
                 ]
             )
         )
         lows.append(l)
         highs.append(h)
         opens.append(spans)
-        sizes.append(steep * size + xp.maximum(xp.abs(below[1]), xp.abs(above[1])))
+        sizes.append(steep * size + np.maximum(np.abs(below[1]), np.abs(above[1])))
     if not count:
-        none = xp.zeros((0, batch), dtype=low.dtype)
-        empty = xp.zeros((d + 1, 0, batch), dtype=low.dtype)
-        arguments = xp.stack([empty, empty])
-        return UnitForms(empty, empty, none, none, none, arguments, True, none > 0, 0.0)
-    values = xp.stack(sizes)
-    above, below = xp.stack(upper, axis=1), xp.stack(lower, axis=1)
+        none = np.zeros((0, batch), dtype=low.dtype)
+        empty = np.zeros((d + 1, 0, batch), dtype=low.dtype)
+        return UnitForms(empty, empty, none, none, none, np.stack([empty, empty]), True, none > 0, 0.0)
+    values = np.stack(sizes)
+    tops, floors = np.stack(upper, axis=1), np.stack(lower, axis=1)
     if exact:
-        below = above
+        floors = tops
     else:  # outward by the lines' own rounding, so that whoever uses them need not think of it
         hair = _SLACK * count * values
-        above = xp.concat([above[:-1], (above[-1] + hair)[None]], axis=0)
-        below = xp.concat([below[:-1], (below[-1] - hair)[None]], axis=0)
+        tops = np.concat([tops[:-1], (tops[-1] + hair)[None]], axis=0)
+        floors = np.concat([floors[:-1], (floors[-1] - hair)[None]], axis=0)
     return UnitForms(
-        below,
-        above,
-        xp.stack(lows),
-        xp.stack(highs),
+        floors,
+        tops,
+        np.stack(lows),
+        np.stack(highs),
         values,
-        xp.stack(arguments, axis=2),
+        np.stack(arguments, axis=2),
         exact,
-        xp.stack(opens),
+        np.stack(opens),
         16.0 * count,
     )
 
 
 def _argument(
-    xp: Any,
     row: Array,
     offset: Array,
     lower: list[Array],
@@ -191,8 +182,8 @@ def _argument(
     dtype: Any,
 ) -> tuple[Array, Array]:
     """The argument of unit k as forms in the actions, from above and from below, (d + 1, B)."""
-    start = [xp.zeros(batch, dtype=dtype) + row[i] for i in range(d)]
-    up = xp.stack([*start, offset])
+    start = [np.zeros(batch, dtype=dtype) + row[i] for i in range(d)]
+    up = np.stack([*start, offset])
     down = up
     for j in range(k):
         c = float(row[d + j])
@@ -202,35 +193,35 @@ def _argument(
     return up, down
 
 
-def _end(xp: Any, form: Array, middle: Array, radius: Array, sign: float) -> Array:
+def _end(form: Array, middle: Array, radius: Array, sign: float) -> Array:
     value = form[-1]
     for i in range(middle.shape[0]):
-        value = value + form[i] * middle[i] + sign * xp.abs(form[i]) * radius[i]
+        value = value + form[i] * middle[i] + sign * np.abs(form[i]) * radius[i]
     return value
 
 
-def _scaled(xp: Any, line: tuple[Array, Array], same: Array, other: Array) -> Array:
+def _scaled(line: tuple[Array, Array], same: Array, other: Array) -> Array:
     """slope * argument + intercept, with the argument's form on the side that keeps the bound."""
     slope, intercept = line
-    form = xp.where(slope[None] >= 0, slope[None] * same, slope[None] * other)
-    return xp.concat([form[:-1], (form[-1] + intercept)[None]], axis=0)
+    form = np.where(slope[None] >= 0, slope[None] * same, slope[None] * other)
+    return np.concat([form[:-1], (form[-1] + intercept)[None]], axis=0)
 
 
 def _lines(
-    xp: Any, function: str, level: int, l: Array, h: Array
+    function: str, level: int, l: Array, h: Array
 ) -> tuple[tuple[Array, Array], tuple[Array, Array], Array, Array, Array, Array]:
     """Lines below and above a function on [l, h], its interval, where a ReLU is open, its steepest slope."""
     if function == "relu":
-        h = xp.maximum(h, l)
+        h = np.maximum(h, l)
         spans = (l < 0) & (h > 0)
-        width = xp.where(spans, h - l, 1.0)
-        on = xp.where(l >= 0, 1.0, 0.0)
-        chord = xp.where(spans, h / width, on)
-        intercept = xp.where(spans, xp.maximum(-chord * l, (1.0 - chord) * h) * (1 + 2.0**-48), 0.0)
-        alpha = xp.where(spans, xp.where(h > -l, 1.0, 0.0), on)
-        return (alpha, xp.zeros_like(l)), (chord, intercept), l, h, spans, xp.ones_like(l)
+        width = np.where(spans, h - l, 1.0)
+        on = np.where(l >= 0, 1.0, 0.0)
+        chord = np.where(spans, h / width, on)
+        intercept = np.where(spans, np.maximum(-chord * l, (1.0 - chord) * h) * (1 + 2.0**-48), 0.0)
+        alpha = np.where(spans, np.where(h > -l, 1.0, 0.0), on)
+        return (alpha, np.zeros_like(l)), (chord, intercept), l, h, spans, np.ones_like(l)
     # Curves are few and their formulas are numpy's, whatever library the kernel runs on.
-    lo, hi = (np.asarray(to_device(v, "cpu")) for v in (l, h))
+    lo, hi = (v for v in (l, h))
     if function == "indicator":  # of a whole number: what rounding widened is undone
         lo, hi = np.ceil(lo - 1e-6), np.floor(hi + 1e-6)
         possible = (lo <= level) & (hi >= level)
@@ -247,5 +238,5 @@ def _lines(
         slope = CURVES[function].derivative
         steep = 0.25 + np.maximum(np.abs(slope(lo)), np.abs(slope(hi)))
         parts = [m, below, m, above, lo, hi, steep]
-    a, b, c, e, lo, hi, steep = (xp.asarray(v, dtype=l.dtype, device=device(l)) for v in parts)
-    return (a, b), (c, e), lo, hi, xp.zeros_like(lo) > 0, steep
+    a, b, c, e, lo, hi, steep = (np.asarray(v, dtype=l.dtype) for v in parts)
+    return (a, b), (c, e), lo, hi, np.zeros_like(lo) > 0, steep

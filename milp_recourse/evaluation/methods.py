@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from milp_recourse.errors import BadInput
-from milp_recourse.formats.feature_json import as_number
+from milp_recourse.factuals import as_number
 from milp_recourse.instance import Instance, Population
 
 Action = Mapping[str, float]

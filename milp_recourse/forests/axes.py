@@ -9,12 +9,13 @@ them into a lower bound of the exact cost.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from milp_recourse.domain.conditions import TRUE
 from milp_recourse.domain.features import Feature
 from milp_recourse.domain.forest import MISSING, TreeEnsemble
 from milp_recourse.instance import Instance
@@ -218,9 +219,12 @@ def _cell(cuts: Array, values: Array) -> Cells:
     return np.searchsorted(cuts, values, side="left")
 
 
-def factual_cells(instance: Instance, forest: TreeEnsemble) -> Cells:
-    """The factual's cell on every column, shape (columns,)."""
-    row = instance.model_rows(instance.factual_row)
+def factual_cells(instance: Instance, forest: TreeEnsemble, labels: Mapping[str, int] | None = None) -> Cells:
+    """The factual's cell on every column, shape (columns,); with other labels where these are given."""
+    values = instance.factual_row.copy()
+    for k, feature in enumerate(instance.features):
+        values[k] = (labels or {}).get(feature.name, values[k])
+    row = instance.model_rows(values)
     cells = np.array([_cell(cuts, row[k : k + 1])[0] for k, cuts in enumerate(forest.cuts)], dtype=np.int64)
     return np.where(np.isnan(row), MISSING, cells)
 
@@ -232,7 +236,9 @@ def action_of(axes: Sequence[Axis], cells: Cells) -> dict[str, float]:
 
 
 def separable(instance: Instance) -> bool:
-    """Whether levers move nothing but themselves and no plausibility ties them together."""
-    return not instance.plausible and all(
-        instance.scm.descendants({name}) == {name} for name in instance.levers
+    """Whether levers move only themselves, and neither plausibility nor a demand ties them together."""
+    return (
+        not instance.plausible
+        and instance.demand == TRUE
+        and all(instance.scm.descendants({name}) == {name} for name in instance.levers)
     )

@@ -13,8 +13,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from milp_recourse.compiling import entry
 from milp_recourse.forests.axes import Axis
-from milp_recourse.forests.compiling import compiled
 from milp_recourse.forests.table import BITS, LeafTable
 
 Array = NDArray[np.float64]
@@ -81,7 +81,7 @@ def factors(table: LeafTable, axes: Sequence[Axis], masks: NDArray[np.uint32]) -
     )
 
 
-@compiled
+@entry
 def _build(axis_from, masks, full, values, trees, words):  # type: ignore[no-untyped-def]
     axes, cells = len(axis_from) - 1, len(masks)
     classes = np.zeros((trees, cells), np.int32)

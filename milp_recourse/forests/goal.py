@@ -3,40 +3,63 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
+from milp_recourse.domain.forest import TreeEnsemble
 from milp_recourse.forests.axes import Axis
 from milp_recourse.forests.table import LeafTable
 
 
-def score_goal(table: LeafTable, threshold: float) -> tuple[float, float]:
+def score_goal(table: LeafTable, threshold: float, part: int = 0) -> tuple[float, float]:
     r"""What the leaves' exact values must add up to at least, and the size of what is summed.
 
     The deployed sum of n rounded terms is off by at most :math:`n u \sum_t \max |v_t|` (1 + n u), and a
     division by u more (Higham 2002, section 4.2); twice that is taken off.
+
+    Parameters
+    ----------
+    part
+        Of an ensemble whose score is the smallest of several sums: which of them.
     """
     forest = table.forest
-    count = len(forest.trees)
-    largest = sum(float(np.abs(tree.value[tree.left == -1]).max()) for tree in forest.trees)
+    error, reach = score_error(forest, threshold, part)
+    count = len(forest.trees) if forest.aggregate == "mean" else 1
+    return threshold * count - forest.base - error, reach
+
+
+def score_error(forest: TreeEnsemble, threshold: float, part: int = 0) -> tuple[float, float]:
+    """By how much a part's values added in any order may differ from the deployed sum; the sum's size."""
+    trees = [t for t, k in zip(forest.trees, forest.part_of.tolist(), strict=True) if k == part]
+    count = len(trees)
+    largest = sum(float(np.abs(tree.value[tree.left == -1]).max()) for tree in trees)
     reach = largest + abs(forest.base) + abs(threshold) * count
     roundoff = 2.0**-24 if forest.sum_dtype == "float32" else 2.0**-53
-    error = 2.0 * (count + 4) * roundoff * reach
-    return threshold * (count if forest.aggregate == "mean" else 1) - forest.base - error, reach
+    return 2.0 * (count + 4) * roundoff * reach, reach
 
 
 def affordable(axis: Axis, linf: float, cost: float) -> Axis:
     """The axis without cells that alone cost more than an action in hand."""
     kept = np.flatnonzero(axis.added + linf * axis.widest <= cost * (1 + 1e-9))
     first, last = int(kept[0]), int(kept[-1]) + 1  # costs fall towards the start: one stretch, or labels
-    cut = slice(first, last)
+    inside = np.zeros(len(axis), dtype=np.bool_)
+    inside[first:last] = True
+    return some(axis, inside)
+
+
+def some(axis: Axis, kept: NDArray[np.bool_]) -> Axis:
+    """The axis with some of its cells; the start is the cheapest that is left, or the first of those."""
+    before = np.cumsum(kept) - 1
+    added = axis.added[kept]
+    start = int(before[axis.start]) if kept[axis.start] else int(added.argmin())
     return Axis(
         axis.feature,
-        axis.values[cut],
-        axis.low[cut],
-        axis.high[cut],
-        axis.added[cut],
-        axis.widest[cut],
-        axis.start - first,
-        axis.home - first,
-        axis.settable[cut],
-        tuple((column, cells[cut]) for column, cells in axis.columns),
+        axis.values[kept],
+        axis.low[kept],
+        axis.high[kept],
+        added,
+        axis.widest[kept],
+        start,
+        max(0, int(before[axis.home])),
+        axis.settable[kept],
+        tuple((column, cells[kept]) for column, cells in axis.columns),
     )

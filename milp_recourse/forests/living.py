@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from milp_recourse.forests.compiling import compiled
-from milp_recourse.forests.factors import Factors, Ints
+from milp_recourse.compiling import compiled, entry
+from milp_recourse.forests.factors import Array, Factors, Ints
 
 FLAGS = 63
 """Sets of a slot that are told apart when classes are compared; with more, none are merged."""
@@ -57,7 +57,7 @@ def lists(f: Factors) -> Live:
     )
 
 
-@compiled
+@entry
 def shrink(f, cost, alive, leaf_alive, live, merge):  # type: ignore[no-untyped-def]
     """Take out leaves without cells, cells without leaves and cells that a cheaper one stands for.
 
@@ -178,6 +178,74 @@ def shrink(f, cost, alive, leaf_alive, live, merge):  # type: ignore[no-untyped-
         if live.cell_to[i + 1] == live.cell_to[i]:
             return False
     return True
+
+
+def restricted(f: Factors, live: Live, price: Array) -> tuple[Factors, Array]:
+    """The factor graph of what lives alone, and its prices: the same bounds in less room."""
+    axis_from, slot_from, leaf_from = (ends.copy() for ends in (live.cell_to, live.slot_to, live.leaf_to))
+    *arrays, prices = _restricted(f, live, price)
+    classes, slot_axis, class_from, set_from, member_from, member, value, table_from, table = arrays
+    return (
+        Factors(
+            *(axis_from, classes, slot_from, slot_axis, class_from, set_from),
+            *(member_from, member, leaf_from, value, table_from, table),
+        ),
+        prices,
+    )
+
+
+@entry
+def _restricted(f, live, price):  # type: ignore[no-untyped-def]
+    trees, cells, slots = len(f.slot_from) - 1, live.cell_to[-1], live.slot_to[-1]
+    class_now, set_now = np.full(f.class_from[-1], -1, np.int32), np.full(f.set_from[-1], -1, np.int32)
+    slot_axis = np.zeros(slots, np.int32)
+    class_from, set_from = np.zeros(slots + 1, np.int32), np.zeros(slots + 1, np.int32)
+    prices, member = np.zeros(f.class_from[-1]), np.zeros(len(f.member), np.int32)
+    member_from = np.zeros(live.used_to[slots] + 1, np.int32)
+    count = sets = members = 0
+    for n in range(slots):
+        s = live.slot[n]
+        slot_axis[n] = f.slot_axis[s]
+        for k in range(f.class_from[s], f.class_from[s + 1]):
+            if live.kept[k]:
+                class_now[k], prices[count] = count, price[k]
+                count += 1
+        class_from[n + 1] = count
+        for u in range(live.used_to[n], live.used_to[n + 1]):
+            z = live.used[u]
+            for m in range(f.member_from[z], f.member_from[z + 1]):
+                if live.kept[f.member[m]]:
+                    member[members] = class_now[f.member[m]]
+                    members += 1
+            set_now[z] = sets
+            sets += 1
+            member_from[sets] = members
+        set_from[n + 1] = sets
+    classes = np.zeros((trees, cells), np.int32)
+    leaves, table_from = live.leaf_to[-1], np.zeros(trees + 1, np.int64)
+    for t in range(trees):
+        width = live.slot_to[t + 1] - live.slot_to[t]
+        table_from[t + 1] = table_from[t] + np.int64(live.leaf_to[t + 1] - live.leaf_to[t]) * width
+    value, table = np.zeros(leaves), np.zeros(table_from[trees], np.int32)
+    for t in range(trees):
+        a, b, at = live.slot_to[t], live.slot_to[t + 1], table_from[t]
+        for n in range(a, b):
+            s = live.slot[n]
+            i = f.slot_axis[s]
+            for m in range(live.cell_to[i], live.cell_to[i + 1]):
+                classes[t, m] = class_now[f.class_from[s] + f.classes[t, live.cell[m]]] - class_from[n]
+        width = f.slot_from[t + 1] - f.slot_from[t]
+        for n in range(live.leaf_to[t], live.leaf_to[t + 1]):
+            leaf = live.leaf[n]
+            value[n] = f.value[leaf]
+            before = f.table_from[t] + (leaf - f.leaf_from[t]) * width - f.slot_from[t]
+            for m in range(a, b):
+                table[at] = set_now[f.table[before + live.slot[m]]]
+                at += 1
+    return (
+        *(classes, slot_axis, class_from, set_from, member_from, member[:members].copy()),
+        *(value, table_from, table, prices[:count].copy()),
+    )
 
 
 @compiled

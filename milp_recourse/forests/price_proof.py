@@ -9,31 +9,37 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from milp_recourse.forests.axes import Axis
 from milp_recourse.forests.factors import Array, Factors, cell_masks, factors
-from milp_recourse.forests.goal import score_goal
 from milp_recourse.forests.living import lists, shrink
 from milp_recourse.forests.prices import ascend, assess, choose
 from milp_recourse.forests.table import LeafTable
+from milp_recourse.forests.weighted import WeightedSums
 
 Cells = NDArray[np.int64]
 
 UNIT_BITS = 26
 """Prices are whole numbers of units, a unit being about the target times 2 to the minus this."""
 
-STEPS, ROUNDS, ROOT_ROUNDS = 12, 4, 30
+STEPS, ROUNDS, ROOT_ROUNDS = 12, 8, 30
+
+GAIN = 0.05
+"""The share of what is missing that a round has to gain, or ends are cut off, or the box is split."""
 
 LENGTH = 0.5
 """What Polyak's step is multiplied by at first; every box begins with it."""
 
 WEIGHT = 10.0
 """How much larger a relative step of the multiplier is than one of a price."""
+
+NO_SHARES = np.empty(0)
 
 SPLIT, COST, PRICES, SCORE = "split", "cost", "prices", "score"
 
@@ -62,11 +68,12 @@ class Step:
 
 @dataclass(frozen=True)
 class PriceTable:
-    """Prices in units, per class of the factor graph, and the multiplier."""
+    """Prices in units, per class of the factor graph, the multiplier, and the weights of the sums."""
 
     unit: float
     mu: float
     price: NDArray[np.int64] | None
+    weights: Array
 
 
 @dataclass
@@ -75,6 +82,7 @@ class _Open:
     high: Cells
     price: Array
     mu: float
+    weights: Array
     rounds: int = ROUNDS
 
 
@@ -89,7 +97,7 @@ class PriceProof:
     cost
         Lower bounds of what cells cost, all axes' one after the other.
     above
-        Scores are accepted above it.
+        Scores are accepted above it; of several sums, the smallest is the score.
     target
         What is to be proven.
     deadline
@@ -118,8 +126,7 @@ class PriceProof:
         self.room, self.x = lists(self.factors), np.zeros(len(self.axes), dtype=np.int32)
         self.energy = np.zeros(len(self.factors.value))
         self.loss = np.zeros((3, len(self.cost)))
-        goal, reach = score_goal(self.table, self.above)
-        self.goal = goal - 2.0**-50 * reach
+        self.sums = WeightedSums(self.factors, self.table, self.above)
         self.unit = 2.0 ** (math.ceil(math.log2(max(self.target, 1e-290))) - UNIT_BITS)
         floors = len(self.table.forest.trees) + len(self.axes) + 4
         self.goal_target = self.target * (1 + 2.0**-50) + floors * self.unit * 2.0**-24
@@ -129,7 +136,8 @@ class PriceProof:
         f = self.factors
         first = f.axis_from[:-1].astype(np.int64)
         last = f.axis_from[1:].astype(np.int64) - 1
-        start = _Open(first, last, np.zeros(int(f.class_from[-1])), self._multiplier(), ROOT_ROUNDS)
+        price = np.zeros(int(f.class_from[-1]))
+        start = _Open(first, last, price, self._multiplier(), self.sums.even, ROOT_ROUNDS)
         waiting: list[_Open | Step] = [start]
         while waiting:
             node = waiting.pop()
@@ -164,18 +172,23 @@ class PriceProof:
         closed = self._by_score(low, high)
         if closed is not None:
             return [*before, closed, *reversed(after)]
-        f, live = self.factors, self.room
+        live, weights = self.room, node.weights
         price, mu, length, best = node.price, node.mu, LENGTH, -math.inf
-        for _ in range(node.rounds):
+        for round_ in range(node.rounds):
+            if round_:
+                weights = self.sums.turned(weights, live, self.energy)
+            f, goal = self._under(weights)
             alive, leaves = self._inside(low, high), np.ones(len(f.value), dtype=np.bool_)
             if not shrink(f, self.cost, alive, leaves, live, False):
-                return [*before, self._listed(None, 0.0), *reversed(after)]
+                return [*before, self._listed(None, 0.0, weights), *reversed(after)]
             _, mu, length = ascend(
                 f,
                 self.cost,
+                self.cost,
+                NO_SHARES,
                 live,
                 mu,
-                self.goal,
+                goal,
                 price,
                 1.001 * self.goal_target,
                 STEPS,
@@ -184,22 +197,25 @@ class PriceProof:
             )
             price = np.round(price / self.unit) * self.unit
             self._zero_idle(price)
-            bound, slack = assess(f, self.cost, live, mu, self.goal, price, self.x, self.energy, self.loss)
+            bound, slack = assess(f, self.cost, live, mu, goal, price, self.x, self.energy, self.loss)
             reached = self.goal_target + slack
+            listed = partial(self._listed, price, mu, weights)
             if bound >= reached:
-                return [*before, self._listed(price, mu), *reversed(after)]
-            cut = self._cut_by_prices(low, high, bound - slack, reached, price, mu, before, after)
+                return [*before, listed(), *reversed(after)]
             gained = (bound - best) / max(reached - bound, 1e-300)
-            if not cut and gained < 0.05:
-                break
             best = max(best, bound)
+            if gained < GAIN or round_ == node.rounds - 1:
+                if not self._cut_by_prices(low, high, bound - slack, reached, listed, before, after):
+                    break
+                best = -math.inf
         closed = Step(COST) if self._dear(self._least(low, high)) else self._by_score(low, high)
         if closed is not None:
             return [*before, closed, *reversed(after)]
+        f, goal = self._under(weights)
         alive, leaves = self._inside(low, high), np.ones(len(f.value), dtype=np.bool_)
         if not shrink(f, self.cost, alive, leaves, live, False):
-            return [*before, self._listed(None, 0.0), *reversed(after)]
-        bound, slack = assess(f, self.cost, live, mu, self.goal, price, self.x, self.energy, self.loss)
+            return [*before, self._listed(None, 0.0, weights), *reversed(after)]
+        bound, slack = assess(f, self.cost, live, mu, goal, price, self.x, self.energy, self.loss)
         i, c = (int(k) for k in choose(f, live, bound, self.goal_target, self.loss))
         if i < 0:
             return None  # one point, accepted, and cheaper
@@ -207,8 +223,13 @@ class PriceProof:
         for a, b in ((low[i], c), (c + 1, high[i])):
             lower, upper = low.copy(), high.copy()
             lower[i], upper[i] = a, b
-            halves.append(_Open(lower, upper, price.copy(), mu))
+            halves.append(_Open(lower, upper, price.copy(), mu, weights))
         return [*before, Step(SPLIT, i, c), *halves, *reversed(after)]
+
+    def _under(self, weights: Array) -> tuple[Factors, float]:
+        """The factor graph under weights of the sums, and what the weighted sum must reach."""
+        factors, goal = self.sums.under(weights)
+        return factors, goal - 2.0**-50 * float(self.sums.reach @ weights)
 
     def _least(self, low: Cells, high: Cells) -> Array:
         """The cheapest cell of every axis."""
@@ -255,8 +276,7 @@ class PriceProof:
         high: Cells,
         bound: float,
         reached: float,
-        price: Array,
-        mu: float,
+        listed: Callable[[], Step],
         before: list[_Open | Step],
         after: list[_Open | Step],
     ) -> bool:
@@ -271,7 +291,7 @@ class PriceProof:
                 if not len(ends) or (len(below) and len(above) and below[-1] >= above[0] and side):
                     continue
                 if number < 0:
-                    number = self._listed(price, mu).table
+                    number = listed().table
                 if side == 0:
                     cut = int(ends[-1])
                     if cut >= high[i]:
@@ -291,12 +311,16 @@ class PriceProof:
         best = self.table.best(masks)[0]
         if self.table.forest.total(best[None])[0] > self.above:
             return None
-        clear = 1e-6 * max(1.0, abs(self.goal))
-        if self.goal - float(best.sum()) > clear:
-            return self._listed(None, 1.01 * (self.target + 1e-300) / clear)
+        goals = self.sums.goals - 2.0**-50 * self.sums.reach
+        missing = goals - np.bincount(self.table.forest.part_of, best, len(goals))
+        clear = 1e-6 * np.maximum(1.0, np.abs(goals))
+        worst = int(np.argmax(missing / clear))
+        if missing[worst] > clear[worst]:
+            alone = np.eye(len(goals))[worst]
+            return self._listed(None, 1.01 * (self.target + 1e-300) / float(clear[worst]), alone)
         return Step(SCORE, low=low - first, high=high - first)
 
-    def _listed(self, price: Array | None, mu: float) -> Step:
+    def _listed(self, price: Array | None, mu: float, weights: Array) -> Step:
         """A leaf closed by these prices, which become a table unless the last one has them."""
         units = None if price is None else np.round(price / self.unit).astype(np.int64)
         recent = range(len(self.tables) - 1, max(-1, len(self.tables) - 4), -1)
@@ -305,7 +329,7 @@ class PriceProof:
             same = known.price is units is None
             if units is not None and known.price is not None:
                 same = np.array_equal(known.price, units)
-            if same and known.mu == mu:
+            if same and known.mu == mu and np.array_equal(known.weights, weights):
                 return Step(PRICES, table=number)
-        self.tables.append(PriceTable(self.unit, mu, units))
+        self.tables.append(PriceTable(self.unit, mu, units, weights))
         return Step(PRICES, table=len(self.tables) - 1)

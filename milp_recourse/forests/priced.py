@@ -3,9 +3,14 @@ r"""Branch and bound for large ensembles: bounds by prices, best bound first.
 It starts with a good action (:mod:`milp_recourse.forests.starts`), whose cost takes out cells and leaves, and
 improves prices and multiplier at the root (:mod:`milp_recourse.forests.prices`). A node is closed when the
 deployed score of its trees' largest values is refused, when its bound reaches the cost in hand, or when its
-cheapest point is accepted. Otherwise it is split where, at the same prices, both halves' bounds rise most,
+cheapest point is accepted. Where the cost is a maximum alone, every living cell is cheaper than the cost in
+hand, and what is left is whether anything is accepted there: prices then bound the score, cells costing
+nothing. Otherwise a node is split where, at the same prices, both halves' bounds rise most,
 and the halves go on from its prices. The bound is rounded down by more than its rounding error, so it is
 rigorous whatever the prices are.
+
+Where the score is the smallest of several sums, the bound weighs them
+(:mod:`milp_recourse.forests.weighted`). A sum that the relaxed point misses gets more weight next time.
 """
 
 from __future__ import annotations
@@ -13,25 +18,28 @@ from __future__ import annotations
 import heapq
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
+from milp_recourse.compiling import announced
 from milp_recourse.domain.cost import Cost
 from milp_recourse.domain.features import Feature
 from milp_recourse.domain.forest import Tree, TreeEnsemble
 from milp_recourse.domain.scm import independent
 from milp_recourse.forests.axes import Axis, action_of, axes_of, factual_cells, rounded_down
-from milp_recourse.forests.factors import Array, Factors, factors
-from milp_recourse.forests.goal import affordable, score_goal
-from milp_recourse.forests.living import lists, shrink
+from milp_recourse.forests.factors import Array, Factors, cell_masks, factors
+from milp_recourse.forests.goal import affordable, some
+from milp_recourse.forests.living import lists, restricted, shrink
 from milp_recourse.forests.prices import ascend, assess, choose, take_out
 from milp_recourse.forests.search import Outcome
-from milp_recourse.forests.starts import Cells, Points, good_point, points, settled
+from milp_recourse.forests.starts import Cells, good_point, price_of, settled
 from milp_recourse.forests.table import LeafTable, may_be_missing
+from milp_recourse.forests.walk import Walk, score_at, walk
+from milp_recourse.forests.weighted import WeightedSums
 from milp_recourse.instance import Acceptance, Instance, Preferences
 
 STEPS, ROUNDS, ROOT_ROUNDS = 12, 4, 30
@@ -46,6 +54,12 @@ LENGTH = 0.5
 MOST_BYTES = 2**30
 """What open nodes may take before the search goes deep instead of to the best bound."""
 
+OPEN = 0.03
+"""The share of the target missing at the root from which on the search is worth a factor graph of its own."""
+
+OFTEN = 16
+"""Nodes at each of which an action is looked for; later at every eighth."""
+
 KICKS = 12
 NEAREST = 12
 """Rows to start from that are looked at."""
@@ -53,16 +67,24 @@ NEAREST = 12
 WEIGHT = 10.0
 """How much larger a relative step of the multiplier is than one of a price."""
 
+CLEAR, AIM = 10.0, 0.1
+"""Where the cost is a maximum alone: the multiplier's factor, and what share of the target is aimed at."""
+
+LEAST = 2.0**-900
+"""There, any bound above zero will do."""
+
 
 @dataclass
 class _Node:
-    """An open node: what lives in it, its prices, and where it is to be split."""
+    """An open node: what lives in it, its prices and shares, and where it is to be split."""
 
     bound: float
     alive: NDArray[np.bool_]
     leaves: NDArray[np.bool_]
     price: NDArray[np.float32]
+    shares: Array
     mu: float
+    weights: Array
     choice: tuple[int, int]
 
 
@@ -72,20 +94,26 @@ class PricedSearch:
     Parameters
     ----------
     instance
-        Its classifier is a :class:`TreeEnsemble`, nothing that can move causes anything else, no plausibility
-        is asked, and its cost has no linf part.
+        Its classifier is a :class:`TreeEnsemble`, nothing that can move causes anything else, and no
+        plausibility is asked. Of several sums, the smallest is its score.
     deadline
         ``time.perf_counter()`` value to stop at, or None.
     starts
         Rows (n, features) that are thought to be accepted, or None.
+    watch
+        Called with the cost of the best action (inf without one) and the lower bound when one improves.
     """
 
     def __init__(
-        self, instance: Instance, deadline: float | None = None, starts: Array | None = None
+        self,
+        instance: Instance,
+        deadline: float | None = None,
+        starts: Array | None = None,
+        watch: Callable[[float, float], object] | None = None,
     ) -> None:
         assert isinstance(instance.classifier, TreeEnsemble)
         self.instance, self.deadline, self.forest = instance, deadline, instance.classifier
-        self.starts = starts
+        self.starts, self.watch, self.proven = starts, watch, 0.0
         self.nodes = 0
         self.best: tuple[float, dict[str, float]] | None = None
         self.floor = math.inf
@@ -98,16 +126,16 @@ class PricedSearch:
         self._set(axes)
         self._offer(*good_point(self.points, self._rows(axes), KICKS))
         if self.best is not None:
-            self._set([affordable(axis, 0.0, self.best[0]) for axis in axes])
-        self.factors = factors(self.table, self.axes, self.points.masks)
-        self.room = lists(self.factors)
-        self.x = np.zeros(len(self.axes), dtype=np.int32)
-        self.energy, self.loss = np.zeros(len(self.factors.value)), np.zeros((3, len(self.points.added)))
-        cost = self.points.added * (1.0 - 2.0**-49) - 2.0**-1000
-        self.cost = np.maximum(cost, 0.0)
-        self.goal, _ = score_goal(self.table, self.instance.accept.above)
-        self.dearest = 1.0 + 2.0 * sum(float(axis.added.max()) for axis in self.axes)
+            self._set([affordable(axis, self.instance.cost.linf, self.best[0]) for axis in axes])
+        self.table = LeafTable(self.forest, factual_cells(self.instance, self.forest), self.axes)
+        self._make_room(factors(self.table, self.axes, cell_masks(self.table, self.axes)))
+        self.sums = WeightedSums(self.factors, self.table, self.instance.accept.above)
+        self.flat = bool(self.instance.cost.linf) and not self.points.added.any()
+        self.dearest = 1.0 + 2.0 * float(sum(self._most(axis) for axis in self.axes))
         return self._search()
+
+    def _most(self, axis: Axis) -> float:
+        return float((axis.added + self.instance.cost.linf * axis.widest).max())
 
     @property
     def target(self) -> float:
@@ -118,9 +146,16 @@ class PricedSearch:
 
     def _set(self, axes: Sequence[Axis]) -> None:
         self.axes = list(axes)
-        self.table = LeafTable(self.forest, factual_cells(self.instance, self.forest), self.axes)
-        threshold = self.instance.accept.above
-        self.points: Points = points(self.table, self.axes, 0.0, threshold)
+        cells, threshold = factual_cells(self.instance, self.forest), self.instance.accept.above
+        self.points: Walk = walk(self.forest, cells, self.axes, self.instance.cost.linf, threshold)
+
+    def _make_room(self, made: Factors) -> None:
+        self.factors, self.room = made, lists(made)
+        self.x = np.zeros(len(self.axes), dtype=np.int32)
+        self.energy, self.loss = np.zeros(len(made.value)), np.zeros((3, len(self.points.added)))
+        self.wide = self.points.linf * self.points.widest
+        self.alone = self.points.added + self.wide  # what a cell costs by itself
+        self.of_cell = np.repeat(np.arange(len(self.axes)), [len(axis) for axis in self.axes])
 
     def _offer(self, point: Cells, cost: float) -> bool:
         """Keep an accepted point if it is the cheapest."""
@@ -130,7 +165,16 @@ class PricedSearch:
         if self.best is not None and low >= self.best[0]:
             return False
         self.best = low, action_of(self.axes, point - self.points.axis_from[:-1])
+        self._say(0.0)
         return True
+
+    def _say(self, bound: float) -> None:
+        """Tell who watches what is known now."""
+        cost = math.inf if self.best is None else self.best[0]
+        bound = min(bound, cost)
+        if self.watch is not None and (bound > self.proven or not bound):
+            self.proven = max(self.proven, bound)
+            self.watch(cost, self.proven)
 
     def _rows(self, axes: Sequence[Axis]) -> Cells:
         """The rows to start from, the nearest ones, as points."""
@@ -144,23 +188,28 @@ class PricedSearch:
             after = int(may_be_missing(axis))  # the first cell holds no values then
             cells = after + np.searchsorted(axis.high[after:], values)
             cells = np.where(np.isnan(values), axis.start, np.minimum(cells, len(axis) - 1))
-            paid += axis.added[cells]
+            paid += axis.added[cells] + self.instance.cost.linf * axis.widest[cells]
             rows.append(cells + offset[i])
         nearest = np.argsort(paid, kind="stable")[:NEAREST]
         return np.ascontiguousarray(np.stack(rows, axis=1)[nearest].astype(np.int32))
 
     def _search(self) -> Outcome:
-        f: Factors = self.factors
-        alive, leaves = np.ones(len(self.cost), dtype=np.bool_), np.ones(len(f.value), dtype=np.bool_)
         heap: list[tuple[float, int, _Node]] = []
-        price = np.zeros(int(f.class_from[-1]))
-        most = max(16, MOST_BYTES // (4 * len(price) + len(alive) + len(leaves)))
-        root = self._settle(-math.inf, alive, leaves, price, self._multiplier(), ROOT_ROUNDS)
+        price = np.zeros(int(self.factors.class_from[-1]))
+        shared = len(self.axes) if self.points.linf and not self.flat else 0
+        shares = np.full(shared, 1.0 / max(1, shared))
+        mu, even = self._multiplier() * (CLEAR if self.flat else 1.0), self.sums.even
+        root = self._settle(-math.inf, *self._everything(), price, shares, mu, even, ROOT_ROUNDS)
+        if root is not None and root.bound < (1.0 - OPEN) * self.target:
+            root = self._alone(root)
+        f: Factors = self.factors
+        most = max(16, MOST_BYTES // (4 * int(f.class_from[-1]) + len(self.alone) + len(f.value)))
         if root is not None:
             heap.append((root.bound, 0, root))
         order = 0
         while heap:
             node = heapq.heappop(heap)[2]
+            self._say(min(node.bound, self.floor))
             if node.bound >= self.target:
                 self.floor = min(self.floor, node.bound)
                 continue
@@ -169,18 +218,33 @@ class PricedSearch:
                 return self._outcome(min(bound, self.floor), "the time limit was reached")
             for side in (0, 1):
                 alive, leaves = self._half(node, side), node.leaves.copy()
-                child = self._settle(
-                    node.bound, alive, leaves, node.price.astype(np.float64), node.mu, ROUNDS
-                )
+                price, shares = node.price.astype(np.float64), node.shares.copy()
+                child = self._settle(node.bound, alive, leaves, price, shares, node.mu, node.weights, ROUNDS)
                 if child is not None:
                     order -= 1  # the newest first among equals, and where memory is short
                     heapq.heappush(heap, (child.bound if len(heap) < most else -math.inf, order, child))
         return self._outcome(self.floor, None)
 
+    def _everything(self) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        return np.ones(len(self.alone), dtype=np.bool_), np.ones(len(self.factors.value), dtype=np.bool_)
+
+    def _alone(self, root: _Node) -> _Node | None:
+        """The root without anything that does not live in it."""
+        price = root.price.astype(np.float64)
+        if not shrink(self.factors, self.alone, root.alive, root.leaves, self.room, True):
+            return None
+        kept = np.split(root.alive, self.factors.axis_from[1:-1])
+        made, price = restricted(self.factors, self.room, price)
+        self._set([some(axis, own) for axis, own in zip(self.axes, kept, strict=True)])
+        self._make_room(made)
+        self.sums = self.sums.of(made)
+        return self._settle(
+            root.bound, *self._everything(), price, root.shares, root.mu, root.weights, ROUNDS
+        )
+
     def _multiplier(self) -> float:
         """Cost in hand per score that is missing."""
-        p = self.points
-        here = float(self.table.bound(self.table.met(*(2 * [(p.start - p.axis_from[:-1])[None]])))[0])
+        here = float(score_at(self.points, self.points.start))
         missing = (self.instance.accept.above - here) * (
             len(self.forest.trees) if self.forest.aggregate == "mean" else 1
         )
@@ -203,66 +267,95 @@ class PricedSearch:
         alive: NDArray[np.bool_],
         leaves: NDArray[np.bool_],
         price: Array,
+        shares: Array,
         mu: float,
+        weights: Array,
         rounds: int,
     ) -> _Node | None:
         """Bound a new node; None where it is closed."""
         self.nodes += 1
+        self.factors, self.goal = self.sums.under(weights)
         f, live = self.factors, self.room
         best, before, length = parent, -math.inf, LENGTH
         for round_ in range(rounds):
-            if not shrink(f, self.cost, alive, leaves, live, True):
+            if self.flat:
+                best = max(best, self._box(alive))
+            if best >= self.target:
+                self.floor = min(self.floor, best)
+                return None
+            if not shrink(f, self.alone, alive, leaves, live, True):
                 return None
             if not self._largest() > self.instance.accept.above or self._cheapest(alive):
                 return None
-            target = self.target
+            target, costs = self.target, (self.points.added, self.wide, shares)
+            aim, weight = (AIM * target, 0.0) if self.flat else (target, WEIGHT)
             _, mu, length = ascend(
-                f, self.cost, live, mu, self.goal, price, target, STEPS, max(length, 0.02), WEIGHT
+                f, *costs, live, mu, self.goal, price, aim, STEPS, max(length, 0.02), weight
             )
-            bound, slack = self._assess(mu, price)
-            best = max(best, bound)
-            if best >= target:
-                self.floor = min(self.floor, best)
+            bound, slack = self._assess(mu, price, shares)
+            if bound >= (LEAST if self.flat else target):
+                self.floor = min(self.floor, max(bound, target))
                 return None
-            if (round_ == 0 or self.nodes % 8 == 0) and self._offer(*settled(self.points, self.x)):
+            best = best if self.flat else max(best, bound)
+            often = self.nodes <= OFTEN or self.best is None
+            if round_ == 0 and (often or self.nodes % 8 == 0) and self._offer(*settled(self.points, self.x)):
                 target = self.target
-            gone = take_out(f, live, bound, slack, self.energy, self.loss, target, alive, leaves)
-            gained = (best - before) / max(target - best, 1e-300)
+            reach = LEAST if self.flat else target
+            gone = take_out(f, live, bound, slack, self.energy, self.loss, reach, alive, leaves)
+            now = bound if self.flat else best
+            gained = (now - before) / max(reach - now, 1e-300)
             late = self.deadline is not None and time.perf_counter() > self.deadline
             if (gone == 0 and gained < GAIN) or late:
                 break
-            before = best
+            before = now
+            weights = self.sums.turned(weights, live, self.energy)
+            self.factors, self.goal = self.sums.under(weights)
+            f = self.factors
         if gone:
-            if not shrink(f, self.cost, alive, leaves, live, True):
+            if not shrink(f, self.alone, alive, leaves, live, True):
                 return None
-            bound, _ = self._assess(mu, price)
-        i, c = choose(f, live, bound, self.target, self.loss)
-        return _Node(best, alive, leaves, price.astype(np.float32), mu, (int(i), int(c)))
+            bound, _ = self._assess(mu, price, shares)
+        i, c = choose(f, live, bound, LEAST if self.flat else self.target, self.loss)
+        return _Node(best, alive, leaves, price.astype(np.float32), shares, mu, weights, (int(i), int(c)))
 
-    def _assess(self, mu: float, price: Array) -> tuple[float, float]:
+    def _box(self, alive: NDArray[np.bool_]) -> float:
+        """What the dearest axis costs at least; cells as dear as the target go, the cost being a maximum."""
+        alive &= self.alone * (1.0 - 2.0**-48) < self.target
+        least = np.minimum.reduceat(np.where(alive, self.alone, np.inf), self.factors.axis_from[:-1])
+        return max(float(least.max()) * (1.0 - 2.0**-48) - 2.0**-1000, 0.0)
+
+    def _assess(self, mu: float, price: Array, shares: Array) -> tuple[float, float]:
         """The node's bound, rounded down, and by how much."""
         f, live = self.factors, self.room
-        bound, slack = assess(f, self.cost, live, mu, self.goal, price, self.x, self.energy, self.loss)
+        cost = self._separate(shares)
+        bound, slack = assess(f, cost, live, mu, self.goal, price, self.x, self.energy, self.loss)
         return float(bound), float(slack)
+
+    def _separate(self, shares: Array) -> Array:
+        """What cells cost at least as shares of a sum, the maximum being shared out; rounded down."""
+        cost = self.points.added
+        if len(shares):
+            whole = shares / (shares.sum() * (1.0 + 2.0**-44))  # together at most 1, whatever was rounded
+            cost = cost + whole[self.of_cell] * self.wide
+        return np.maximum(cost * (1.0 - 2.0**-48) - 2.0**-1000, 0.0)
 
     def _largest(self) -> float:
         """The deployed score of the trees' most valuable living leaves."""
-        live, f = self.room, self.factors
-        first = live.leaf[live.leaf_to[:-1]]
-        return float(self.forest.total(f.value[first][None])[0])
+        first = self.room.leaf[self.room.leaf_to[:-1]]
+        return float(self.forest.total(self.sums.values[first][None])[0])
 
     def _cheapest(self, alive: NDArray[np.bool_]) -> bool:
         """Whether the cheapest living point is accepted: nothing in the node is cheaper. It is offered."""
         p = self.points
-        cost = np.where(alive, p.added, np.inf)
+        cost = np.where(alive, self.alone, np.inf)
         point = p.axis_from[:-1] + np.array(
             [int(np.argmin(cost[a:b])) for a, b in zip(p.axis_from[:-1], p.axis_from[1:], strict=True)],
             dtype=np.int32,
         )
-        cells = (point - p.axis_from[:-1])[None]
-        if not self.table.bound(self.table.met(cells, cells))[0] > self.instance.accept.above:
+        point = point.astype(np.int32)
+        if not score_at(p, point) > self.instance.accept.above:
             return False
-        self._offer(point.astype(np.int32), float(p.added[point].sum()))
+        self._offer(point, float(price_of(p, point)))
         return True
 
     def _outcome(self, bound: float, message: str | None) -> Outcome:
@@ -283,14 +376,15 @@ def ready() -> None:
         np.array([2, -1, -1]),
         np.array([0.0, 0.0, 1.0]),
     )
-    PricedSearch(
-        Instance(
-            (Feature("x", "continuous", True, (0.0, 1.0)),),
-            independent(["x"]),
-            TreeEnsemble((stump, stump), 1),
-            {"x": 0.0},
-            Preferences(("x",)),
-            Cost.pure("l1", {"x": 1.0}),
-            Acceptance(0.5, strict=True),
-        )
-    ).run()
+    with announced():
+        PricedSearch(
+            Instance(
+                (Feature("x", "continuous", True, (0.0, 1.0)),),
+                independent(["x"]),
+                TreeEnsemble((stump, stump), 1),
+                {"x": 0.0},
+                Preferences(("x",)),
+                Cost.pure("l1", {"x": 1.0}),
+                Acceptance(0.5, strict=True),
+            )
+        ).run()

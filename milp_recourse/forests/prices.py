@@ -8,22 +8,25 @@ for any prices whatsoever
           + \sum_t \min_\ell \Big(\sum_i \min_{k \in \ell} p_{t,i}(k) - \mu v_\ell\Big) + \mu g
 
 is at most the cost of every accepted point. At the best prices this is the bound of the leaf formulation's
-linear program. The bound is concave in prices and multiplier; :func:`ascend` follows deflected subgradients
-with Polyak's step towards the cost of the action in hand. The same minima tell which cells, leaves and halves
-of axes cannot hold anything cheaper than that action (:func:`assess`).
+linear program. Where the cost has a maximum, :math:`\max_i m_i(k_i) \ge \sum_i q_i m_i(k_i)` for any
+shares :math:`q_i \ge 0` of the maximum that add up to at most 1: a sum again. The bound is concave in prices,
+shares :math:`q_i \ge 0` of the maximum that add up to at most 1: a sum again. The bound is concave in
+action in hand. The same minima tell which cells, leaves and halves of axes cannot hold anything cheaper than
+that action (:func:`assess`).
 
 References
 ----------
 Parmentier and Vidal (2021), https://proceedings.mlr.press/v139/parmentier21a.html (the linear program);
 Sherali and Ulular (1989), https://doi.org/10.1007/BF01448355 (average direction strategy);
-Polyak (1969), https://doi.org/10.1016/0041-5553(69)90061-5
+Polyak (1969), https://doi.org/10.1016/0041-5553(69)90061-5;
+Held, Wolfe and Crowder (1974), https://doi.org/10.1007/BF01580223 (projection)
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from milp_recourse.forests.compiling import compiled
+from milp_recourse.compiling import compiled, entry
 
 INF = np.inf
 UNIT = 2.0**-53
@@ -72,11 +75,28 @@ def _energies(f, t, live, mu, price, set_price, energy):  # type: ignore[no-unty
 
 
 @compiled
-def ascend(f, cost, live, mu, goal, price, target, steps, shrinking, weight):  # type: ignore[no-untyped-def]
-    """Improve prices and multiplier in place; the best bound, its multiplier and the step's last length.
+def _onto_simplex(q):  # type: ignore[no-untyped-def]
+    """The nearest shares that are not negative and add up to 1 (Held, Wolfe and Crowder 1974)."""
+    ordered, total, level = np.sort(q)[::-1], 0.0, 0.0
+    for k in range(len(q)):
+        total += ordered[k]
+        if ordered[k] - (total - 1.0) / (k + 1) > 0.0:
+            level = (total - 1.0) / (k + 1)
+    for k in range(len(q)):
+        q[k] = max(q[k] - level, 0.0)
+
+
+@entry
+def ascend(f, cost, wide, q, live, mu, goal, price, target, steps, shrinking, weight):  # type: ignore[no-untyped-def]
+    """Improve prices, shares and multiplier; the best bound, its multiplier and the step's last length.
+
+    Prices and shares are improved in place.
 
     Parameters
     ----------
+    cost, wide, q
+        What cells cost as shares of the sum, and as the maximum; the axes' shares of the maximum, or none
+        where the cost has none.
     target
         The bound to reach; the search stops there.
     shrinking
@@ -87,11 +107,18 @@ def ascend(f, cost, live, mu, goal, price, target, steps, shrinking, weight):  #
     trees, axes = len(f.slot_from) - 1, len(f.axis_from) - 1
     size = f.class_from[-1]
     set_price, energy, rest = np.empty(f.set_from[-1]), np.empty(len(f.value)), np.empty(len(cost))
+    paid, shared = cost.copy(), len(q) > 0
+    kept_q, turn_q, slope_q = q.copy(), np.zeros(len(q)), np.zeros(len(q))
+    unit = weight / max(target, 1e-300)
     kept_price, direction, slope = price.copy(), np.zeros(size), np.zeros(size)
     x = np.zeros(axes, np.int32)
     best, best_mu, turn, stalled = -INF, mu, 0.0, 0
     for _ in range(steps):
-        _left_over(f, cost, live, price, rest)
+        if shared:
+            for i in range(axes):
+                for n in range(live.cell_to[i], live.cell_to[i + 1]):
+                    paid[live.cell[n]] = cost[live.cell[n]] + q[i] * wide[live.cell[n]]
+        _left_over(f, paid, live, price, rest)
         total, miss = mu * goal, goal
         for i in range(axes):
             low = INF
@@ -123,6 +150,7 @@ def ascend(f, cost, live, mu, goal, price, target, steps, shrinking, weight):  #
             stalled = 0 if total > best + 1e-3 * (target - best) else stalled + 1
             best, best_mu = total, mu
             kept_price[:] = price
+            kept_q[:] = q
             if best >= target:
                 break
         else:
@@ -133,6 +161,15 @@ def ascend(f, cost, live, mu, goal, price, target, steps, shrinking, weight):  #
         for k in range(size):
             mine += slope[k] * slope[k]
             old += direction[k] * direction[k]
+        if shared:
+            middle = 0.0
+            for i in range(axes):
+                slope_q[i] = unit * wide[x[i]]
+                middle += slope_q[i] / axes
+            for i in range(axes):
+                slope_q[i] -= middle
+                mine += slope_q[i] * slope_q[i]
+                old += turn_q[i] * turn_q[i]
         if mine == 0.0:
             break
         pull = np.sqrt(mine / old) if old > 0.0 else 0.0
@@ -141,17 +178,25 @@ def ascend(f, cost, live, mu, goal, price, target, steps, shrinking, weight):  #
         for k in range(size):
             direction[k] = slope[k] + pull * direction[k]
             length += direction[k] * direction[k]
+        for i in range(len(q)):
+            turn_q[i] = slope_q[i] + pull * turn_q[i]
+            length += turn_q[i] * turn_q[i]
         if length < 1e-30:
             break
         move = shrinking * (target - total) / length
         for k in range(size):
             price[k] += move * direction[k]
+        if shared:
+            for i in range(axes):
+                q[i] += move * unit * turn_q[i]
+            _onto_simplex(q)
         mu = max(mu + move * turn * weight * mu, 0.2 * mu)
     price[:] = kept_price
+    q[:] = kept_q
     return best, best_mu, shrinking
 
 
-@compiled
+@entry
 def assess(f, cost, live, mu, goal, price, x, energy, loss):  # type: ignore[no-untyped-def]
     """The bound of a node, rounded down, and by how much it may have been rounded.
 
@@ -216,7 +261,7 @@ def assess(f, cost, live, mu, goal, price, x, energy, loss):  # type: ignore[no-
     return total - slack, slack
 
 
-@compiled
+@entry
 def take_out(f, live, bound, slack, energy, loss, target, alive, leaf_alive):  # type: ignore[no-untyped-def]
     """Take out cells and leaves that hold nothing below the target; how many there are."""
     gone = 0
@@ -249,7 +294,7 @@ def _spread(live, i, values, best, loss):  # type: ignore[no-untyped-def]
         loss[2, c] += max(above, 0.0)
 
 
-@compiled
+@entry
 def choose(f, live, bound, target, loss):  # type: ignore[no-untyped-def]
     """The axis, and the last cell of the lower half, of the split after which both halves' bounds rise most.
 

@@ -1,288 +1,197 @@
-"""Good actions for an ensemble, quickly: climb to acceptance, pull back, exchange. Proves nothing."""
+"""Good actions for an ensemble, quickly: climb to acceptance, pull back, exchange. Proves nothing.
+
+Whether a point is accepted is decided by its deployed score, which sums along an axis only stand in for where
+they are clear of the threshold.
+"""
 
 from __future__ import annotations
-
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from milp_recourse.forests.axes import Axis
-from milp_recourse.forests.compiling import compiled
-from milp_recourse.forests.factors import Array, Ints, cell_masks
-from milp_recourse.forests.table import BITS, LeafTable
+from milp_recourse.compiling import compiled, entry
+from milp_recourse.forests.walk import Walk, again, deployed, summed, sums_along, values_at
 
 Cells = NDArray[np.int32]
 
 
-class Points(NamedTuple):
-    """What it takes to score and price points, as arrays.
-
-    Attributes
-    ----------
-    axis_from
-        First cell of each axis, (axes + 1,); a point holds a cell per axis, numbered among all cells.
-    masks
-        Leaves that each cell meets, (cells, words of all trees).
-    full
-        All leaves, (words,).
-    value
-        Values of leaves by word and bit, (words, 32).
-    base, mean, single
-        What the sum starts from; whether it is divided by the trees' number; whether it is taken in float32.
-    trees, threshold
-        Their number; the score must be above the threshold.
-    added, widest
-        Costs of cells: shares of the sum, and of the maximum, which counts ``linf`` times.
-    start
-        The cheapest cell of every axis.
-    """
-
-    axis_from: Ints
-    masks: NDArray[np.uint32]
-    full: NDArray[np.uint32]
-    value: Array
-    base: float
-    mean: bool
-    single: bool
-    trees: int
-    threshold: float
-    added: Array
-    widest: Array
-    linf: float
-    start: Cells
-
-
-def points(table: LeafTable, axes: list[Axis], linf: float, threshold: float) -> Points:
-    """The arrays for a table of leaves over an applicant's axes."""
-    axis_from = np.concatenate([[0], np.cumsum([len(a) for a in axes])]).astype(np.int32)
-    forest = table.forest
-    return Points(
-        axis_from,
-        cell_masks(table, axes),
-        table.full,
-        np.ascontiguousarray(table.value[:, 1:]),
-        float(forest.base),
-        forest.aggregate == "mean",
-        forest.sum_dtype == "float32",
-        table.trees,
-        float(threshold),
-        np.concatenate([a.added for a in axes]),
-        np.concatenate([a.widest for a in axes]),
-        float(linf),
-        np.array([a.start for a in axes], dtype=np.int32) + axis_from[:-1],
-    )
-
-
-_ROOM = 37
-_BIT = np.zeros(_ROOM, dtype=np.int64)
-_BIT[[2**k % _ROOM for k in range(BITS)]] = np.arange(BITS)
-
-
-@compiled
-def _total(p, words, table):  # type: ignore[no-untyped-def]
-    """The deployed score of the most valuable leaves among some."""
-    per = len(p.full) // p.trees
-    single, double = np.float32(p.base), p.base
-    for t in range(p.trees):
-        best = -np.inf
-        for w in range(t * per, (t + 1) * per):
-            m = words[w]
-            if m:
-                low = m & (~m + np.uint32(1))
-                v = p.value[w, table[low % np.uint32(37)]]
-                best = max(best, v)
-        if p.single:
-            single = np.float32(single + np.float32(best))
-        else:
-            double = double + best
-    if p.single:
-        return float(single / np.float32(p.trees)) if p.mean else float(single)
-    return double / p.trees if p.mean else double
-
-
-@compiled
-def _score(p, x, table):  # type: ignore[no-untyped-def]
-    words = p.full.copy()
-    for i in range(len(x)):
-        for w in range(len(words)):
-            words[w] &= p.masks[x[i], w]
-    return _total(p, words, table)
-
-
-@compiled
-def _rest(p, x, i, words):  # type: ignore[no-untyped-def]
-    """Leaves that a point meets whatever its cell on axis i."""
-    words[:] = p.full
-    for j in range(len(x)):
-        if j != i:
-            for w in range(len(words)):
-                words[w] &= p.masks[x[j], w]
-
-
-@compiled
-def price_of(p, x):  # type: ignore[no-untyped-def]
+@entry
+def price_of(w, x):  # type: ignore[no-untyped-def]
     """What a point costs."""
     total, widest = 0.0, 0.0
     for i in range(len(x)):
-        total += p.added[x[i]]
-        widest = max(widest, p.widest[x[i]])
-    return total + p.linf * widest
+        total += w.added[x[i]]
+        widest = max(widest, w.widest[x[i]])
+    return total + w.linf * widest
 
 
 @compiled
-def _climb(p, x, greedy, table):  # type: ignore[no-untyped-def]
+def _needed(w):  # type: ignore[no-untyped-def]
+    """What the sum of the trees' values has to be above, but for rounding."""
+    return w.threshold * len(w.root) if w.mean else w.threshold
+
+
+@entry
+def climb(w, x, greedy):  # type: ignore[no-untyped-def]
     """Move one axis at a time to where most score is gained (per cost, if greedy) until accepted."""
-    axes, size = len(x), len(p.full)
-    words, here = np.empty(size, np.uint32), np.empty(size, np.uint32)
-    score = _score(p, x, table)
+    axes, values, sums = len(x), np.empty(len(w.root)), np.empty(len(w.added))
+    needed = _needed(w)
+    values_at(w, x, values)
     for _ in range(4 * axes + 8):
-        if score > p.threshold:
+        if deployed(w, values) > w.threshold:
             return True
-        best, at, cell, reached = 0.0, -1, -1, score
+        here = summed(w, values)
+        best, at, cell = 0.0, -1, -1
         for i in range(axes):
-            _rest(p, x, i, words)
-            now = p.added[x[i]] + p.linf * p.widest[x[i]]
-            for c in range(p.axis_from[i], p.axis_from[i + 1]):
-                if c == x[i]:
-                    continue
-                for w in range(size):
-                    here[w] = words[w] & p.masks[c, w]
-                s = _total(p, here, table)
-                if s > score:
-                    gain = min(s, p.threshold) - score + 1e-12
-                    paid = max(p.added[c] + p.linf * p.widest[c] - now, 0.0) + 1e-9
-                    worth = gain / paid if greedy else s - score
+            sums_along(w, x, i, values, sums)
+            now = w.added[x[i]] + w.linf * w.widest[x[i]]
+            for c in range(w.axis_from[i], w.axis_from[i + 1]):
+                if sums[c] > here + w.error:
+                    gain = min(sums[c], needed + 2.0 * w.error) - here
+                    paid = max(w.added[c] + w.linf * w.widest[c] - now, 0.0) + 1e-9
+                    worth = gain / paid if greedy else sums[c] - here
                     if worth > best:
-                        best, at, cell, reached = worth, i, c, s
+                        best, at, cell = worth, i, c
         if at < 0:
             return False
-        x[at], score = cell, reached
-    return score > p.threshold
+        x[at] = cell
+        again(w, x, at, values)
+    return deployed(w, values) > w.threshold
 
 
 @compiled
-def _cheapest(p, words, i, here, table, limit):  # type: ignore[no-untyped-def]
-    """The cheapest accepted cell of axis i below a limit, given the leaves met otherwise; or -1."""
-    best, at = limit, -1
-    for c in range(p.axis_from[i], p.axis_from[i + 1]):
-        dear = p.added[c] + p.linf * p.widest[c]
-        if dear < best:
-            for w in range(len(words)):
-                here[w] = words[w] & p.masks[c, w]
-            if _total(p, here, table) > p.threshold:
+def _cheapest(w, x, i, values, sums, limit):  # type: ignore[no-untyped-def]
+    """The cheapest accepted cell of axis i below a limit, all others held; or -1."""
+    sums_along(w, x, i, values, sums)
+    needed, here = _needed(w), x[i]
+    best, at, moved = limit, -1, False
+    for c in range(w.axis_from[i], w.axis_from[i + 1]):
+        dear = w.added[c] + w.linf * w.widest[c]
+        if dear < best and sums[c] > needed - w.error:
+            good = sums[c] > needed + w.error
+            if not good:
+                x[i], moved = c, True
+                again(w, x, i, values)
+                good = deployed(w, values) > w.threshold
+            if good:
                 best, at = dear, c
+    if moved:
+        x[i] = here
+        again(w, x, i, values)
     return at
 
 
 @compiled
-def _pull(p, x, order, table):  # type: ignore[no-untyped-def]
+def _pull(w, x, order, values, sums):  # type: ignore[no-untyped-def]
     """Every axis in turn to its cheapest accepted cell until nothing changes."""
-    size = len(p.full)
-    words, here = np.empty(size, np.uint32), np.empty(size, np.uint32)
     changed = True
     while changed:
         changed = False
         for n in range(len(order)):
             i = order[n]
-            if x[i] == p.start[i]:
+            if x[i] == w.start[i]:
                 continue
-            _rest(p, x, i, words)
-            c = _cheapest(p, words, i, here, table, p.added[x[i]] + p.linf * p.widest[x[i]])
+            c = _cheapest(w, x, i, values, sums, w.added[x[i]] + w.linf * w.widest[x[i]])
             if c >= 0:
                 x[i], changed = c, True
+                again(w, x, i, values)
 
 
 @compiled
-def _exchange(p, x, table):  # type: ignore[no-untyped-def]
+def _exchange(w, x, values, sums):  # type: ignore[no-untyped-def]
     """Give up (part of) one move and make up for it on another axis; whether it got cheaper."""
-    axes, size = len(x), len(p.full)
-    words, here = np.empty(size, np.uint32), np.empty(size, np.uint32)
-    cost = price_of(p, x)
+    axes = len(x)
+    cost = price_of(w, x)
     for i in range(axes):
-        if x[i] == p.start[i]:
+        if x[i] == w.start[i]:
             continue
         old = np.int64(x[i])
-        towards = 1 if p.start[i] > old else -1
+        towards = 1 if w.start[i] > old else -1
         for how in range(3):
-            c = np.int64(p.start[i]) if how == 0 else old + towards if how == 1 else (p.start[i] + old) // 2
-            if c == old or (how and c == p.start[i]):
+            c = np.int64(w.start[i]) if how == 0 else old + towards if how == 1 else (w.start[i] + old) // 2
+            if c == old or (how and c == w.start[i]):
                 continue
             x[i] = c
+            again(w, x, i, values)
             for j in range(axes):
                 if j == i:
                     continue
                 was = x[j]
-                x[j] = p.start[j]
-                room = cost - price_of(p, x) + p.added[x[j]] + p.linf * p.widest[x[j]]
+                x[j] = w.start[j]
+                room = cost - price_of(w, x) + w.added[x[j]] + w.linf * w.widest[x[j]]
                 x[j] = was
                 if room <= 0.0:
                     continue
-                _rest(p, x, j, words)
-                better = _cheapest(p, words, j, here, table, room * (1.0 - 1e-12))
+                better = _cheapest(w, x, j, values, sums, room * (1.0 - 1e-12))
                 if better >= 0:
                     x[j] = better
-                    if price_of(p, x) < cost * (1.0 - 1e-12):
+                    if price_of(w, x) < cost * (1.0 - 1e-12):
+                        again(w, x, j, values)
                         return True
                     x[j] = was
             x[i] = old
+        again(w, x, i, values)
     return False
 
 
-@compiled
-def _settle(p, x, order, table):  # type: ignore[no-untyped-def]
-    _pull(p, x, order, table)
+@entry
+def settle(w, x, order):  # type: ignore[no-untyped-def]
+    """Pull an accepted point back and exchange moves, until neither makes it cheaper."""
+    values, sums = np.empty(len(w.root)), np.empty(len(w.added))
+    values_at(w, x, values)
+    _pull(w, x, order, values, sums)
     for _ in range(20):
-        if not _exchange(p, x, table):
+        if not _exchange(w, x, values, sums):
             break
-        _pull(p, x, order, table)
+        _pull(w, x, order, values, sums)
 
 
-@compiled
-def _search(p, starts, kicks, seed, table):  # type: ignore[no-untyped-def]
+@entry
+def _search(w, starts, kicks, seed):  # type: ignore[no-untyped-def]
     np.random.seed(seed)
-    axes = len(p.start)
-    best, cost = p.start.copy(), np.inf
-    order = np.arange(axes)
+    axes = len(w.start)
+    best, cost = w.start.copy(), np.inf
+    order, values = np.arange(axes), np.empty(len(w.root))
     rows = len(starts)
     for n in range(rows + 2 + kicks):
         if n < rows:
             x = starts[n].copy()
-            if not _score(p, x, table) > p.threshold:
+            values_at(w, x, values)
+            if not deployed(w, values) > w.threshold:
                 continue
         elif n < rows + 2:
-            x = p.start.copy()
-            if not _climb(p, x, n == rows, table):
+            x = w.start.copy()
+            if not climb(w, x, n == rows):
                 continue
         elif cost < np.inf:
             x = best.copy()
             for _ in range(2):
                 i = np.random.randint(axes)
-                x[i] = p.start[i]
+                x[i] = w.start[i]
                 if np.random.random() < 0.5:
-                    x[i] = np.random.randint(p.axis_from[i], p.axis_from[i + 1])
-            if not _climb(p, x, True, table):
+                    x[i] = np.random.randint(w.axis_from[i], w.axis_from[i + 1])
+            if not climb(w, x, True):
                 continue
         else:
-            x = p.start.copy()
+            x = w.start.copy()
             for i in range(axes):
-                x[i] = np.random.randint(p.axis_from[i], p.axis_from[i + 1])
-            if not _climb(p, x, False, table):
+                x[i] = np.random.randint(w.axis_from[i], w.axis_from[i + 1])
+            if not climb(w, x, False):
                 continue
         if n % 2:
             for i in range(axes - 1, 0, -1):
                 j = np.random.randint(i + 1)
                 order[i], order[j] = order[j], order[i]
         else:
-            order = np.argsort(-(p.added[x] + p.linf * p.widest[x]))
-        _settle(p, x, order, table)
-        now = price_of(p, x)
+            order = np.argsort(-(w.added[x] + w.linf * w.widest[x]))
+        settle(w, x, order)
+        now = price_of(w, x)
         if now < cost:
             best, cost = x, now
     return best, cost
 
 
-def good_point(p: Points, starts: Cells, kicks: int, seed: int = 0) -> tuple[Cells, float]:
+def good_point(w: Walk, starts: Cells, kicks: int, seed: int = 0) -> tuple[Cells, float]:
     """The cheapest accepted point found from some points and by climbing; its cost, inf without one.
 
     Parameters
@@ -292,14 +201,14 @@ def good_point(p: Points, starts: Cells, kicks: int, seed: int = 0) -> tuple[Cel
     kicks
         How often the best is perturbed, or, while there is none, how many random points are climbed from.
     """
-    point, cost = _search(p, starts, kicks, seed, _BIT)
+    point, cost = _search(w, starts, kicks, seed)
     return point, float(cost)
 
 
-def settled(p: Points, x: Cells) -> tuple[Cells, float]:
+def settled(w: Walk, x: Cells) -> tuple[Cells, float]:
     """A point, climbed to acceptance if need be and pulled back; cost inf where the climb gets stuck."""
     x = x.copy()
-    if not _climb(p, x, True, _BIT):
+    if not climb(w, x, True):
         return x, np.inf
-    _settle(p, x, np.argsort(-(p.added[x] + p.linf * p.widest[x])), _BIT)
-    return x, float(price_of(p, x))
+    settle(w, x, np.argsort(-(w.added[x] + w.linf * w.widest[x])))
+    return x, float(price_of(w, x))

@@ -5,7 +5,6 @@ format raise :class:`~milp_recourse.errors.BadInput` with one line. JSON Schema 
 from the models lie in ``schemas/``.
 """
 
-from milp_recourse.formats.frame import population_from_frame
 from milp_recourse.formats.preferences_text import preferences_from_text
 from milp_recourse.formats.read import (
     instance_from_dict,
@@ -30,7 +29,6 @@ __all__ = [
     "instance_from_dict",
     "instance_to_dict",
     "population_from_dict",
-    "population_from_frame",
     "population_to_dict",
     "preferences_from_text",
     "preferences_of",

@@ -9,10 +9,10 @@ from typing import Any
 from milp_recourse.domain.cost import Cost
 from milp_recourse.domain.features import Feature
 from milp_recourse.domain.quantiles import Quantiles
-from milp_recourse.errors import BadInput
+from milp_recourse.errors import BadInput, dotted
+from milp_recourse.formats.conditions_json import build_conditions, condition_to_dict
 from milp_recourse.formats.feature_json import ordered
 from milp_recourse.formats.schema import MixtureModel, PercentileModel, PreferencesModel
-from milp_recourse.formats.validate import dotted
 from milp_recourse.instance import Preferences
 
 PERCENTILES = ("percentile", "percentile-max")
@@ -22,13 +22,13 @@ _PARTS = ("l2_squared", "l1", "linf", "l0")
 def build_preferences(
     model: PreferencesModel, features: Sequence[Feature], path: str = "preferences"
 ) -> Preferences:
-    """The applicant's mask in feature order, weights and ranges.
+    """The applicant's mask in feature order, weights, ranges and conditions.
 
     Raises
     ------
     BadInput
         A name that is unknown, not globally actionable or given twice; lo > hi; a range on a
-        categorical feature.
+        categorical feature; a condition that breaks the format.
     """
     names = [f.name for f in features if f.actionable]
     kinds = {f.name: f.kind for f in features}
@@ -52,16 +52,20 @@ def build_preferences(
             raise BadInput(where, "a range", "nothing: the labels of a categorical feature have no order")
         ranges[name] = ordered(interval, where) or (0.0, 0.0)
     actionable = tuple(name for name in names if name in model.actionable)
-    return Preferences(actionable, dict(model.weights), ranges)
+    conditions = build_conditions(model.conditions, features, dotted(path, "conditions"))
+    return Preferences(actionable, dict(model.weights), ranges, conditions)
 
 
-def preferences_to_dict(preferences: Preferences) -> dict[str, Any]:
+def preferences_to_dict(preferences: Preferences, features: Sequence[Feature]) -> dict[str, Any]:
     """The inverse of :func:`build_preferences`, as JSON."""
-    return {
+    written: dict[str, Any] = {
         "actionable": list(preferences.actionable),
         "weights": dict(preferences.weights),
         "ranges": {name: list(interval) for name, interval in preferences.ranges.items()},
     }
+    if preferences.conditions:
+        written["conditions"] = [condition_to_dict(one, features) for one in preferences.conditions]
+    return written
 
 
 def build_cost(model: Any, features: Sequence[Feature]) -> Cost:

@@ -158,13 +158,31 @@ def _build_forest(model: EnsembleModel, columns: int, path: str) -> TreeEnsemble
     for key, default in (("base", 0.0), ("sum_dtype", "float64")):
         if not sums and getattr(model, key) != default:
             raise BadInput(f"{path}.{key}", getattr(model, key), f"{default}, unless aggregate is sum")
+    parts = _parts(model, path)
     trees = tuple(_tree(tree, columns, f"{path}.trees.{k}", sums) for k, tree in enumerate(model.trees))
     if model.sum_dtype == "float32":
         _check_float32(np.array([model.base]), f"{path}.base")
         for k, tree in enumerate(trees):
             _check_float32(tree.value, f"{path}.trees.{k}.value")
     _check_size(trees, model.base, path)
-    return TreeEnsemble(trees, columns, model.aggregate, model.base, model.dtype, model.sum_dtype)
+    return TreeEnsemble(
+        *(trees, columns, model.aggregate, model.base, model.dtype, model.sum_dtype, parts),
+        combine=model.combine or "smallest",
+    )
+
+
+def _parts(model: EnsembleModel, path: str) -> tuple[int, ...]:
+    """Trees of each sum; none where there is one sum."""
+    if (model.parts is None) != (model.combine is None):
+        given, lacks = ("combine", "parts") if model.parts is None else ("parts", "combine")
+        raise BadInput(f"{path}.{given}", getattr(model, given), f"nothing without {lacks}")
+    if model.parts is None:
+        return ()
+    if model.aggregate != "sum":
+        raise BadInput(f"{path}.parts", model.parts, "nothing, unless aggregate is sum")
+    if sum(model.parts) != len(model.trees):
+        raise BadInput(f"{path}.parts", model.parts, f"numbers that add up to {len(model.trees)}, the trees")
+    return tuple(model.parts)
 
 
 def _check_size(trees: Sequence[Tree], base: float, path: str) -> None:

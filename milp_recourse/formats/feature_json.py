@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from milp_recourse.domain.features import Feature
-from milp_recourse.errors import BadInput
+from milp_recourse.errors import BadInput, shown
 from milp_recourse.formats.schema import FeatureModel
-from milp_recourse.formats.validate import dotted, shown
 
 
 def build_features(models: Sequence[FeatureModel]) -> tuple[Feature, ...]:
@@ -55,47 +53,6 @@ def ordered(interval: Sequence[float] | None, path: str) -> tuple[float, float] 
     if low > high:
         raise BadInput(path, f"[{low!r}, {high!r}]", "[lo, hi] with lo <= hi")
     return low, high
-
-
-def build_factual(values: Mapping[str, Any], features: Sequence[Feature], path: str) -> dict[str, float]:
-    """One applicant as numbers: exactly the features, known labels, whole numbers where due.
-
-    Raises
-    ------
-    BadInput
-        By path, e.g. ``factual.income``.
-    """
-    names = {f.name for f in features}
-    for name in values:
-        if name not in names:
-            raise BadInput(dotted(path, name), "an unknown feature", ", ".join(f.name for f in features))
-    for f in features:
-        if f.name not in values:
-            raise BadInput(dotted(path, f.name), "nothing", "a value for every feature")
-    return {f.name: as_number(values[f.name], f, dotted(path, f.name), imputed=True) for f in features}
-
-
-def as_number(value: float | str | None, feature: Feature, path: str, imputed: bool = False) -> float:
-    """A file's value of a feature as the number used inside: labels by their index, null as nan.
-
-    Parameters
-    ----------
-    imputed
-        Whether an integer may be a fraction, as the mean that an imputer puts in is.
-    """
-    if value is None:
-        return math.nan
-    if feature.categories is not None:
-        if not isinstance(value, str) or value not in feature.categories:
-            raise BadInput(path, shown(value), "one of " + ", ".join(feature.categories))
-        return float(feature.categories.index(value))
-    if isinstance(value, str):
-        raise BadInput(path, repr(value), "a number")
-    if feature.kind == "binary" and value not in (0, 1):
-        raise BadInput(path, value, "0 or 1")
-    if feature.integral and not float(value).is_integer() and not (imputed and feature.kind == "integer"):
-        raise BadInput(path, value, "a whole number")
-    return float(value)
 
 
 def _feature(model: FeatureModel, path: str) -> Feature:

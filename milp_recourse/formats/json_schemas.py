@@ -11,6 +11,7 @@ from pydantic import TypeAdapter
 from milp_recourse.formats.schema import InlineClassifier, InstanceModel, PopulationModel
 from milp_recourse.formats.schema_certificate import CertificateModel
 from milp_recourse.formats.schema_result import ResultModel, ResultsModel
+from milp_recourse.formats.schema_why import WhyModel
 
 FOLDER = Path(__file__).parent / "schemas"
 
@@ -21,6 +22,7 @@ MODELS: dict[str, Any] = {
     "population-1": PopulationModel,
     "result-1": ResultModel,
     "results-1": ResultsModel,
+    "why-1": WhyModel,
 }
 
 

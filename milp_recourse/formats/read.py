@@ -6,19 +6,26 @@ import csv
 import io
 import math
 import re
-from array import array
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from milp_recourse.domain.features import Feature, input_columns
-from milp_recourse.domain.scm import StructuralCausalModel
-from milp_recourse.errors import BadInput
+from milp_recourse.errors import BadInput, dotted, shown
+from milp_recourse.factuals import (
+    ID,
+    FactualTable,
+    Person,
+    as_number,
+    as_table,
+    build_factual,
+    check_abduction,
+    not_judged,
+)
 from milp_recourse.formats.applicant_json import build_cost, build_preferences, check_scale
 from milp_recourse.formats.classifier_json import build_accept, build_classifier
-from milp_recourse.formats.feature_json import as_number, build_factual, build_features
+from milp_recourse.formats.conditions_json import build_conditions
+from milp_recourse.formats.feature_json import build_features
 from milp_recourse.formats.schema import (
     INSTANCE_FORMAT,
     POPULATION_FORMAT,
@@ -29,14 +36,13 @@ from milp_recourse.formats.schema import (
 )
 from milp_recourse.formats.scm_json import build_scm
 from milp_recourse.formats.strict_json import read_bytes, read_json
-from milp_recourse.formats.validate import dotted, shown, validate
+from milp_recourse.formats.validate import validate
 from milp_recourse.instance import (
-    FactualTable,
     Instance,
     Population,
     Preferences,
     Reference,
-    check_missing,
+    check_density,
 )
 
 _JSON_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
@@ -118,13 +124,15 @@ def instance_from_dict(data: Any, folder: str | Path = ".") -> Instance:
     check_scale(shared["cost"], preferences)
     reference = model.reference
     factual = build_factual(model.factual, features, "factual")
-    _check_abduction(shared["scm"], features, factual, "factual", shared["plausible"])
-    return Instance(
+    made = Instance(
         **shared,
         factual=factual,
         preferences=preferences,
         reference=None if reference is None else Reference(**reference.model_dump()),
+        conditions=build_conditions(model.conditions, features),
     )
+    check_abduction(made, factual)
+    return made
 
 
 def population_from_dict(data: Any, folder: str | Path = ".") -> Population:
@@ -142,8 +150,14 @@ def population_from_dict(data: Any, folder: str | Path = ".") -> Population:
     for k, one in enumerate(preferences):
         where = f"preferences.{k}" if isinstance(model.preferences, list) else "preferences"
         check_scale(shared["cost"], one, where)
+    conditions = build_conditions(model.conditions, features)
+    unreadable |= not_judged(features, conditions, factuals, preferences, unreadable)
+    if len(unreadable) == len(factuals):
+        raise unreadable[min(unreadable)]
     first = next(k for k in range(len(factuals)) if k not in unreadable)
-    template = Instance(**shared, factual=factuals[first], preferences=preferences[first])
+    template = Instance(
+        **shared, factual=factuals[first], preferences=preferences[first], conditions=conditions
+    )
     return Population(template, factuals, tuple(preferences), unreadable, ids)
 
 
@@ -168,9 +182,8 @@ def _shared(model: Problem, folder: Path) -> tuple[tuple[Feature, ...], dict[str
     features = build_features(model.features)
     scm = build_scm(model.scm, features)
     classifier = build_classifier(model.classifier, len(input_columns(features)), folder)
-    if model.plausibility is not None and not scm.has_density:
-        silent = next(f for f, m in scm.mechanisms.items() if m.noise is None)
-        raise BadInput("plausibility", "scm-density", f"null: scm {scm.name} states no noise for {silent}")
+    if model.plausibility is not None:
+        check_density(scm)
     return features, {
         "features": features,
         "scm": scm,
@@ -192,10 +205,6 @@ def _preferences(model: PopulationModel, features: Sequence[Feature], count: int
     return [build_preferences(one, features, f"preferences.{k}") for k, one in enumerate(model.preferences)]
 
 
-Person = Mapping[str, Any]
-"""Values by feature, as a file gives them."""
-
-
 def _factuals(
     model: PopulationModel, problem: Instance, folder: Path
 ) -> tuple[FactualTable, dict[int, BadInput], tuple[str, ...] | None]:
@@ -208,44 +217,17 @@ def _factuals(
     """
     if not isinstance(model.factuals, CsvModel):
         people = ((f"factuals.{k}", one) for k, one in enumerate(model.factuals))
-        return *as_table(people, problem), None
+        if model.ids is not None and len(model.ids) != len(model.factuals):
+            raise BadInput("ids", f"a list of {len(model.ids)}", f"{len(model.factuals)}, one per applicant")
+        return *as_table(people, problem), None if model.ids is None else tuple(model.ids)
+    if model.ids is not None:
+        raise BadInput("ids", "a list beside a CSV file", f"a column {ID!r} of that file")
     file, ids = folder / model.factuals.csv, list[str]()
     try:
         table, unreadable = as_table(_rows(file, problem.features, ids), problem, str(file))
     except BadInput as error:
         raise error.in_file(str(file)) from None
     return table, unreadable, tuple(ids) if ids else None
-
-
-def as_table(
-    people: Iterable[tuple[str, Person]], problem: Instance, file: str | None = None
-) -> tuple[FactualTable, dict[int, BadInput]]:
-    """One row per person, its place and values given; a row of nan for those who cannot be read."""
-    names = [f.name for f in problem.features]
-    values, unreadable = array("d"), {}
-    for k, (path, person) in enumerate(people):
-        try:
-            row: Mapping[str, float] = _person(person, problem, path)
-        except BadInput as error:
-            unreadable[k] = error if file is None else error.in_file(file)
-            row = dict.fromkeys(names, math.nan)
-        values.extend(row[name] for name in names)
-    table = FactualTable(names, np.frombuffer(values, dtype=np.float64).reshape(-1, len(names)))
-    if len(unreadable) == len(table) > 0:
-        raise unreadable[0]
-    return table, unreadable
-
-
-def _person(person: Person, problem: Instance, path: str) -> dict[str, float]:
-    """One applicant's numbers, every rule about values checked."""
-    factual = build_factual(person, problem.features, path)
-    check_missing(problem, {name for name, value in factual.items() if math.isnan(value)}, path)
-    _check_abduction(problem.scm, problem.features, factual, path, problem.plausible)
-    return factual
-
-
-ID = "id"
-"""Column of a factuals CSV with the applicants' own identifiers, unless a feature is called so."""
 
 
 def _check_header(header: Sequence[str], names: Sequence[str]) -> None:
@@ -300,21 +282,3 @@ def _cell(text: str, feature: Feature) -> float | str | None:
         return text
     value = float(number) if _JSON_NUMBER.fullmatch(number) else math.inf
     return text if math.isinf(value) else value
-
-
-def _check_abduction(
-    scm: StructuralCausalModel,
-    features: Sequence[Feature],
-    x: Mapping[str, float],
-    path: str,
-    plausible: bool,
-) -> None:
-    """A value behind a sigmoid link that an action can reach lies inside the link's range."""
-    movable = {f.name for f in features if f.actionable}
-    reached = scm.descendants(movable) if plausible else scm.descendants(movable) - movable
-    for name in reached:
-        link = scm.mechanisms[name].link
-        if link.kind == "sigmoid":
-            low, high = sorted((link.offset, link.offset + link.scale))
-            if not low < x[name] < high:
-                raise BadInput(f"{path}.{name}", x[name], f"a number strictly between {low} and {high}")

@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Discriminator, Field, StringConstraints, Tag
 
 from milp_recourse.formats.schema_base import Interval, NonNegative, Number, Positive, Strict, Value, Word
+from milp_recourse.formats.schema_conditions import ConditionModel
 from milp_recourse.formats.schema_scm import Layer, ScmModel
 
 INSTANCE_FORMAT = "milp-recourse/instance-1"
@@ -71,6 +72,12 @@ class EnsembleModel(Strict):
     aggregate: Literal["mean", "sum"] = Field(default="mean", description="sum: boosted trees")
     base: Number = Field(default=0.0, description="what a sum starts from")
     sum_dtype: Literal["float32", "float64"] = Field(default="float64", description="precision of a sum")
+    parts: list[Annotated[int, Field(ge=1)]] | None = Field(
+        default=None, min_length=1, description="trees of each sum, in order, where there are several sums"
+    )
+    combine: Literal["smallest", "largest"] | None = Field(
+        default=None, description="which of several sums is the score: all of them, or one, must be accepted"
+    )
     trees: Annotated[list[TreeModel], Field(min_length=1)]
 
 
@@ -110,11 +117,14 @@ class AcceptModel(Strict):
 
 
 class PreferencesModel(Strict):
-    """The applicant's mask, weights and ranges."""
+    """The applicant's mask, weights, ranges and conditions."""
 
     actionable: list[str]
     weights: dict[str, Positive] = Field(default_factory=dict)
     ranges: dict[str, Interval] = Field(default_factory=dict, description="for ordinal features by index")
+    conditions: list[ConditionModel] = Field(
+        default_factory=list, description="this applicant's; all must hold"
+    )
 
 
 Scale = dict[str, Positive]
@@ -201,6 +211,7 @@ class Problem(Strict):
     accept: AcceptModel = AcceptModel()
     cost: CostModel
     plausibility: PlausibilityModel | None = None
+    conditions: list[ConditionModel] = Field(default_factory=list, description="everybody's; all must hold")
 
 
 class InstanceModel(Problem):
@@ -235,3 +246,6 @@ class PopulationModel(Problem):
         Annotated[list[PreferencesModel], Tag("list")] | Annotated[PreferencesModel, Tag("object")],
         Discriminator(_list_or_object),
     ]
+    ids: list[str] | None = Field(
+        None, description="the applicants' own identifiers, beside a list of factuals"
+    )

@@ -1,4 +1,4 @@
-"""Pydantic models of a certificate; ``docs/certificate_spec_v1.md`` says what it means."""
+"""Pydantic models of a certificate; ``docs/certificate_spec_v2.md`` says what it means."""
 
 from __future__ import annotations
 
@@ -26,16 +26,20 @@ class TermModel(Strict):
     b: Annotated[list[Number], Field(min_length=1)] = Field(
         default_factory=lambda: [0.0], description="of the ball, and the points its squares are touched at"
     )
+    q: list[NonNegative] = Field(
+        default_factory=list, description="of the rows of conditions that hold on the node, in their order"
+    )
 
 
 Split = tuple[Literal["a", "s"], Index, Number]
 SignSplit = tuple[Literal["n"], Index, Index]
 CellSplit = tuple[Literal["c"], Word, Number]
+ConditionSplit = tuple[Literal["o"]]
 ClosedLeaf = tuple[Literal["e"]]
 PriceLeaf = tuple[Literal["p"], Index]
 Leaf = tuple[Literal["d"], Slopes, list[TermModel]]
 LeafWithShares = tuple[Literal["d"], Slopes, list[TermModel], list[NonNegative]]
-Node = Split | SignSplit | CellSplit | ClosedLeaf | PriceLeaf | Leaf | LeafWithShares
+Node = Split | SignSplit | CellSplit | ConditionSplit | ClosedLeaf | PriceLeaf | Leaf | LeafWithShares
 
 
 class PricesModel(Strict):
@@ -44,14 +48,25 @@ class PricesModel(Strict):
     unit: Annotated[float, Field(gt=0, allow_inf_nan=False)]
     mu: NonNegative = Field(description="multiplier of the score")
     trees: list[list[list[int]]]
+    weights: list[NonNegative] = Field(
+        default_factory=list, description="of several sums, all of which count"
+    )
+
+
+class CaseModel(Strict):
+    """What is proven of one of several sums, where one of them suffices."""
+
+    tree: Annotated[list[Node], Field(min_length=1)]
+    prices: list[PricesModel] = Field(default_factory=list, description="what leaves refer to by number")
 
 
 class ConfigurationModel(Strict):
-    """One set of features acted on, and its tree in preorder."""
+    """One set of features acted on, and its tree in preorder, or a case per sum."""
 
     acted: Annotated[list[Word], Field(min_length=1)]
-    tree: Annotated[list[Node], Field(min_length=1)]
+    tree: Annotated[list[Node], Field(min_length=1)] | None = None
     prices: list[PricesModel] = Field(default_factory=list, description="what leaves refer to by number")
+    cases: list[CaseModel] | None = None
 
 
 class CertificateModel(Strict):

@@ -7,7 +7,7 @@ from typing import Any, NoReturn, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
-from milp_recourse.errors import BadInput
+from milp_recourse.errors import BadInput, dotted, shown
 
 M = TypeVar("M")
 
@@ -54,22 +54,6 @@ def validate(kind: Any, data: Any, prefix: str = "") -> Any:
         _refuse(error.errors(include_url=False)[0], data, prefix)
     except RecursionError:
         raise BadInput(prefix or "top level", "nesting too deep to read", "fewer levels of nesting") from None
-
-
-def shown(value: Any) -> str:
-    """A JSON value in a few characters, for messages."""
-    if isinstance(value, dict):
-        return "an object"
-    if isinstance(value, list):
-        return f"a list of {len(value)}"
-    if value is None or isinstance(value, bool):
-        return json.dumps(value)
-    return value if isinstance(value, str) and value else repr(value)
-
-
-def dotted(*parts: str | int) -> str:
-    """The path of a field: ``preferences.weights.savings``."""
-    return ".".join(str(part) for part in parts if part != "")
 
 
 def _refuse(error: Any, data: Any, prefix: str) -> NoReturn:

@@ -10,6 +10,7 @@ from typing import Any
 
 from milp_recourse.formats.applicant_json import cost_to_dict, preferences_to_dict
 from milp_recourse.formats.classifier_json import accept_to_dict, classifier_to_dict
+from milp_recourse.formats.conditions_json import condition_to_dict
 from milp_recourse.formats.feature_json import features_to_list
 from milp_recourse.formats.schema import INSTANCE_FORMAT, POPULATION_FORMAT
 from milp_recourse.formats.schema_result import RESULT_FORMAT
@@ -23,7 +24,7 @@ def instance_to_dict(instance: Instance) -> dict[str, Any]:
     """The instance as JSON, its classifier in place; reading it back gives the same problem."""
     written = {"format": INSTANCE_FORMAT, **_shared(instance)}
     written["factual"] = _factual(instance, instance.factual)
-    written["preferences"] = preferences_to_dict(instance.preferences)
+    written["preferences"] = preferences_to_dict(instance.preferences, instance.features)
     if instance.reference is not None:
         reference = instance.reference
         written["reference"] = {
@@ -37,7 +38,7 @@ def instance_to_dict(instance: Instance) -> dict[str, Any]:
 def population_to_dict(
     population: Population, as_given: Mapping[int, Mapping[str, Any]] | None = None
 ) -> dict[str, Any]:
-    """The population as JSON, applicants and classifier in place; without their identifiers.
+    """The population as JSON, applicants, their identifiers and the classifier in place.
 
     Parameters
     ----------
@@ -54,7 +55,7 @@ def population_to_dict(
         if k not in given:
             raise fault
     template = population.template
-    preferences: Any = [preferences_to_dict(one) for one in population.preferences]
+    preferences: Any = [preferences_to_dict(one, template.features) for one in population.preferences]
     if all(one == preferences[0] for one in preferences):
         preferences = preferences[0]
     return {
@@ -65,6 +66,7 @@ def population_to_dict(
             for k, one in enumerate(population.factuals)
         ],
         "preferences": preferences,
+        **({} if population.ids is None else {"ids": list(population.ids)}),
     }
 
 
@@ -76,7 +78,8 @@ def population_digest(population: Population) -> str:
     last: Preferences | None = None
     for k, (factual, preferences) in enumerate(zip(population.factuals, population.preferences, strict=True)):
         if preferences is not last:
-            digest.update(json.dumps(preferences_to_dict(preferences), sort_keys=True).encode())
+            written = preferences_to_dict(preferences, population.template.features)
+            digest.update(json.dumps(written, sort_keys=True).encode())
             last = preferences
         if k in population.unreadable:
             digest.update(json.dumps(str(population.unreadable[k])).encode())
@@ -116,6 +119,7 @@ def write_result(result: Result, path: str | Path) -> None:
 
 def _shared(instance: Instance) -> dict[str, Any]:
     named = {"name": instance.name, "description": instance.description}
+    conditions = [condition_to_dict(one, instance.features) for one in instance.conditions]
     return {
         **{key: text for key, text in named.items() if text is not None},
         "features": features_to_list(instance.features),
@@ -124,6 +128,7 @@ def _shared(instance: Instance) -> dict[str, Any]:
         "accept": accept_to_dict(instance),
         "cost": cost_to_dict(instance.cost),
         "plausibility": {"kind": "scm-density", "at_least": "factual"} if instance.plausible else None,
+        **({"conditions": conditions} if conditions else {}),
     }
 
 

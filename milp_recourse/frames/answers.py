@@ -20,11 +20,13 @@ from milp_recourse.frames.columns import TableColumn
 from milp_recourse.frames.rows import Rows, as_came, counterfactual_rows
 from milp_recourse.frames.show import people_of
 from milp_recourse.frames.verdict import Predict, verdicts
-from milp_recourse.instance import Population
+from milp_recourse.front import front
+from milp_recourse.instance import Instance, Population
 from milp_recourse.reports.pages import person_page, population_fragment, population_page
 from milp_recourse.reports.population_folder import PopulationFolder
 from milp_recourse.reports.table import BAD_INPUT
 from milp_recourse.result import Result, Status
+from milp_recourse.why import why
 
 _COLUMNS = ("status", "cost", "lower_bound", "gap", "proof", "confirmed", "message", "seconds")
 
@@ -79,6 +81,9 @@ class Answers:
         for name in ("cost", "lower_bound", "gap", "seconds"):
             frame[name] = frame[name].astype(np.float64)
         frame["confirmed"] = frame["confirmed"].astype("boolean")
+        for name in ("proof", "message"):  # pandas takes texts with None for another type than None alone
+            place = _COLUMNS.index(name)
+            frame[name] = pd.Series([row[place] for row in rows], index=frame.index, dtype=object)
         return frame
 
     @cached_property
@@ -88,18 +93,76 @@ class Answers:
 
     @cached_property
     def changes(self) -> pd.DataFrame:
-        """feature, before, after, cause (``action`` or ``effect``): a row per change, indexed as people."""
+        """feature, before, after, cause (``action`` or ``effect``): a row per change, indexed as people.
+
+        A feature that an action holds against its causes is listed too, with ``after`` equal to ``before``.
+        """
         rows, people = [], []
         by_name = {c.name: c for c in self.columns}
         for i, result in enumerate(self.results):
-            for name in moved(self.rows, self.columns, i, result) or {}:
+            action = {} if result is None else result.action or {}
+            listed = action.keys() | (moved(self.rows, self.columns, i, result) or {}).keys()
+            for name in (c.name for c in self.columns if c.name in listed):
                 key = by_name[name].key
-                cause = "action" if result is not None and name in (result.action or {}) else "effect"
+                cause = "action" if name in action else "effect"
                 values = (frame[key].iloc[i] for frame in (self.rows.frame, self.counterfactuals))
                 rows.append((key, *values, cause))
                 people.append(i)
         made = pd.DataFrame(rows, columns=["feature", "before", "after", "cause"], dtype=object)
         return made.set_axis(self.rows.frame.index[people], axis=0)
+
+    def front(self, person: Hashable, time_limit: float | None = None) -> pd.DataFrame:
+        """Fewer actions or less cost: the cheapest action for every number of features acted on.
+
+        Parameters
+        ----------
+        person
+            The table's index.
+        time_limit
+            Seconds for all points together; None for no limit.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Indexed by the number of actions: status, cost, lower_bound, and the columns acted on.
+
+        Raises
+        ------
+        BadInput
+            Nobody, or more than one, is called so, or the person could not be read.
+        """
+        found = front(self._problem_of(person), self.options.get("backend"), time_limit)
+        keys = {c.name: c.key for c in self.columns}
+        rows = [
+            (one.status.value, one.cost, one.lower_bound, [keys[name] for name in one.action or ()])
+            for one in (point.result for point in found.points)
+        ]
+        index = pd.Index([point.actions for point in found.points], name="actions")
+        return pd.DataFrame(rows, index, columns=["status", "cost", "lower_bound", "acted"])
+
+    def why(self, person: Hashable, time_limit: float | None = None) -> dict[str, Any]:
+        """What stands in one person's way, or what each restriction costs them, as a ``why-1`` document.
+
+        Parameters
+        ----------
+        person
+            The table's index.
+        time_limit
+            Seconds for everything together; None for no limit.
+
+        Raises
+        ------
+        BadInput
+            Nobody, or more than one, is called so, or the person could not be read.
+        """
+        return why(self._problem_of(person), self.options.get("backend"), time_limit).to_dict()
+
+    def _problem_of(self, person: Hashable) -> Instance:
+        position = self._position(person)
+        fault = self.rows.faults.get(position)
+        if fault is not None or self.problem is None:
+            raise fault or BadInput("person", repr(person), "somebody who could be read")
+        return self.problem[position]
 
     def population(self) -> dict[str, Any]:
         """The problem as a ``population-1`` document, which ``milp-recourse certify`` and ``verify`` read.
@@ -120,8 +183,8 @@ class Answers:
     def save(self, folder: str | Path) -> None:
         """Write what ``milp-recourse certify --out DIR`` writes, and ``population.json``, the problem itself.
 
-        ``milp-recourse verify DIR DIR/population.json`` checks the certificates, if there are any, and
-        ``milp-recourse report DIR DIR/population.json`` makes the page. People whose turn never came have no
+        ``milp-recourse verify DIR`` checks the certificates, if there are any, and ``milp-recourse report
+        DIR`` makes the page. People have the names of the table's index. Those whose turn never came have no
         row: ``certify DIR/population.json --out DIR`` with the same options goes on with them.
 
         Raises

@@ -11,25 +11,15 @@ import pandas as pd
 
 from milp_recourse.domain.cost import Cost
 from milp_recourse.errors import BadInput
-from milp_recourse.formats.applicant_json import PERCENTILES, build_cost, build_preferences
-from milp_recourse.formats.schema import CostModel, PreferencesModel
+from milp_recourse.formats.applicant_json import PERCENTILES, build_cost
+from milp_recourse.formats.schema import CostModel
 from milp_recourse.formats.validate import validate
-from milp_recourse.frames.columns import (
-    SCALES,
-    TableColumn,
-    is_missing,
-    knots_of,
-    known_name,
-    scale_of,
-    shown,
-)
-from milp_recourse.instance import Instance, Preferences
+from milp_recourse.frames.columns import SCALES, TableColumn, knots_of, known_name, scale_of, shown
 
 Interval = tuple[float, float]
 
 COSTS = ("l1", "l2-squared", "linf", "l0", *PERCENTILES)
 PARTS = ("l0", "l1", "l2-squared", "linf")
-_PERSON = ("actionable", "weights", "ranges")
 
 
 def some_columns(argument: str, given: Iterable[Hashable], columns: pd.Index) -> frozenset[Hashable]:
@@ -154,83 +144,6 @@ def cost_in_words(cost: Cost, scale: str | Mapping[Hashable, float]) -> str:
     units = {"range": "its range in X", "sd": "its standard deviation", "mad": "its median deviation"}
     unit = units.get(scale, "1") if isinstance(scale, str) else "the given scale"
     return f"{cost.kind}, a number's change divided by {unit}, a changed label counting 1"
-
-
-def people_preferences(
-    given: pd.DataFrame | Sequence[Any] | None,
-    template: Instance,
-    columns: Sequence[TableColumn],
-    people: pd.DataFrame,
-) -> list[Preferences]:
-    """One per person; what a person does not say is as everybody has it.
-
-    Raises
-    ------
-    BadInput
-        Not one per person, an unknown key or column, or a value out of place.
-    """
-    common = template.preferences
-    if given is None:
-        return [common] * len(people)
-    if isinstance(given, pd.DataFrame):
-        given = _from_frame(given, people)
-    if isinstance(given, Mapping | str | bytes) or not isinstance(given, Sequence):
-        raise BadInput("preferences", type(given).__name__, "a DataFrame or a list, one per person")
-    if len(given) != len(people):
-        raise BadInput("preferences", f"{len(given)} of them", f"{len(people)}, one per person")
-    return [_own(one, f"preferences.{k}", common, template, columns) for k, one in enumerate(given)]
-
-
-def _own(
-    one: Any, where: str, common: Preferences, template: Instance, columns: Sequence[TableColumn]
-) -> Preferences:
-    if one is None:
-        return common
-    if isinstance(one, Preferences):
-        return one
-    if not isinstance(one, Mapping):
-        raise BadInput(where, shown(one), "a mapping with actionable, weights, ranges, or None")
-    for key in one:
-        if key not in _PERSON:
-            raise BadInput(f"{where}.{key}", "an unknown key", ", ".join(_PERSON))
-    names = {c.key: c.name for c in columns}
-    actionable = one.get("actionable")
-    if isinstance(actionable, str):
-        raise BadInput(f"{where}.actionable", actionable, "a list of columns")
-    said = {
-        "actionable": list(common.actionable)
-        if actionable is None
-        else [names.get(k, str(k)) for k in actionable],
-        "weights": {**common.weights, **_renamed(one.get("weights"), names, f"{where}.weights")},
-        "ranges": {
-            **{k: list(v) for k, v in common.ranges.items()},
-            **_renamed(one.get("ranges"), names, f"{where}.ranges"),
-        },
-    }
-    return build_preferences(validate(PreferencesModel, said, where), template.features, where)
-
-
-def _renamed(given: Any, names: Mapping[Hashable, str], where: str) -> dict[str, Any]:
-    if given is None:
-        return {}
-    if not isinstance(given, Mapping):
-        raise BadInput(where, shown(given), "a mapping from columns")
-    return {names.get(k, str(k)): v for k, v in given.items()}
-
-
-def _from_frame(frame: pd.DataFrame, people: pd.DataFrame) -> list[Any]:
-    """A person's preferences from a row: the three keys as columns, or a weight per feature."""
-    if len(frame) != len(people):
-        raise BadInput("preferences", f"{len(frame)} rows", f"{len(people)}, one per person")
-    if not frame.index.equals(people.index):
-        if not (frame.index.is_unique and set(frame.index) == set(people.index)):
-            raise BadInput("preferences", "another index", "rows indexed as people are")
-        frame = frame.loc[people.index]
-    records = frame.to_dict("records")
-    if set(frame.columns) <= set(_PERSON):
-        return [{k: v for k, v in row.items() if not is_missing(v)} for row in records]
-    weights = [{k: v for k, v in row.items() if not is_missing(v)} for row in records]
-    return [{"actionable": list(row), "weights": row} for row in weights]
 
 
 def is_number(value: object) -> bool:

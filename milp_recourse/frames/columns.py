@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -206,12 +206,18 @@ def known_name(argument: str, name: object, columns: Sequence[Hashable] | pd.Ind
     BadInput
         It is not; the message has the nearest name.
     """
+    if not isinstance(name, Hashable) or name not in columns:
+        close = nearest(name, columns)
+        hint = f"a column of X (did you mean {close!r}?)" if close else "a column of X"
+        raise BadInput(argument, shown(name), hint)
+
+
+def nearest(name: object, others: Iterable[object]) -> str | None:
+    """The name that reads most like this one, as text; None where none does."""
     from difflib import get_close_matches
 
-    if not isinstance(name, Hashable) or name not in columns:
-        close = get_close_matches(str(name), [str(c) for c in columns], 1)
-        hint = f"a column of X (did you mean {close[0]!r}?)" if close else "a column of X"
-        raise BadInput(argument, shown(name), hint)
+    found = get_close_matches(str(name), [str(other) for other in others], 1)
+    return found[0] if found else None
 
 
 def position(labels: Sequence[object], value: object) -> int | None:

@@ -164,7 +164,7 @@ def _column(key: Hashable, series: pd.Series, read: Column | None, said: Said) -
     settable = None
     if labels is not None:
         labels = _ordered(key, labels, said)
-        labels, settable = _settable(key, labels, kind, series)
+        labels, settable = _settable(key, labels, kind, series, read)
     elif key in said.categories:
         raise BadInput(f"categories.{key}", "labels", "none: the model reads this column as a number")
     name, encoding, table = printable(key), "code", None
@@ -249,11 +249,12 @@ def _encoding(read: Column, labels: Sequence[object]) -> tuple[str, tuple[tuple[
 
 
 def _settable(
-    key: Hashable, labels: tuple[object, ...], kind: Kind, series: pd.Series
+    key: Hashable, labels: tuple[object, ...], kind: Kind, series: pd.Series, read: Column | None
 ) -> tuple[tuple[object, ...], int]:
     """The labels, those first that an action may set, and how many these are.
 
-    Nobody sets a missing value, or a label that X never holds (what an imputer puts in, say).
+    Nobody sets a missing value, or a label that X never holds (what an imputer puts in, say). Labels in order
+    leave out a missing one that X does not hold: whoever has a gap there cannot be read.
 
     Raises
     ------
@@ -262,9 +263,11 @@ def _settable(
     """
     held = series.unique().tolist()
     if kind == "ordinal":
-        if any(map(is_missing, labels)):
+        order = tuple(label for label in labels if not is_missing(label))
+        own_column = read is not None and read.encoding == "one-hot"
+        if len(order) < len(labels) and (own_column or series.isna().any()):
             raise BadInput(f"categories.{key}", "an order", "none: missing is a label here; impute it first")
-        return labels, len(labels)
+        return order, len(order)
     first = [label for label in labels if not is_missing(label) and position(held, label) is not None]
     return (*first, *(label for label in labels if position(first, label) is None)), len(first)
 

@@ -10,7 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from milp_recourse.errors import BadInput
-from milp_recourse.frames.columns import TableColumn, is_missing
+from milp_recourse.frames.columns import TableColumn, is_missing, nearest, printable
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,9 @@ def read_rows(people: pd.DataFrame, columns: Sequence[TableColumn], order: pd.In
     """
     lost = [c for c in order if c not in people.columns]
     if lost:
-        raise BadInput("people", f"a table without {lost[0]!r}", "rows with the columns of X")
+        close = nearest(lost[0], [c for c in people.columns if c not in order])
+        hint = f" (is {close!r} meant to be {lost[0]!r}?)" if close else ""
+        raise BadInput("people", f"a table without {lost[0]!r}", f"rows with the columns of X{hint}")
     if people.columns[people.columns.isin(order)].has_duplicates:
         raise BadInput("people", "two columns of one name", "each column of X once")
     frame = people[list(order)]
@@ -74,6 +76,13 @@ def read_rows(people: pd.DataFrame, columns: Sequence[TableColumn], order: pd.In
                 allowed = "a value: the model has no rule for a missing one"
                 faults.setdefault(i, BadInput(column.name, "nothing", allowed))
     return Rows(frame, values, missing, faults)
+
+
+def own_names(index: pd.Index) -> tuple[str, ...] | None:
+    """How the table calls its people, as text; None where it only counts them from 0."""
+    if index.equals(pd.RangeIndex(len(index))):
+        return None
+    return tuple(printable(label) for label in index)
 
 
 def as_came(rows: Rows, columns: Sequence[TableColumn], i: int) -> dict[str, float | int | str | None]:
@@ -109,7 +118,7 @@ def counterfactual_rows(
         new = [column.value(changed[i][column.name]) for i in at]  # type: ignore[index]
         cells = frame[column.key].astype(object).to_numpy(copy=True)
         cells[at] = new
-        frame[column.key] = _as_before(cells, frame[column.key], column, new)
+        frame[column.key] = _as_before(cells, frame[column.key], column)
     return frame
 
 
@@ -130,12 +139,12 @@ def _codes(series: pd.Series, column: TableColumn, faults: dict[int, BadInput]) 
     return codes
 
 
-def _as_before(cells: NDArray, before: pd.Series, column: TableColumn, new: Sequence[object]) -> pd.Series:
-    """The cells in the column's dtype in X; a wider one where the new values are not of it."""
+def _as_before(cells: NDArray, before: pd.Series, column: TableColumn) -> pd.Series:
+    """The cells in the column's dtype in X; a wider one where they are not of it."""
     dtype = before.dtype if isinstance(before.dtype, pd.CategoricalDtype) else column.dtype
     made = pd.Series(cells, index=before.index, name=before.name)
     if isinstance(dtype, pd.CategoricalDtype):
-        added = dict.fromkeys(v for v in new if not is_missing(v) and v not in dtype.categories)
+        added = dict.fromkeys(v for v in cells.tolist() if not is_missing(v) and v not in dtype.categories)
         dtype = pd.CategoricalDtype([*dtype.categories, *added], dtype.ordered)
         return pd.Series(pd.Categorical(cells, dtype=dtype), index=before.index, name=before.name)
     if column.feature.kind == "continuous" and dtype != np.float64:

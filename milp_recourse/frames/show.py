@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from milp_recourse.reports.pages import Change, Person, person_of
+from milp_recourse.reports.pages import NOT_REACHED, Change, Person, changes_of, group_of, person_of
 from milp_recourse.reports.table import BAD_INPUT
-from milp_recourse.result import Status
 
 if TYPE_CHECKING:
     from milp_recourse.frames.answers import Answers
@@ -21,11 +20,15 @@ def people_of(answers: Answers, positions: Sequence[int]) -> list[Person]:
 
 def _person(answers: Answers, i: int) -> Person:
     name, result = str(answers.rows.frame.index[i]), answers.results[i]
-    if result is None or answers.problem is None:
-        status, message = answers.table["status"].iloc[i], answers.table["message"].iloc[i]
-        assert status in (BAD_INPUT, Status.LIMIT.value)
-        return Person(name, status, message=message)
-    person = person_of(answers.problem[i], name, result, answers.confirmed[i])
+    if i in answers.rows.faults:
+        return Person(name, BAD_INPUT, message=str(answers.rows.faults[i]))
+    assert answers.problem is not None  # somebody can be read
+    problem = answers.problem[i]
+    if result is None:
+        waiting = changes_of(problem, None, None)
+        person = Person(name, NOT_REACHED, features=waiting, group=group_of(problem))
+    else:
+        person = person_of(problem, name, result, answers.confirmed[i])
     gaps = {c.name for k, c in enumerate(answers.columns) if answers.rows.missing[i, k]}
     return replace(person, features=[_as_missing(c) if c.feature in gaps else c for c in person.features])
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -10,8 +11,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from milp_recourse.errors import BadInput
-from milp_recourse.frames.columns import position, shown
+from milp_recourse.frames.columns import is_missing, position
 from milp_recourse.readers import model_columns
+from milp_recourse.readers.classes import choose_target
 
 Predict = Callable[[pd.DataFrame], Any]
 Desired = Any
@@ -26,18 +28,9 @@ def desires(desired: Desired, classes: Sequence[object]) -> Callable[[object], b
     BadInput
         The label is none of the model's, or there are more than two and none is chosen.
     """
-    label, wanted = desired, True
-    if isinstance(desired, Mapping):
-        if set(desired) != {"not"}:
-            raise BadInput("desired", shown(dict(desired)), 'a label, or {"not": label}')
-        label, wanted = desired["not"], False
-    elif desired is None:
-        if len(classes) != 2:
-            raise BadInput("desired", "nothing", "one of " + ", ".join(map(repr, classes)))
-        label = classes[1]
-    if position(classes, label) is None:
-        raise BadInput("desired", shown(label), "one of " + ", ".join(map(repr, classes)))
-    return lambda predicted: (position([label], predicted) is not None) is wanted
+    target = choose_target(desired, classes)
+    label = classes[target.index]
+    return lambda predicted: (position([label], predicted) is not None) is target.wanted
 
 
 def own_predict(model: Any, X: pd.DataFrame, classes: Sequence[object]) -> Predict | None:
@@ -59,6 +52,39 @@ def own_predict(model: Any, X: pd.DataFrame, classes: Sequence[object]) -> Predi
     return None
 
 
+def in_types_of(X: pd.DataFrame, predict: Predict) -> Predict:
+    """``predict`` on rows in the types that the columns have in X.
+
+    Rows may come with labels as plain text, or with other categories; XGBoost refuses a table for a category
+    that none of its rows has.
+    """
+    dtypes = X.dtypes
+
+    def predict_in_types(frame: pd.DataFrame) -> Any:
+        return predict(_retyped(frame, dtypes))
+
+    return predict_in_types
+
+
+def _retyped(frame: pd.DataFrame, dtypes: pd.Series) -> pd.DataFrame:
+    made = frame.copy(deep=False)
+    for name, wanted in dtypes.items():
+        column, dtype = frame[name], wanted
+        if column.dtype == wanted:
+            continue
+        if isinstance(wanted, pd.CategoricalDtype):
+            held = [v for v in column.unique().tolist() if not is_missing(v)]
+            more = [v for v in held if position(wanted.categories.tolist(), v) is None]
+            dtype = pd.CategoricalDtype([*wanted.categories, *more], wanted.ordered)
+        elif column.dtype != object:
+            continue
+        elif isinstance(wanted, np.dtype) and wanted.kind in "biu" and column.isna().any():
+            dtype = np.dtype(np.float64)  # whole numbers and truth values have no place for a gap
+        with suppress(TypeError, ValueError):  # predict gets them as they came
+            made[name] = column.astype(dtype)
+    return made
+
+
 def verdicts(predict: Predict, frame: pd.DataFrame, wants: Callable[[object], bool]) -> NDArray[np.bool_]:
     """Whether the model gives each row a class that people want, shape (rows,).
 
@@ -73,12 +99,17 @@ def verdicts(predict: Predict, frame: pd.DataFrame, wants: Callable[[object], bo
         labels = np.asarray(predict(frame), dtype=object)
     except Exception as error:
         raise BadInput(
-            "predict", f"{type(error).__name__}: {error}", "a function that takes rows like X's"
+            "predict", f"{type(error).__name__}: {_first_line(error)}", "a function that takes rows like X's"
         ) from error
     labels = labels.reshape(len(labels), -1) if labels.ndim else labels.reshape(1, 1)
     if labels.shape != (len(frame), 1):
         raise BadInput("predict", f"an answer of shape {labels.shape}", f"{len(frame)} labels, one per row")
     return np.array([wants(label) for label in labels[:, 0].tolist()], dtype=bool)
+
+
+def _first_line(error: Exception) -> str:
+    """Of what the error says; XGBoost adds a stack trace."""
+    return (str(error).strip().splitlines() or [""])[0]
 
 
 def _torch(module: Any, classes: Sequence[object]) -> Predict:

@@ -8,8 +8,8 @@ has the factual as a coefficient, a category), the applicants are parted and low
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypeVar
 
 from numpy.typing import NDArray
 
@@ -17,6 +17,8 @@ from milp_recourse.instance import Instance, of_one_model
 from milp_recourse.program.lower import lower, lower_together
 from milp_recourse.program.model import Program
 from milp_recourse.program.rationals import Mixed
+
+T = TypeVar("T")
 
 _FEW = 4  # people that it must tell apart on average for a further attempt to be worth it
 
@@ -29,19 +31,39 @@ def programs(instances: Sequence[Instance]) -> Iterator[tuple[list[int], Program
     tuple
         Numbers of applicants, and their common program; a single applicant's has plain numbers.
     """
+    for people, fixed in together(instances, _fixed):
+        yield from ((people, program) for program in fixed)
+
+
+def together(
+    instances: Sequence[Instance], make: Callable[[list[Instance], Program], T]
+) -> Iterator[tuple[list[int], T]]:
+    """What is made of every applicant's program, made once for those who have it in common.
+
+    Parameters
+    ----------
+    make
+        Gets applicants and their program; where it raises :class:`Mixed` they are parted and lowered again.
+
+    Yields
+    ------
+    tuple
+        Numbers of applicants, and what was made for them.
+    """
     waiting = of_one_model(instances)
     while waiting:
         people = waiting.pop(0)
+        members = [instances[person] for person in people]
         try:
-            fixed = _fixed([instances[person] for person in people])
+            program = lower(members[0]) if len(members) == 1 else lower_together(members)
+            made = make(members, program)
         except Mixed as mixed:
             waiting[:0] = _parts(people, mixed.labels)
         else:
-            yield from ((people, program) for program in fixed)
+            yield people, made
 
 
-def _fixed(instances: Sequence[Instance]) -> list[Program]:
-    program = lower(instances[0]) if len(instances) == 1 else lower_together(instances)
+def _fixed(instances: list[Instance], program: Program) -> list[Program]:
     chosen = [acted for acted in program.configurations() if acted or not program.switched]
     return [fixed for fixed in (program.fix(acted) for acted in chosen) if fixed.actions]
 

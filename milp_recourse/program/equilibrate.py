@@ -67,6 +67,7 @@ def equilibrate(program: Program) -> Program:
         ball=None if program.ball is None else _ball(program.ball, forms),
         cost_terms=tuple(_cost_term(program, t, forms, action_units[t.feature]) for t in program.cost_terms),
         factual={name: x / action_units.get(name, 1.0) for name, x in program.factual.items()},
+        followed={name: form.substitute(forms) for name, form in program.followed.items()},
     )
     return changed if _exact(program, changed, logit_unit) else program
 

@@ -14,12 +14,15 @@ from typing import Any
 
 import numpy as np
 
+from milp_recourse.domain.conditions import TRUE, Demand, unlabelled
+from milp_recourse.domain.conditions import Row as ConditionRow
 from milp_recourse.domain.enclosure import Enclosure
-from milp_recourse.domain.noise import Bernoulli, Gamma, Normal
+from milp_recourse.domain.noise import Bernoulli, Gamma, Noise, Normal
 from milp_recourse.domain.scm import Link, Mechanism
 from milp_recourse.errors import Unsupported
 from milp_recourse.instance import Instance
 from milp_recourse.program.affine import Affine
+from milp_recourse.program.demands import Span, reachable_demand, spans
 from milp_recourse.program.equations import Builder
 from milp_recourse.program.model import Action, Ball, CostCoefficients, CostTerm, Program, Row, Switch
 from milp_recourse.program.rationals import everyone, one
@@ -97,7 +100,14 @@ def _lower(
         Row(f"domain_{f.name}", values[f.name], *f.domain) for f in instance.features if f.domain is not None
     )
     cost = instance.cost
-    return Program(
+    demand: Demand = TRUE
+    asked, known = dict[str, Affine](), dict[ConditionRow, Span]()
+    if instance.demand != TRUE:  # such an applicant is lowered alone
+        plain, reach = unlabelled(instance.demand), reachable(instance)
+        known = spans(plain, reach)
+        demand = reachable_demand(plain, known)
+        asked = {name: values[name] for row in known for name, _ in row.terms}
+    program = Program(
         atoms=tuple(build.atoms),
         columns=tuple(columns),
         column_names=instance.columns,
@@ -108,7 +118,10 @@ def _lower(
         cost_terms=tuple(terms),
         cost=CostCoefficients(*(Fraction(c) for c in (cost.l2_squared, cost.l1, cost.linf, cost.l0))),
         factual={f: numbers[f] for f in levers},
+        followed=asked,
+        spans=known,
     )
+    return program.demanding(demand)
 
 
 def _natural(
@@ -304,6 +317,8 @@ def _energy(
         moved = build.unit("logit", _share(value, m.link)) - build.lower(m.equation, values)
         residual = build.add(Switch(name, acted=moved, natural=u))
     noise = m.noise
+    if u.is_constant and _impossible(noise, u.constant):
+        raise Unsupported(f"plausibility: {name!r} has density zero before the action: there is no ratio")
     if isinstance(noise, Normal):
         weight = 1 / (2 * Fraction(noise.sd) ** 2)
         rest = (
@@ -324,6 +339,13 @@ def _energy(
     else:
         raise Unsupported(f"plausibility: the mechanism of {name!r} states no noise")
     return result
+
+
+def _impossible(noise: Noise | None, u: Fraction) -> bool:
+    """Whether a noise surely has density zero at u."""
+    if isinstance(noise, Bernoulli):
+        return 1 - Fraction(noise.p) + (2 * Fraction(noise.p) - 1) * u <= 0
+    return isinstance(noise, Gamma) and u <= 0
 
 
 def _ball(energies: list[Energy]) -> Ball:

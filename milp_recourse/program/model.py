@@ -14,18 +14,22 @@ approximated here.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import product
 from typing import Literal, cast
 
 import numpy as np
 
+from milp_recourse.domain import conditions
+from milp_recourse.domain.conditions import FALSE, TRUE, Demand
 from milp_recourse.domain.enclosure import Enclosure
 from milp_recourse.domain.quantiles import Quantiles
 from milp_recourse.instance import Acceptance, Classifier
 from milp_recourse.program.affine import Affine
+from milp_recourse.program.demands import Span, conjuncts, for_acted, nearest_alternative, told_apart, upward
 from milp_recourse.program.rationals import Rationals, agreed, everyone
 
 Function = Literal["relu", "sigmoid", "logit", "log", "square", "indicator"]
@@ -68,12 +72,13 @@ Atom = Action | Switch | Unit
 
 @dataclass(frozen=True)
 class Row:
-    """lower <= form <= upper."""
+    """lower <= form <= upper; the form is what is meant, divided by ``unit``, a power of two."""
 
     name: str
     form: Affine
     lower: float
     upper: float
+    unit: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -131,6 +136,11 @@ class Program:
         One term per feature that can be acted on.
     factual
         x_i of those features, in units of their action atoms.
+    demand
+        What conditions ask besides ``rows``: alternatives, and who is acted on. Back ends that do not look at
+        it solve a relaxation.
+    followed, spans
+        The counterfactual values that its rows are sums of, as forms, and the range of every row's sum.
 
     Notes
     -----
@@ -150,6 +160,9 @@ class Program:
     cost_terms: tuple[CostTerm, ...]
     cost: CostCoefficients
     factual: Mapping[str, float]
+    demand: Demand = TRUE
+    followed: Mapping[str, Affine] = field(default_factory=dict)
+    spans: Mapping[conditions.Row, Span] = field(default_factory=dict)
 
     @property
     def actions(self) -> tuple[Action, ...]:
@@ -197,13 +210,18 @@ class Program:
 
         Where not acting leaves a feature at its factual value, holding it there is the same
         and free, so the acted case covers both (unless actions have a fixed cost, or an action
-        may not set the factual value).
+        may not set the factual value, or a condition asks whether the feature is acted on). Sets that
+        conditions rule out are left out.
         """
         choices: list[tuple[bool, ...]] = []
+        asked = told_apart(self.demand, self.switched)
         for feature in self.switched:
-            choices.append((True,) if self._acting_covers(feature) else (True, False))
+            covers = feature not in asked and self._acting_covers(feature)
+            choices.append((True,) if covers else (True, False))
         for choice in product(*choices):
-            yield frozenset(f for f, acted in zip(self.switched, choice, strict=True) if acted)
+            acted = frozenset(f for f, acted in zip(self.switched, choice, strict=True) if acted)
+            if for_acted(self.demand, acted) != FALSE:
+                yield acted
 
     def substitution(self, acted: frozenset[str]) -> tuple[list[Atom], list[Affine]]:
         """What deciding every switch leaves: the atoms that remain, and each old atom as a form in them.
@@ -242,7 +260,7 @@ class Program:
             :meth:`substitution`.
         """
         atoms, forms = self.substitution(acted)
-        fixed = self._with(atoms, forms, acted)
+        fixed = self._with(atoms, forms, acted).demanding(for_acted(self.demand, acted))
         if not prune:
             return fixed
         needed: set[int] = set()
@@ -264,11 +282,48 @@ class Program:
         ]
         return fixed._with(left, renamed, acted)
 
+    def demanding(self, demand: Demand) -> Program:
+        """The program with another demand, what must hold in any case being rows."""
+        rows, rest = conjuncts(demand)
+        if not rows and rest == self.demand:
+            return self
+        start = len(self.rows)
+        made = [self.demand_row(f"condition_{start + k}", row) for k, row in enumerate(rows)]
+        return replace(self, rows=(*self.rows, *made), demand=rest)
+
+    def demand_row(self, name: str, row: conditions.Row) -> Row:
+        """sum c x' - b >= 0 as a row, in a unit of its own size.
+
+        Its upper end is twice the largest value it can have, so that it is never reached.
+        """
+        form = Affine(-row.at_least)
+        for feature, c in row.terms:
+            form = form + self.followed[feature].scaled(c)
+        top = max(upward(self.spans[row][1]), 0.0)
+        unit = math.ldexp(1.0, min(max(math.frexp(top)[1], -400), 400))
+        return Row(name, form.scaled(1 / Fraction(unit)), 0.0, 2 * top / unit, unit)
+
+    def at_point(self, atoms: Sequence[float]) -> Program:
+        """The fixed program in the alternative that a point meets best, said by rows.
+
+        Parameters
+        ----------
+        atoms
+            Value of every atom there.
+        """
+        slack = {}
+        for row in conditions.leaves(self.demand):
+            if isinstance(row, conditions.Row):
+                made = self.demand_row("", row).form
+                slack[row] = float(made.constant) + sum(float(c) * atoms[k] for k, c in made.terms.items())
+        return self.demanding(conditions.all_of(nearest_alternative(self.demand, slack)))
+
     def forms(self) -> Iterator[Affine]:
         """Every form that is not an atom's own: columns, rows, ball, costs."""
         yield from self.columns
         yield from (row.form for row in self.rows)
         yield from (term.delta for term in self.cost_terms)
+        yield from self.followed.values()
         if self.ball is not None:
             yield self.ball.linear
             yield from (form for _, form in self.ball.squares)
@@ -283,6 +338,7 @@ class Program:
             atoms=tuple(atoms),
             columns=tuple(c.substitute(forms) for c in self.columns),
             rows=tuple(replace(r, form=r.form.substitute(forms)) for r in self.rows),
+            followed={name: form.substitute(forms) for name, form in self.followed.items()},
             ball=ball,
             cost_terms=tuple(
                 replace(t, delta=t.delta.substitute(forms)) for t in self.cost_terms if t.feature in acted

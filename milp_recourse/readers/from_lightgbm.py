@@ -12,12 +12,17 @@ from typing import Any
 import numpy as np
 
 from milp_recourse.domain.forest import Tree, TreeEnsemble
+from milp_recourse.readers.classes import Target
 from milp_recourse.readers.refusal import refuse
 from milp_recourse.readers.tree_parts import (
     CategorySplit,
     Judged,
+    Shares,
     Splits,
+    above,
+    boosted,
     checked,
+    judged_classes,
     judged_sum,
     last_refused,
     numbers_only,
@@ -53,17 +58,25 @@ def is_lightgbm(model: Any) -> bool:
     return type(model).__module__.split(".")[0] == "lightgbm"
 
 
-def judge_lightgbm(model: Any, index: int) -> Judged:
-    """The model's decision for class ``index``: its probability, in doubles, above or not above 1/2.
+def judge_lightgbm(model: Any, target: Target) -> Judged:
+    """The model's decision for a class, or against it: its probability, in doubles, above or not above 1/2.
 
-    A ``Booster`` has no decision of its own: its probability is compared with 1/2.
+    Of more than two classes, the first whose probability is largest is predicted. A ``Booster`` has no
+    decision of its own: its probability is compared with 1/2, or with the other classes'.
     """
     content = _content(model)
+    if class_count(content) > 2:
+        return judged_classes(_class_shares(content), target.index, target.wanted)
     said = str(content.get("objective", "")).split("sigmoid:")
     steepness = float(said[1].split(" ")[0]) if len(said) == 2 else 1.0
     last = last_refused(lambda s: 1.0 / (1.0 + math.exp(-steepness * s)) > 0.5, 0.0, 1.0, single=False)
     ensemble, splits = _ensemble(content)
-    return judged_sum(ensemble, last, index == 1, splits)
+    return judged_sum(ensemble, above(last), target.index == 1, splits)
+
+
+def class_count(model: Any) -> int:
+    """Of a model that does not name its classes."""
+    return max(2, int(_content(model).get("num_tree_per_iteration", 1)))
 
 
 def _content(model: Any) -> dict[str, Any]:
@@ -81,20 +94,42 @@ def _content(model: Any) -> dict[str, Any]:
 
 
 def _ensemble(model: dict[str, Any]) -> tuple[TreeEnsemble, Splits]:
-    objective = str(model.get("objective", "none")).split(" ")[0]
-    if objective != "binary" or model.get("num_tree_per_iteration") != 1:
-        raise refuse("objective", objective, "binary")
-    if model.get("average_output"):
-        raise refuse("model", "averaged trees (boosting rf)", "boosting gbdt")
+    _check(model, "binary")
+    if model.get("num_tree_per_iteration") != 1:
+        raise refuse("objective", "binary with several trees an iteration", "binary")
     splits: Splits = {}
-    trees = [_tree(info["tree_structure"], k, splits) for k, info in enumerate(model["tree_info"])]
+    trees = []
+    for k, info in enumerate(model["tree_info"]):
+        tree, found = _tree(info["tree_structure"], k)
+        trees.append(tree)
+        splits |= {(k, node): split for node, split in found.items()}
     columns = int(model["max_feature_idx"]) + 1
     return checked(TreeEnsemble(tuple(trees), columns, "sum", 0.0, "float64", "float64")), splits
 
 
-def _tree(root: dict[str, Any], number: int, splits: Splits) -> Tree:
+def _class_shares(model: dict[str, Any]) -> Shares:
+    """Per class, the raw score."""
+    _check(model, "multiclass")
+    count = class_count(model)
+    read = [_tree(info["tree_structure"], k) for k, info in enumerate(model["tree_info"])]
+    trees = tuple(tuple(tree for tree, _ in read[c::count]) for c in range(count))
+    splits = tuple({k: found for k, (_, found) in enumerate(read[c::count])} for c in range(count))
+    columns = int(model["max_feature_idx"]) + 1
+    return boosted(trees, (0.0,) * count, "float64", columns, splits, 2.0**-53)
+
+
+def _check(model: dict[str, Any], allowed: str) -> None:
+    objective = str(model.get("objective", "none")).split(" ")[0]
+    if objective != allowed:
+        raise refuse("objective", objective, "binary or multiclass")
+    if model.get("average_output"):
+        raise refuse("model", "averaged trees (boosting rf)", "boosting gbdt")
+
+
+def _tree(root: dict[str, Any], number: int) -> tuple[Tree, dict[int, CategorySplit]]:
     where = f"tree {number}"
     rows: list[list[float]] = []
+    splits: dict[int, CategorySplit] = {}
 
     def add(node: dict[str, Any]) -> int:
         here = len(rows)
@@ -105,7 +140,7 @@ def _tree(root: dict[str, Any], number: int, splits: Splits) -> Tree:
             return here
         if node["decision_type"] == "==":
             codes = frozenset(int(code) for code in str(node["threshold"]).split("||"))
-            splits[number, here] = CategorySplit(codes, True, False)
+            splits[here] = CategorySplit(codes, True, False)
             node = node | {"threshold": 0.0, "missing_type": "None"}
         kind, cut = node.get("missing_type", "None"), float(node["threshold"])
         if kind == "Zero":
@@ -121,7 +156,7 @@ def _tree(root: dict[str, Any], number: int, splits: Splits) -> Tree:
     add(root)
     feature, threshold, left, right, value, missing = zip(*rows, strict=True)
     whole = [np.array(column, dtype=np.int64) for column in (feature, left, right)]
-    return Tree(
+    tree = Tree(
         whole[0],
         np.array(threshold, dtype=np.float64),
         whole[1],
@@ -129,3 +164,4 @@ def _tree(root: dict[str, Any], number: int, splits: Splits) -> Tree:
         np.array(value),
         np.array(missing, dtype=bool),
     )
+    return tree, splits

@@ -7,6 +7,8 @@ decision tree, forests          float32 <=   mean, f64  0         p_1 > p_0
 GradientBoostingClassifier      float32 <=   sum, f64   prior     sum >= 0
 HistGradientBoostingClassifier  float64 <=   sum, f64   baseline  sum > 0
 ==============================  ===========  =========  ========  ================================
+
+With more than two classes there is such a sum per class, and the first of the largest is predicted.
 """
 
 from __future__ import annotations
@@ -19,15 +21,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milp_recourse.domain.forest import Tree, TreeEnsemble
+from milp_recourse.instance import Acceptance
+from milp_recourse.readers.classes import Target
 from milp_recourse.readers.refusal import refuse, require
 from milp_recourse.readers.tree_parts import (
     LARGEST,
     CategorySplit,
     Judged,
+    Shares,
     Splits,
+    above,
+    boosted,
     checked,
+    judged_classes,
     judged_sum,
     numbers_only,
+    rounding_apart,
 )
 
 _SKLEARN = (
@@ -59,6 +68,10 @@ def read_sklearn_trees(estimator: Any) -> TreeEnsemble:
     """
     require("sklearn", "read_sklearn_trees", "sklearn")
     _supported(estimator)
+    if len(estimator.classes_) != 2:
+        raise refuse(
+            "estimator", f"classes {estimator.classes_}", "two classes, or read_model with the wanted one"
+        )
     return numbers_only(*_read(estimator))
 
 
@@ -71,8 +84,8 @@ def is_sklearn_trees(estimator: Any) -> bool:
     return isinstance(estimator, (tree.DecisionTreeClassifier, *forests, *boosting))
 
 
-def judge_sklearn_trees(estimator: Any, index: int, sparse: bool = False) -> Judged:
-    r"""The estimator's decision for class ``index``.
+def judge_sklearn_trees(estimator: Any, target: Target, sparse: bool = False) -> Judged:
+    r"""The estimator's decision for a class, or against it.
 
     A forest compares two means of shares, each rounded. Where all shares are multiples of :math:`2^{-20}`
     (grown to the end, they are 0 and 1) both are exact enough to decide as real numbers do. Else rounding
@@ -83,29 +96,69 @@ def judge_sklearn_trees(estimator: Any, index: int, sparse: bool = False) -> Jud
     ----------
     estimator
         Fitted.
-    index
-        0 or 1.
+    target
+        The class.
     sparse
         Whether it receives a sparse matrix, in which it takes no missing values.
     """
     from sklearn import ensemble
 
     _supported(estimator)
+    two, index = len(estimator.classes_) == 2, target.index
     if isinstance(estimator, ensemble.GradientBoostingClassifier):
-        return judged_sum(_read(estimator)[0], float(np.nextafter(0.0, -1.0)), index == 1)
+        if not two:
+            return judged_classes(_boosting_shares(estimator), index, target.wanted)
+        return judged_sum(_boosting(estimator), Acceptance(0.0), index == 1)
     if isinstance(estimator, ensemble.HistGradientBoostingClassifier):
+        if not two:
+            return judged_classes(_histogram_shares(estimator), index, target.wanted)
         made, splits = _histogram_boosting(estimator)
-        return judged_sum(made, 0.0, index == 1, splits)
+        return judged_sum(made, above(0.0), index == 1, splits)
     members = getattr(estimator, "estimators_", [estimator])
-    if len(members) == 1:
-        second = [m.tree_.value[:, 0, 1] > m.tree_.value[:, 0, 0] for m in members]
-        won = [(s if index == 1 else ~s).astype(np.float64) for s in second]
-        return Judged(_mean(estimator, members, won, sparse), 0.5)
     shares = [m.tree_.value[:, 0, :] for m in members]
+    if len(members) == 1:
+        won = [((s.argmax(axis=1) == index) == target.wanted).astype(np.float64) for s in shares]
+        return Judged(_mean(estimator, members, won, sparse), above(0.5))
+    at_leaves = [m.tree_.value[m.tree_.children_left == -1, 0, :] for m in members]
+    exact = all((s * _FINE == np.round(s * _FINE)).all() for s in at_leaves)
+    if not two:
+        return judged_classes(_forest_shares(estimator, members, exact, sparse), index, target.wanted)
     made = _mean(estimator, members, [s[:, index] for s in shares], sparse)
-    if all((s * _FINE == np.round(s * _FINE)).all() for s in shares):
-        return Judged(made, 0.5 if index == 1 else float(np.nextafter(0.5, 0.0)))
-    return Judged(made, 0.5 + 2 * len(members) * 2.0**-52)
+    if exact:
+        return Judged(made, Acceptance(0.5, strict=index == 1))
+    return Judged(made, above(0.5 + 2 * len(members) * 2.0**-52))
+
+
+def _forest_shares(estimator: Any, members: Sequence[Any], exact: bool, sparse: bool) -> Shares:
+    """Per class, the sum of its shares: a class is predicted by the mean, which orders classes alike."""
+    missing, classes = not sparse and _takes_missing(estimator), len(estimator.classes_)
+    trees = tuple(
+        tuple(_tree(m.tree_, m.tree_.value[:, 0, k], missing) for m in members) for k in range(classes)
+    )
+    apart = 0.0 if exact else rounding_apart(len(members), float(len(members)), 2.0**-53)
+    none: tuple[dict[int, dict[int, CategorySplit]], ...] = ({},) * classes
+    return Shares(trees, (0.0,) * classes, "float32", int(estimator.n_features_in_), none, apart)
+
+
+def _boosting_shares(estimator: Any) -> Shares:
+    """Per class, the raw prediction."""
+    base = _boosting_base(estimator)
+    rate, classes = estimator.learning_rate, len(base)
+    trees = tuple(
+        tuple(_tree(s.tree_, rate * s.tree_.value[:, 0, 0], False) for s in estimator.estimators_[:, k])
+        for k in range(classes)
+    )
+    none: tuple[dict[int, dict[int, CategorySplit]], ...] = ({},) * classes
+    return boosted(trees, base, "float32", int(estimator.n_features_in_), none, 2.0**-53)
+
+
+def _histogram_shares(estimator: Any) -> Shares:
+    """Per class, the raw prediction; the largest probability is predicted."""
+    base = tuple(np.ravel(estimator._baseline_prediction).tolist())
+    read = [[_histogram_tree(stage[k]) for stage in estimator._predictors] for k in range(len(base))]
+    trees = tuple(tuple(tree for tree, _ in own) for own in read)
+    splits = tuple({k: found for k, (_, found) in enumerate(own) if found} for own in read)
+    return boosted(trees, base, "float64", int(estimator.n_features_in_), splits, 2.0**-53)
 
 
 def _supported(estimator: Any) -> None:
@@ -118,8 +171,8 @@ def _supported(estimator: Any) -> None:
         check_is_fitted(estimator)
     except NotFittedError as error:
         raise refuse("estimator", "one that is not fitted", "a fitted one: call fit first") from error
-    if getattr(estimator, "n_outputs_", 1) != 1 or len(estimator.classes_) != 2:
-        raise refuse("estimator", f"classes {estimator.classes_}", "two classes, one output")
+    if getattr(estimator, "n_outputs_", 1) != 1:
+        raise refuse("estimator", f"{estimator.n_outputs_} outputs", "one output")
 
 
 def _read(estimator: Any) -> tuple[TreeEnsemble, Splits]:
@@ -153,15 +206,20 @@ def _takes_missing(estimator: Any) -> bool:
 
 
 def _boosting(estimator: Any) -> TreeEnsemble:
-    if estimator.init_ != "zero" and estimator.init is not None:
-        raise refuse("init", type(estimator.init_).__name__, 'None or "zero"')
-    row = np.zeros((1, estimator.n_features_in_))
-    base = float(np.ravel(estimator._raw_predict_init(row))[0])
+    [base] = _boosting_base(estimator)
     trees = []
     for [stage] in estimator.estimators_:
         values = estimator.learning_rate * stage.tree_.value[:, 0, 0]
         trees.append(_tree(stage.tree_, values, False))
     return checked(TreeEnsemble(tuple(trees), int(estimator.n_features_in_), "sum", base))
+
+
+def _boosting_base(estimator: Any) -> tuple[float, ...]:
+    """What the sums start from: one, or one per class."""
+    if estimator.init_ != "zero" and estimator.init is not None:
+        raise refuse("init", type(estimator.init_).__name__, 'None or "zero"')
+    row = np.zeros((1, estimator.n_features_in_))
+    return tuple(np.ravel(estimator._raw_predict_init(row)).tolist())
 
 
 def _tree(tree: Any, values: NDArray[np.float64], missing: bool) -> Tree:
@@ -176,29 +234,32 @@ def _tree(tree: Any, values: NDArray[np.float64], missing: bool) -> Tree:
 
 
 def _histogram_boosting(estimator: Any) -> tuple[TreeEnsemble, Splits]:
-    trees: list[Tree] = []
-    splits: Splits = {}
-    for [predictor] in estimator._predictors:
-        nodes = predictor.nodes
-        leaf = nodes["is_leaf"].astype(bool)
-        categorical = nodes["is_categorical"].astype(bool) & ~leaf
-        for node in np.flatnonzero(categorical).tolist():
-            words = predictor.raw_left_cat_bitsets[nodes["bitset_idx"][node]]
-            codes = frozenset(
-                32 * k + bit for k, word in enumerate(words) for bit in range(32) if word >> bit & 1
-            )
-            splits[len(trees), node] = CategorySplit(codes, True, bool(nodes["missing_go_to_left"][node]))
-        cuts = np.clip(np.where(categorical, 0.0, nodes["num_threshold"]), -LARGEST, LARGEST)
-        trees.append(
-            Tree(
-                np.where(leaf, -2, nodes["feature_idx"].astype(np.int64)),
-                np.where(leaf, -2.0, cuts),
-                np.where(leaf, -1, nodes["left"].astype(np.int64)),
-                np.where(leaf, -1, nodes["right"].astype(np.int64)),
-                nodes["value"].astype(np.float64),
-                nodes["missing_go_to_left"].astype(bool),
-            )
-        )
+    read = [_histogram_tree(predictor) for [predictor] in estimator._predictors]
+    splits = {(k, node): split for k, (_, found) in enumerate(read) for node, split in found.items()}
     base = float(np.ravel(estimator._baseline_prediction)[0])
     columns = int(estimator.n_features_in_)
-    return checked(TreeEnsemble(tuple(trees), columns, "sum", base, "float64", "float64")), splits
+    trees = tuple(tree for tree, _ in read)
+    return checked(TreeEnsemble(trees, columns, "sum", base, "float64", "float64")), splits
+
+
+def _histogram_tree(predictor: Any) -> tuple[Tree, dict[int, CategorySplit]]:
+    nodes = predictor.nodes
+    leaf = nodes["is_leaf"].astype(bool)
+    categorical = nodes["is_categorical"].astype(bool) & ~leaf
+    splits = {}
+    for node in np.flatnonzero(categorical).tolist():
+        words = predictor.raw_left_cat_bitsets[nodes["bitset_idx"][node]]
+        codes = frozenset(
+            32 * k + bit for k, word in enumerate(words) for bit in range(32) if word >> bit & 1
+        )
+        splits[node] = CategorySplit(codes, True, bool(nodes["missing_go_to_left"][node]))
+    cuts = np.clip(np.where(categorical, 0.0, nodes["num_threshold"]), -LARGEST, LARGEST)
+    tree = Tree(
+        np.where(leaf, -2, nodes["feature_idx"].astype(np.int64)),
+        np.where(leaf, -2.0, cuts),
+        np.where(leaf, -1, nodes["left"].astype(np.int64)),
+        np.where(leaf, -1, nodes["right"].astype(np.int64)),
+        nodes["value"].astype(np.float64),
+        nodes["missing_go_to_left"].astype(bool),
+    )
+    return tree, splits

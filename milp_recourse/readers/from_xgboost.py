@@ -10,22 +10,29 @@ import json
 import math
 from collections.abc import Iterator
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from milp_recourse.domain.forest import Tree, TreeEnsemble
+from milp_recourse.readers.classes import Target
 from milp_recourse.readers.refusal import refuse, require
 from milp_recourse.readers.tree_parts import (
     LARGEST,
     CategorySplit,
     Judged,
+    Shares,
     Splits,
+    above,
+    boosted,
     checked,
+    judged_classes,
     judged_sum,
     last_refused,
     numbers_only,
 )
+
+_SEVERAL = ("multi:softprob", "multi:softmax")
 
 
 def read_xgboost(model: Any) -> TreeEnsemble:
@@ -56,19 +63,28 @@ def is_xgboost(model: Any) -> bool:
     return type(model).__module__.split(".")[0] == "xgboost"
 
 
-def judge_xgboost(model: Any, index: int) -> Judged:
-    """The model's decision for class ``index``: its probability, in float32, above or not above 1/2.
+def judge_xgboost(model: Any, target: Target) -> Judged:
+    """The model's decision for a class, or against it: its probability, in float32, above or not above 1/2.
 
-    A ``Booster`` has no decision of its own: its probability is compared with 1/2.
+    Of more than two classes, the first whose probability is largest is predicted. A ``Booster`` has no
+    decision of its own: its probability is compared with 1/2, or with the other classes'.
     """
     content, last = _content(model)
+    if _objective(content) in _SEVERAL:
+        return judged_classes(_class_shares(content, last), target.index, target.wanted)
+    second = target.index == 1
     ensemble, splits = _ensemble(content, last)
-    if content["learner"]["objective"]["name"] == "binary:logitraw":
-        above = (
-            0.5 if hasattr(model, "get_booster") else 0.0
-        )  # XGBClassifier compares the margin itself with 1/2
-        return judged_sum(ensemble, above, index == 1, splits)
-    return judged_sum(ensemble, _last_half(), index == 1, splits)
+    if _objective(content) == "binary:logitraw":
+        half = 0.5 if hasattr(model, "get_booster") else 0.0  # XGBClassifier compares the margin with 1/2
+        return judged_sum(ensemble, above(half), second, splits)
+    return judged_sum(ensemble, above(_last_half()), second, splits)
+
+
+def class_count(model: Any) -> int:
+    """Of a model that does not name its classes."""
+    content, _ = _content(model)
+    count = int(content["learner"]["learner_model_param"].get("num_class", 0))
+    return max(count, 2)
 
 
 @cache
@@ -110,32 +126,60 @@ def _content(model: Any) -> tuple[dict[str, Any], int | None]:
     return json.loads(bytes(booster.save_raw("json"))), last
 
 
-def _ensemble(model: dict[str, Any], last: int | None) -> tuple[TreeEnsemble, Splits]:
+def _objective(model: dict[str, Any]) -> str:
+    return str(model.get("learner", {}).get("objective", {}).get("name"))
+
+
+class _Held(NamedTuple):
+    """Trees up to the last iteration, columns, and the base scores as written."""
+
+    trees: list[dict[str, Any]]
+    columns: int
+    prior: str
+
+
+def _held(model: dict[str, Any], last: int | None) -> _Held:
     try:
         learner = model["learner"]
-        objective = learner["objective"]["name"]
         kind = learner["gradient_booster"]["name"]
         columns = int(learner["learner_model_param"]["num_feature"])
         prior = str(learner["learner_model_param"]["base_score"]).strip("[]")
         held = learner["gradient_booster"]["model"] if kind == "gbtree" else {"trees": []}
-        trees = held["trees"]
-        if last is not None:
-            trees = trees[: held["iteration_indptr"][last]]
+        end = None if last is None else held["iteration_indptr"][last]
+        trees = held["trees"][:end]
     except (KeyError, TypeError, ValueError, IndexError) as error:
         raise refuse("model", f"JSON without {error}", "what XGBoost's save_model writes") from error
-    if objective not in ("binary:logistic", "binary:logitraw"):
-        raise refuse("objective", objective, "binary:logistic or binary:logitraw, which has two classes")
     if kind != "gbtree":
         raise refuse("booster", kind, "gbtree")
-    base = np.float32(prior)
+    return _Held(trees, columns, prior)
+
+
+def _ensemble(model: dict[str, Any], last: int | None) -> tuple[TreeEnsemble, Splits]:
+    held, objective = _held(model, last), _objective(model)
+    if objective not in ("binary:logistic", "binary:logitraw"):
+        raise refuse("objective", objective, "binary:logistic or binary:logitraw, which has two classes")
+    base = np.float32(held.prior)
     if objective == "binary:logistic":
         if not 0 < base < 1:
-            raise refuse("base_score", prior, "a probability, above 0 and below 1")
+            raise refuse("base_score", held.prior, "a probability, above 0 and below 1")
         odds = float(np.float32(1) / base - np.float32(1))
         base = np.float32(-math.log(odds))  # as C's logf rounds; numpy's float32 logarithm may be one off
-    made = tuple(map(_tree, trees))
-    splits = {(k, node): split for k, tree in enumerate(trees) for node, split in _splits(tree)}
-    return checked(TreeEnsemble(made, columns, "sum", float(base), "float32", "float32")), splits
+    made = tuple(map(_tree, held.trees))
+    splits = {(k, node): split for k, tree in enumerate(held.trees) for node, split in _splits(tree)}
+    return checked(TreeEnsemble(made, held.columns, "sum", float(base), "float32", "float32")), splits
+
+
+def _class_shares(model: dict[str, Any], last: int | None) -> Shares:
+    """Per class, the margin."""
+    held = _held(model, last)
+    count = int(model["learner"]["learner_model_param"]["num_class"])
+    bases = [float(np.float32(b)) for b in held.prior.split(",")]
+    classes = model["learner"]["gradient_booster"]["model"]["tree_info"]
+    mine = [[t for t, k in zip(held.trees, classes, strict=False) if k == c] for c in range(count)]
+    trees = tuple(tuple(map(_tree, own)) for own in mine)
+    splits = tuple({k: dict(_splits(t)) for k, t in enumerate(own)} for own in mine)
+    base = tuple(bases if len(bases) == count else bases * count)
+    return boosted(trees, base, "float32", held.columns, splits, 2.0**-24)
 
 
 def _splits(tree: dict[str, Any]) -> Iterator[tuple[int, CategorySplit]]:

@@ -47,6 +47,8 @@ def forest_to_json(forest: TreeEnsemble) -> dict[str, Any]:
     said: dict[str, Any] = {"kind": "tree-ensemble", "dtype": forest.dtype}
     if forest.aggregate != "mean":
         said |= {"aggregate": forest.aggregate, "base": forest.base, "sum_dtype": forest.sum_dtype}
+    if forest.parts:
+        said |= {"parts": list(forest.parts), "combine": forest.combine}
     trees = []
     for tree in forest.trees:
         used = keys if tree.missing_left is None else (*keys, "missing_left")

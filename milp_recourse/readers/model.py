@@ -13,19 +13,22 @@ from numpy.typing import ArrayLike
 from milp_recourse.domain.features import Encoding
 from milp_recourse.domain.network import DType
 from milp_recourse.instance import Acceptance
+from milp_recourse.readers.categories import has_own_categories, native_labels
 from milp_recourse.readers.classes import Target, choose_logit, choose_target, plain
 from milp_recourse.readers.column import Column, Reading
+from milp_recourse.readers.from_lightgbm import class_count as lightgbm_classes
 from milp_recourse.readers.from_lightgbm import is_lightgbm, judge_lightgbm
 from milp_recourse.readers.from_onnx import append_onnx
 from milp_recourse.readers.from_sklearn_trees import is_sklearn_trees, judge_sklearn_trees
 from milp_recourse.readers.from_torch import append_torch
+from milp_recourse.readers.from_xgboost import class_count as xgboost_classes
 from milp_recourse.readers.from_xgboost import is_xgboost, judge_xgboost
 from milp_recourse.readers.front import Front, model_columns, read_front
 from milp_recourse.readers.layers import UNIT, Layers
 from milp_recourse.readers.linear import is_linear, read_linear
 from milp_recourse.readers.margins import Arithmetic, Entry, margin_of
 from milp_recourse.readers.operations import apply
-from milp_recourse.readers.raw_trees import native_labels, on_raw_columns
+from milp_recourse.readers.raw_trees import on_raw_columns
 from milp_recourse.readers.refusal import refuse, require
 from milp_recourse.readers.transformers import Track
 from milp_recourse.readers.tree_parts import Judged
@@ -73,11 +76,19 @@ def read_model(model: Any, X: Any, desired: object = None) -> Reading:
     if graph is not None:
         return _read_graph(graph, final, read_front([], names, X), X, desired)
     if is_xgboost(final) or is_lightgbm(final):
-        judge = judge_xgboost if is_xgboost(final) else judge_lightgbm
-        classes = _classes(final, default=2)
+        judge, count = (
+            (judge_xgboost, xgboost_classes) if is_xgboost(final) else (judge_lightgbm, lightgbm_classes)
+        )
+        classes = _classes(final, count)
         target = choose_target(desired, classes)
-        judged = judge(final, _one_of_two(target, classes))
-        native = None if steps else native_labels(judged, names, X)
+        judged = judge(final, target)
+        if steps and has_own_categories(final):
+            raise refuse(
+                "model",
+                f"{type(final).__name__} on pandas categories behind a transformer",
+                "categories without a transformer, or labels behind OneHotEncoder or OrdinalEncoder",
+            )
+        native = None if steps else native_labels(final, judged, names, X)
         front = read_front(steps, names, X, native)
         if front.sparse and is_xgboost(final):
             raise refuse(
@@ -95,7 +106,7 @@ def read_model(model: Any, X: Any, desired: object = None) -> Reading:
             target = choose_target(desired, classes)
             own = getattr(final, "_preprocessor", None)  # of histogram boosting on categories
             front = read_front(steps if own is None else [*steps, ("model", own)], names, X)
-            judged = judge_sklearn_trees(final, _one_of_two(target, classes), front.sparse)
+            judged = judge_sklearn_trees(final, target, front.sparse)
             return _trees(judged, front, X, classes, target)
         if is_linear(final):
             classes = _classes(final)
@@ -181,28 +192,20 @@ def _unwrap(model: Any, where: str) -> tuple[list[tuple[str, Any]], Any]:
     return [(f"step {n!r}", s) for n, s in before if s is not None and s != "passthrough"] + after, final
 
 
-def _classes(final: Any, default: int | None = None) -> tuple[object, ...]:
+def _classes(final: Any, count: Callable[[Any], int] | None = None) -> tuple[object, ...]:
     from_model = getattr(final, "classes_", None)
     if from_model is None:
-        if default is None or hasattr(final, "fit"):
+        if count is None or hasattr(final, "fit"):
             raise refuse("model", "one that is not fitted", "a fitted one: call fit first")
-        return tuple(range(default))
+        return tuple(range(count(final)))
     if len(from_model) and isinstance(from_model[0], list | tuple | np.ndarray):
         raise refuse("model", f"{len(from_model)} outputs", "one output")
     return tuple(plain(c) for c in from_model)
 
 
-def _one_of_two(target: Target, classes: Sequence[object]) -> int:
-    if len(classes) != 2:
-        raise refuse(
-            "model", f"trees with {len(classes)} classes", "two classes: fit one class against the others"
-        )
-    return target.index
-
-
 def _trees(judged: Judged, front: Front, X: Any, classes: tuple[object, ...], target: Target) -> Reading:
     columns, ensemble = on_raw_columns(judged, front, list(X.columns))
-    return Reading(columns, ensemble, Acceptance(judged.above, 0.0, True), classes, target.words)
+    return Reading(columns, ensemble, judged.accept, classes, target.words)
 
 
 def _network(final: Any, front: Front, X: Any, classes: tuple[object, ...], target: Target) -> Reading:

@@ -8,16 +8,13 @@ sets of labels, or a label becomes a missing number, the table holds one 0/1 num
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from milp_recourse.domain.forest import Tree, TreeEnsemble, last_left
-from milp_recourse.readers.classes import plain
 from milp_recourse.readers.column import Column
 from milp_recourse.readers.front import Front
 from milp_recourse.readers.operations import Operation, apply, last_raw
@@ -64,6 +61,10 @@ def on_raw_columns(
         mine = [k for k, track in enumerate(front.tracks) if track.raw == raw]
         filled = front.filled(raw)
         if raw not in front.labels:
+            if raw in split:
+                got = "splits on sets of its numbers behind a transformer"
+                allowed = "an OrdinalEncoder for it, or the classifier without transformers"
+                raise refuse(f"column {front.names[raw]!r}", got, allowed)
             moved.numbers(mine, [front.tracks[k].operations for k in mine], count, filled, front.names[raw])
             missing = ruled and filled is None and not front.imputed_unevenly(raw)
             columns.append(Column(front.names[raw], None, "code", None, filled, missing))
@@ -153,26 +154,6 @@ class Moved:
             raise refuse(f"column {name!r}", "a label that becomes a missing number", "a number for it")
         rule = False if tree.missing_left is None else bool(tree.missing_left[node])
         return np.where(gone, rule, values <= tree.threshold[node])
-
-
-def native_labels(judged: Judged, names: Sequence[object], X: Any) -> dict[int, list[tuple[object, float]]]:
-    """Labels and codes of the columns that XGBoost or LightGBM itself takes as categories.
-
-    A column of pandas' category type enters as the position among its categories; another one that the trees
-    split on by sets as the whole number it is. Missing is a label too.
-    """
-    whole = {int(judged.ensemble.trees[t].feature[node]) for t, node in judged.splits}
-    found: dict[int, list[tuple[object, float]]] = {}
-    for raw, name in enumerate(names):
-        column = X[name]
-        if str(column.dtype) == "category":
-            pairs = [(plain(label), float(k)) for k, label in enumerate(column.cat.categories)]
-        elif raw in whole:
-            pairs = [(plain(value), float(value)) for value in sorted(column.dropna().unique())]
-        else:
-            continue
-        found[raw] = [*pairs, (math.nan, math.nan)]
-    return found
 
 
 def _label(front: Front, raw: int, table: NDArray[np.float64]) -> Column:

@@ -10,7 +10,12 @@ import typer
 
 def report(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="what certify --out wrote")],
-    problem: Annotated[Path, typer.Argument(help="the instance or population it was asked about")],
+    problem: Annotated[
+        Path | None,
+        typer.Argument(
+            help="the instance or population it was asked about", show_default="DIR/population.json"
+        ),
+    ] = None,
     out: Annotated[
         Path | None, typer.Option(metavar="FILE.html", help="default: DIR/report.html, DIR/person-N.html")
     ] = None,
@@ -19,8 +24,12 @@ def report(
     ] = None,
 ) -> None:
     """Write results as one HTML file to look at: a population, or one person."""
+    from milp_recourse.errors import BadInput
     from milp_recourse.formats import read_any
     from milp_recourse.reports.pages.folder import write_report
 
-    asked = read_any(problem)
-    typer.echo(f"written: {write_report(folder, asked, problem.name.split('.')[0], out, index)}")
+    file = folder / "population.json" if problem is None else problem
+    if problem is None and not file.is_file():
+        raise BadInput("PROBLEM", f"nothing, and there is no {file}", "the instance or population's file")
+    name = (folder.resolve() if problem is None else file).name.split(".")[0]
+    typer.echo(f"written: {write_report(folder, read_any(file), name, out, index)}")

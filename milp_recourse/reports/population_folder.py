@@ -48,7 +48,8 @@ class PopulationFolder:
     options
         Back end and time limit: what a resumed run must share.
     confirmed
-        Whether there is a model whose own answer every row states (last column).
+        Whether there is a model whose own answer every row states (last column). Where rows that are there
+        have that column, those to come have it too, empty without a model.
 
     Attributes
     ----------
@@ -169,9 +170,12 @@ class PopulationFolder:
 
     def _read(self) -> None:
         """Take the rows that are there whole; write the table anew where it holds anything else."""
-        first = csv_line(self.columns).encode()
         content = self.table.read_bytes() if self.table.exists() else b""
         lines = content.splitlines(keepends=True)
+        asked = header(self.features, self.population.ids is not None, True)
+        if lines and lines[0] == csv_line(asked).encode():
+            self.confirmed, self.columns = True, asked
+        first = csv_line(self.columns).encode()
         if lines and lines[0].endswith(b"\n") and lines[0] != first:
             raise BadInput("--out", f"{self.table} with other columns", "a new folder")
         good = [first]

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from joblib import Parallel, delayed
 
 from milp_recourse.errors import Unsupported
 from milp_recourse.formats import write_population
@@ -100,9 +101,10 @@ def _check(
             (certificates / f"{k:04d}.json.gz").write_bytes(result.evidence)
         advance()
     paths = sorted(certificates.glob("*.json.gz"))
-    for outcome in checker.outcomes(
-        [checker.Place(path) for path in paths], folder / "population.json", 3600.0, jobs, None
-    ):
+    checked = Parallel(n_jobs=jobs)(
+        delayed(checker.examine)(path, folder / "population.json", 3600.0) for path in paths
+    )
+    for outcome in checked:
         if outcome.claim is None:
             summary["complaints"].append(f"{outcome.name}: {outcome.line}")
         else:

@@ -14,7 +14,7 @@ from generators import _with_threshold, random_instance, random_network
 from run import Tally, case, examine_instance
 
 from milp_recourse import solve, solve_population
-from milp_recourse.backends import Options, bab, register
+from milp_recourse.backends import Options, bab
 from milp_recourse.backends.bab import BabBackend, People
 from milp_recourse.domain.cost import Cost
 from milp_recourse.domain.expression import NetworkOutput, Variable, as_expression
@@ -23,7 +23,6 @@ from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.domain.noise import Normal
 from milp_recourse.domain.scm import Link, Mechanism, StructuralCausalModel
 from milp_recourse.engine.search import Search
-from milp_recourse.errors import BackendUnavailable
 from milp_recourse.formats import read_instance
 from milp_recourse.instance import Instance, Population, Preferences
 from milp_recourse.judge import conclude
@@ -54,9 +53,9 @@ def shipped(every: int) -> tuple[Instance, ...]:
     return tuple(result)
 
 
-def run(instances: list[Instance] | tuple[Instance, ...], device: str = "numpy", limit: float = TIME_LIMIT):
+def run(instances: list[Instance] | tuple[Instance, ...], limit: float = TIME_LIMIT):
     """Results, in order, of one batch."""
-    found = dict(_run_many(instances, BabBackend(device), Options(limit)))
+    found = dict(_run_many(instances, BabBackend(), Options(limit)))
     return [found[k] for k in range(len(instances))]
 
 
@@ -243,45 +242,3 @@ def test_a_wrong_bound_would_be_noticed() -> None:
     lie = replace(proposal, lower_bound=instance.reference.cost * 1.01)
     with pytest.raises(AssertionError):
         check_reference(instance, conclude(instance, lie, "bab", 0.0))
-
-
-# -- devices -------------------------------------------------------------------------------
-
-
-def test_torch_on_a_cpu_gives_the_same_answers() -> None:
-    """The same kernel on another library's arrays: shipped and random ones."""
-    pytest.importorskip("torch", reason="torch is not installed")
-    instances = [*shipped(24)[::5], *shipped(24)[-2:]]
-    for instance, result in zip(instances, run(instances, "torch"), strict=True):
-        check_reference(instance, result)
-    others = [i for i in map(case, range(4)) if i.levers and able(i)]
-    others = [i for i in others if _supported(i)]
-    for instance, first, second in zip(
-        others, run(others, limit=5.0), run(others, "torch", 5.0), strict=True
-    ):
-        check_same(first, second, instance.name)
-
-
-def _supported(instance: Instance) -> bool:
-    try:
-        solve(instance, "bab", 1e-3)
-    except Exception:
-        return False
-    return True
-
-
-def test_devices_that_are_not_there_are_refused() -> None:
-    """With a reason; numpy is always there."""
-    assert BabBackend().unavailable() is None
-    for name in ("nonsense", "torch:nonsense"):
-        assert "nonsense" in (BabBackend(name).unavailable() or "") or "torch" in str(
-            BabBackend(name).unavailable()
-        )
-    register("bab:nonsense", lambda: BabBackend("nonsense"))
-    try:
-        with pytest.raises(BackendUnavailable, match="allowed: numpy, torch"):
-            solve(shipped(24)[0], "bab:nonsense")
-    finally:
-        from milp_recourse import backends
-
-        backends._registered.pop("bab:nonsense")

@@ -24,6 +24,11 @@ ACCEPTED = {
     "causal_trees.json": "tests/certificates/instances/causal_trees.json",
     "priced_trees.json": "tests/certificates/instances/priced_trees.json",
     "gaps.json": "tests/certificates/instances/gaps.json",
+    "conditions.json": "tests/certificates/instances/conditions.json",
+    **{
+        f"{name}.json": f"tests/certificates/instances/{name}.json"
+        for name in ("percentile_trees", "gamma_noise", "sigmoid_link_plausible", "causal_labels")
+    },
     "loan_002.json.gz": "instances/loan/loan_002.json",
     "loan_004.json.gz": "instances/loan/loan_004.json",
     "population_0.json": "tests/certificates/instances/toy_population.json",
@@ -163,6 +168,37 @@ def foreign_classifier(i):
     i["classifier"]["layers"][0]["weight"][0][0] = 1.0000000000000002
 
 
+@edited("A distribution in which the change overtakes fewer people.", "percentile_trees.json")
+def edited_quantiles(i):
+    knots = next(iter(i["cost"]["quantiles"].values()))
+    knots[0][1] -= 0.001
+
+
+@edited("Noise of another shape: other things are plausible.", "gamma_noise.json")
+def edited_noise(i):
+    mechanisms = i["scm"]["mechanisms"].values()
+    next(m for m in mechanisms if m.get("noise", {}).get("kind") == "gamma")["noise"]["shape"] += 0.5
+
+
+@attack("causal_labels.json", "ends before all of the box is covered")
+def label_left_out(c):
+    """A label split off, and its tree left out."""
+    del tree(c)[-1]
+
+
+@attack("causal_labels.json", "an 'e' leaf that none of the rules closes")
+def labels_not_told_apart(c):
+    """All labels in one leaf, closed by what holds of each."""
+    c["configurations"][0]["tree"] = [["e"]]
+
+
+@attack("gamma_noise.json", "an 'e' leaf that none of the rules closes")
+def plausible_part_left_out(c):
+    """A box that holds the optimum, said to hold nothing plausible."""
+    nodes = tree(c)
+    nodes[nodes.index(first(c, "d"))] = ["e"]
+
+
 @edited("Another applicant.")
 def edited_applicant(i):
     i["factual"]["income"] = -1e-12
@@ -193,6 +229,154 @@ def edited_plausibility(i):
     noise = {"kind": "normal", "sd": 1}
     i["scm"] = {"name": "explicit", "mechanisms": {"income": {"equation": 0, "noise": noise}}}
     i["plausibility"] = {"kind": "scm-density", "at_least": "factual"}
+
+
+# -- conditions -----------------------------------------------------------------------------------
+
+
+@attack("conditions.json", "action: a condition does not hold")
+def action_beyond_a_sum(c):
+    """Savings raised alone, further above income than a condition allows; the network would accept."""
+    c["action"] = {"savings": 3.9}
+
+
+@attack("conditions.json", "action: a condition does not hold")
+def action_too_many(c):
+    """A held feature more: it costs nothing and changes nothing, but counts as an action."""
+    c["action"]["duration"] = 3.0
+
+
+@attack("conditions.json", "action: a condition does not hold")
+def action_on_an_effect_out_of_reach(c):
+    """Income raised by four times its value, where the applicant allows less."""
+    c["action"] = {"income": 5.0}
+
+
+@attack("conditions.json", "ends before all of the box is covered")
+def alternative_left_out(c):
+    """The last alternative of a condition not proven at all."""
+    c["configurations"][3]["tree"] = tree(c, 3)[:4]
+
+
+@attack("conditions.json", "no alternative of the conditions is open")
+def alternative_split_twice(c):
+    """A condition split over once more, after all of its alternatives were."""
+    tree(c, 8).insert(1, ["o"])
+
+
+@attack("conditions.json", "no alternative of the conditions is open")
+def alternative_that_is_settled(c):
+    """A split where acting on the job settles the condition."""
+    tree(c, 5).insert(0, ["o"])
+
+
+@attack("conditions.json", "none of the rules closes")
+def alternative_not_split(c):
+    """A leaf that one alternative closes, said to be closed by both."""
+    tree(c, 3)[:] = [["e"]]
+
+
+@attack("conditions.json", "none of the rules closes")
+def alternative_swapped(c):
+    """The trees of two alternatives in the wrong order."""
+    tree(c, 8)[1:] = [*tree(c, 8)[2:], tree(c, 8)[1]]
+
+
+def multiplied(c: dict[str, Any]) -> dict[str, Any]:
+    """A term with multipliers of conditions' rows."""
+    return next(t for n in tree(c) if n[0] == "d" for t in n[2] if any(q > 0.5 for q in t.get("q", [])))
+
+
+@attack("conditions.json", "allowed: a number at least 0")
+def condition_multiplied_below_zero(c):
+    """A row of a condition turned round by a negative multiplier."""
+    multiplied(c)["q"][0] *= -1
+
+
+@attack("conditions.json", "allowed: a list of 6")
+def condition_of_another_alternative(c):
+    """A multiplier for a row that holds in another alternative only."""
+    multiplied(c)["q"].append(1.0)
+
+
+@attack("toy.json", "unknown key 'q'")
+def condition_where_there_is_none(c):
+    """Multipliers of conditions' rows where there is no condition."""
+    first(c, "d")[2][0]["q"] = [1.0]
+
+
+@attack("conditions.json", "proves a cost of")
+def condition_without_its_multiplier(c):
+    """A leaf that needs a condition's row, without it."""
+    for node in tree(c):
+        for term in node[2] if node[0] == "d" else ():
+            term.pop("q", None)
+
+
+@attack("conditions.json", "nothing stands for acting on exactly income, job")
+def configuration_that_conditions_allow_dropped(c):
+    """Two features acted on, which at most two actions allow, proven by nobody."""
+    del c["configurations"][2]
+
+
+@edited("The number of actions raised by one.", "conditions.json")
+def edited_count_of_actions(i):
+    i["conditions"][0]["at_most_actions"] = 3
+
+
+@edited("A condition said of the change instead of the value.", "conditions.json")
+def edited_view_of_a_condition(i):
+    i["conditions"][2]["of"] = "change"
+
+
+@edited("The applicant's own condition left out.", "conditions.json")
+def edited_own_condition(i):
+    del i["preferences"]["conditions"]
+
+
+@edited("A condition turned round.", "conditions.json")
+def edited_negation(i):
+    i["conditions"][4] = i["conditions"][4]["not"]
+
+
+@edited("The relative change of nothing.", "conditions.json", "the relative change of a value that is 0")
+def relative_change_of_nothing(i):
+    i["conditions"][4]["not"]["feature"] = "savings"
+
+
+@edited("A condition on a feature that is not there.", "conditions.json", "names no feature")
+def condition_on_nothing(i):
+    i["conditions"][1]["then"]["any"][1] = {"acted": "luck"}
+
+
+@edited("A condition on a label that is not there.", "conditions.json", "one of clerk, skilled, boss")
+def condition_on_no_label(i):
+    i["conditions"][3]["in"] = ["clerk", 3]
+
+
+@edited("A condition with a tolerance.", "conditions.json", "unknown key 'tolerance'")
+def condition_with_a_tolerance(i):
+    i["conditions"][2]["tolerance"] = 0.5
+
+
+@edited("Bounds in the wrong order.", "conditions.json", "at_least above at_most")
+def condition_of_an_empty_interval(i):
+    i["conditions"][2]["at_least"] = 2
+
+
+@edited("Half an action.", "conditions.json", "allowed: a whole number, 0 or more")
+def condition_of_half_an_action(i):
+    i["conditions"][0]["at_most_actions"] = 1.5
+
+
+@edited("A sum over labels.", "conditions.json", "a sum over labels without order")
+def condition_on_a_sum_of_labels(i):
+    i["conditions"][2]["sum"]["job"] = 1
+
+
+@edited("A condition without a bound.", "conditions.json", "no bound")
+def condition_of_nothing(i):
+    del i["conditions"][2]["at_most"]
 
 
 # -- missing values and tables --------------------------------------------------------------------
@@ -1067,13 +1251,13 @@ def unknown_key_in_a_term(c):
     tree(c)[2][2][0]["x"] = 1.0
 
 
-@malformed("toy.json", "allowed: one of a, c, d, e, n, p, s")
+@malformed("toy.json", "allowed: one of a, c, d, e, n, o, p, s")
 def unknown_node(c):
     """A kind of node that the format does not have."""
     tree(c)[6] = ["trusted"]
 
 
-@malformed("toy.json", "allowed: one of a, c, d, e, n, p, s")
+@malformed("toy.json", "allowed: one of a, c, d, e, n, o, p, s")
 def empty_node(c):
     """A node that is nothing."""
     tree(c)[6] = []

@@ -28,14 +28,16 @@ for folder in (str(ROOT), str(HERE)):
 from attacks import ACCEPTED, load  # noqa: E402
 
 from milp_recourse.errors import BadInput  # noqa: E402
-from milp_recourse.formats.feature_json import as_number  # noqa: E402
+from milp_recourse.factuals import as_number  # noqa: E402
 from milp_recourse.formats.read import read_any  # noqa: E402
 from milp_recourse.instance import Instance  # noqa: E402
 from milp_recourse.judge import judge  # noqa: E402
 from milp_recourse.solve import solve  # noqa: E402
-from verify.certificate import Certificate, check  # noqa: E402
-from verify.instance import Source  # noqa: E402
-from verify.reading import Rejected, parse_json  # noqa: E402
+from verify.fast.box import arithmetic  # noqa: E402
+from verify.files.instance import Source  # noqa: E402
+from verify.files.reading import parse_json  # noqa: E402
+from verify.kernel.certificate import Certificate, check  # noqa: E402
+from verify.kernel.shapes import Clock, Rejected  # noqa: E402
 
 NUMBERS = (0.0, 1.0, -1.0, 0.5, 1e-300, 1e300, 5e-324, 2.0**53)
 
@@ -53,6 +55,15 @@ def known(name: str, index: int | None) -> tuple[Instance, str, float | None]:
     instance = problem if isinstance(problem, Instance) else problem[index or 0]
     answer = instance.reference or solve(instance)
     return instance, str(getattr(answer.status, "value", answer.status)), answer.cost
+
+
+def verify(certificate: Certificate, file: Source) -> None:
+    """Raise :class:`Rejected` where the checker would."""
+    applicant = file.applicant(certificate.index)
+    if applicant.digest != certificate.digest:
+        raise Rejected("instance_sha256")
+    with Clock.within(60):
+        check(certificate, applicant.problem, arithmetic)
 
 
 def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
@@ -177,7 +188,7 @@ def run(mutants: int, seed: int, names: list[str], progress: bool = False) -> tu
         content = mangle(mutant, rng)
         try:
             data = parse_json(content, name)
-            check(Certificate(data), source(name), 60)
+            verify(Certificate(data), source(name))
         except Rejected:
             counts["rejected"] += 1
         else:

@@ -143,7 +143,7 @@ def test_what_would_be_rejected_is_not_written(cost: str, chain: bool) -> None:
     """Under l0, or where one lever moves the next, every subset is a problem of its own."""
     reason = why_not(problem(trees=False, cost=cost, chain=chain))
     assert reason is not None
-    assert "at most 16 such levers" in reason
+    assert "at most 16 of them" in reason
 
 
 def test_the_command_says_why_there_is_no_certificate(tmp_path, capsys) -> None:

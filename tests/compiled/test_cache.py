@@ -12,22 +12,23 @@ ROOT = Path(__file__).resolve().parents[2]
 
 SMALL = """
 import sys
-from milp_recourse.compiled.cache import entry, digest
+from pathlib import Path
 from milp_recourse.compiled.numerics import PIVOT
+from milp_recourse.compiling import digest, entry
 
 @entry
 def pivot():
     return PIVOT
 
-print(repr(float(pivot())), len(pivot.stats.cache_hits), digest())
+print(repr(float(pivot())), len(pivot.stats.cache_hits), digest(Path(__file__).parent))
 """
 
 
-def run(folder: Path, cache: Path, code: Path) -> subprocess.Popen[str]:
+def run(folder: Path, cache: Path) -> subprocess.Popen[str]:
     environment = {**os.environ, "PYTHONPATH": str(folder), "NUMBA_CACHE_DIR": str(cache)}
     environment.pop("NUMBA_DISABLE_JIT", None)
     return subprocess.Popen(
-        [sys.executable, "-W", "error", str(code)],
+        [sys.executable, "-W", "error", "-m", "milp_recourse.compiled.small"],
         env=environment,
         cwd=cache,
         text=True,
@@ -42,50 +43,51 @@ def said(process: subprocess.Popen[str]) -> list[str]:
     return out.split()
 
 
-def copied(tmp_path: Path) -> tuple[Path, Path, Path]:
-    """The package at a place of its own, an empty cache, and a script that compiles one function."""
-    folder, cache, code = tmp_path / "installed", tmp_path / "cache", tmp_path / "small.py"
+def copied(tmp_path: Path) -> tuple[Path, Path]:
+    """The package with one more compiled function, at a place of its own, and an empty cache."""
+    folder, cache = tmp_path / "installed", tmp_path / "cache"
     shutil.copytree(
         ROOT / "milp_recourse",
         folder / "milp_recourse",
         ignore=shutil.ignore_patterns("__pycache__", "*.npz"),
     )
     cache.mkdir()
-    code.write_text(SMALL, encoding="utf-8")
-    return folder, cache, code
+    small = folder / "milp_recourse" / "compiled" / "small.py"
+    small.write_text(SMALL, encoding="utf-8")
+    return folder, cache
 
 
 def test_an_edited_constant_is_compiled_anew(tmp_path: Path) -> None:
     """numba freezes globals and looks at one file only: the digest must see the other file's edit."""
-    folder, cache, code = copied(tmp_path)
-    first, second = said(run(folder, cache, code)), said(run(folder, cache, code))
+    folder, cache = copied(tmp_path)
+    first, second = said(run(folder, cache)), said(run(folder, cache))
     assert first[:2] == [repr(2.0**-46), "0"]
     assert second[:2] == [repr(2.0**-46), "1"]
     numerics = folder / "milp_recourse" / "compiled" / "numerics.py"
     text = numerics.read_text(encoding="utf-8")
     assert "= 2.0**-46," in text
     numerics.write_text(text.replace("= 2.0**-46,", "= 2.0**-40,"), encoding="utf-8")
-    third = said(run(folder, cache, code))
+    third = said(run(folder, cache))
     assert third[:2] == [repr(2.0**-40), "0"]
     assert third[2] != first[2]
 
 
 def test_two_processes_at_once_and_a_read_only_installation(tmp_path: Path) -> None:
     """Both get the right number; nothing is written beside the sources."""
-    folder, cache, code = copied(tmp_path)
+    folder, cache = copied(tmp_path)
     before = sorted(
         str(f) for f in folder.rglob("*") if f.suffix not in (".pyc",) and f.name != "__pycache__"
     )
     for path in [folder, *folder.rglob("*")]:
         path.chmod(0o555 if path.is_dir() else 0o444)
     try:
-        both = [run(folder, cache, code), run(folder, cache, code)]
+        both = [run(folder, cache), run(folder, cache)]
         assert [said(process)[0] for process in both] == [repr(2.0**-46)] * 2
         after = sorted(
             str(f) for f in folder.rglob("*") if f.suffix not in (".pyc",) and f.name != "__pycache__"
         )
         assert before == after
-        assert said(run(folder, cache, code))[1] == "1"
+        assert said(run(folder, cache))[1] == "1"
     finally:
         for path in [folder, *folder.rglob("*")]:
             path.chmod(0o755 if path.is_dir() else 0o644)

@@ -11,8 +11,8 @@ from generators import random_network
 
 from milp_recourse.domain.enclosure import Enclosure
 from milp_recourse.domain.network import ReluNetwork
-from verify.network import computed
-from verify.trees import float32
+from verify.kernel.problem import computed
+from verify.kernel.trees import float32
 
 SEEDS = range(25)
 

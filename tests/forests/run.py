@@ -1,10 +1,11 @@
 """The long runs behind docs/results/trees: ``python tests/forests/run.py WHAT --out FILE``.
 
-``agreement``: back ends bab and cpsat against brute force over every combination of candidate values, and
-against a plain cell MILP through HiGHS. ``causal``: bab and cpsat against region-by-region solves of the
-network engine, and each other, and the certificates of bab's results checked. ``flips``: returned actions
-handed to the deployed models of every library installed here. ``loan``: trained trees over the Loan causal
-model, with plausibility: seconds, agreement, certificates.
+``agreement``: back ends bab, highs and cpsat against brute force over every combination of candidate values,
+and bab against a plain cell MILP through HiGHS. ``causal``: bab and cpsat against region-by-region solves of
+the network engine, and each other, and the certificates of bab's results checked. ``flips``: returned actions
+handed to the deployed models of every library installed here; ``frames``: the same through DataFrames, gaps
+and categories included. ``loan``: trained trees over the Loan causal model, with plausibility: seconds,
+agreement, certificates.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "properties"), str(HERE.parents[1])]
 
+import frame_flips  # noqa: E402
 import loan_forests  # noqa: E402
 from cell_milp import TOLERANCE, between_scores, solve_cells  # noqa: E402
 from checking import checked  # noqa: E402
@@ -47,10 +49,10 @@ def same(result, known: float | None, slack: float = 1.0) -> bool:
     return result.status is Status.OPTIMAL and abs(result.cost - known) <= slack * gap_tolerance(known)
 
 
-def agreement(count: int) -> dict[str, int]:
+def agreement(count: int, first: int = 0) -> dict[str, int]:
     """Random trees and forests without causes; every disagreement is printed."""
     seen: Counter[str] = Counter()
-    for seed in range(count):
+    for seed in range(first, first + count):
         instance = random_tree_instance(seed, 1 if seed % 3 == 0 else None)
         if not instance.levers or already_good(instance) or size_of(instance) > 20000:
             seen["left out"] += 1
@@ -59,7 +61,8 @@ def agreement(count: int) -> dict[str, int]:
         known = None if best is None else float(best)
         seen["single trees" if len(instance.classifier.trees) == 1 else "forests"] += 1
         seen["infeasible" if best is None else "optimal"] += 1
-        for name in ("bab", "cpsat"):
+        seen["with a maximum in the cost"] += bool(instance.cost.linf)
+        for name in ("bab", "highs", "cpsat"):
             agrees = same(solve(instance, name), known)
             seen[f"{name} agrees with brute force"] += agrees
             if not agrees:
@@ -136,14 +139,20 @@ def flips(count: int) -> dict[str, dict[str, int]]:
 
 
 def main() -> None:
-    """Run one of the four and write its tally."""
+    """Run one of the five and write its tally."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=("agreement", "causal", "flips", "loan"))
+    parser.add_argument("what", choices=("agreement", "causal", "flips", "frames", "loan"))
     parser.add_argument("--count", type=int, default=1000)
     parser.add_argument("--out", type=Path, required=True)
     given = parser.parse_args()
     start = time.perf_counter()
-    runs = {"agreement": agreement, "causal": causal, "flips": flips, "loan": loan_forests.run}
+    runs = {
+        "agreement": agreement,
+        "causal": causal,
+        "flips": flips,
+        "frames": frame_flips.run,
+        "loan": loan_forests.run,
+    }
     tally = runs[given.what](given.count)
     said = {"run": given.what, "count": given.count, "tally": tally}
     given.out.parent.mkdir(parents=True, exist_ok=True)

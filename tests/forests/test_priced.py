@@ -9,21 +9,22 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tree_samples import brute_force, random_tree_instance, size_of
+from tree_samples import brute_force, random_tree_instance, size_of, with_missing
 
 from milp_recourse.backends import Options, backend
 from milp_recourse.domain.cost import Cost
 from milp_recourse.domain.features import Feature
 from milp_recourse.domain.scm import independent
 from milp_recourse.forests import priced
-from milp_recourse.forests.axes import axes_of, factual_cells
-from milp_recourse.forests.factors import factors
+from milp_recourse.forests.axes import Axis, action_of, axes_of, factual_cells
+from milp_recourse.forests.factors import cell_masks, factors
 from milp_recourse.forests.goal import score_goal
 from milp_recourse.forests.living import lists, shrink
 from milp_recourse.forests.priced import PricedSearch
 from milp_recourse.forests.prices import ascend, assess, take_out
-from milp_recourse.forests.starts import good_point, points
+from milp_recourse.forests.starts import good_point
 from milp_recourse.forests.table import LeafTable
+from milp_recourse.forests.walk import Walk, score_at, sums_along, walk
 from milp_recourse.instance import Acceptance, Instance, Preferences
 from milp_recourse.judge import already_good, judge
 
@@ -31,11 +32,11 @@ LARGEST = 20000
 
 
 def problems(count: int, trees: int) -> list[tuple[int, Instance]]:
-    """Random ensembles without a linf part, averaged and summed, in both precisions."""
+    """Random ensembles, averaged and summed, in both precisions."""
     chosen = []
     for seed in range(count):
         instance = random_tree_instance(seed, trees, depth=4)
-        if not instance.levers or already_good(instance) or size_of(instance) > LARGEST or instance.cost.linf:
+        if not instance.levers or already_good(instance) or size_of(instance) > LARGEST:
             continue
         if seed % 3 == 1:
             forest = replace(instance.classifier, aggregate="sum", base=0.25, sum_dtype="float32")
@@ -87,33 +88,87 @@ def test_the_optimum_is_found_without_a_first_action(monkeypatch: pytest.MonkeyP
 
 def test_any_prices_give_a_lower_bound() -> None:
     """At random prices and at improved ones: no accepted point costs less, and not all are taken out."""
-    positive = 0
+    positive = with_maximum = 0
     for seed, instance in problems(200, 6):
         best, axes = brute_force(instance), axes_of(instance)
         if best is None or axes is None:
             continue
         table = LeafTable(instance.classifier, factual_cells(instance, instance.classifier), axes)
-        p = points(table, axes, 0.0, instance.accept.above)
-        f = factors(table, axes, p.masks)
+        p = walked(instance, axes)
+        f = factors(table, axes, cell_masks(table, axes))
         goal, _ = score_goal(table, instance.accept.above)
         rng = np.random.default_rng(seed)
         alive, leaves = np.ones(len(p.added), dtype=bool), np.ones(len(f.value), dtype=bool)
         live, x = lists(f), np.zeros(len(axes), dtype=np.int32)
         energy, loss = np.zeros(len(f.value)), np.zeros((3, len(p.added)))
-        assert shrink(f, p.added, alive, leaves, live, seed % 2 == 0)
+        wide = p.linf * p.widest
+        of_cell = np.repeat(np.arange(len(axes)), np.diff(p.axis_from))
+        assert shrink(f, p.added + wide, alive, leaves, live, seed % 2 == 0)
         for round_ in range(5):
             scale = float(best) * rng.choice([0.0, 0.1, 0.5])
             price = scale * rng.normal(size=int(f.class_from[-1]))
             mu = float(best) * rng.exponential(5.0) / len(f.leaf_from)
             target = float(best) * (1 + 1e-9) + 1e-12
+            shares = rng.dirichlet(np.ones(len(axes))) if p.linf else np.empty(0)
             if round_ % 2:  # towards more than there is to be had
-                _, mu, _ = ascend(f, p.added, live, mu, goal, price, 2.0 * target, 40, 0.5, 10.0)
-            bound, slack = assess(f, p.added, live, mu, goal, price, x, energy, loss)
+                costs = p.added, wide, shares
+                _, mu, _ = ascend(f, *costs, live, mu, goal, price, 2.0 * target, 40, 0.5, 10.0)
+            paid = p.added + (shares[of_cell] * wide if p.linf else 0.0)
+            assert not p.linf or ((shares >= 0).all() and shares.sum() <= 1 + 1e-12)
+            bound, slack = assess(f, paid * (1 - 1e-12), live, mu, goal, price, x, energy, loss)
+            with_maximum += bool(p.linf) and bound > 0
             take_out(f, live, bound, slack, energy, loss, target, alive, leaves)
             assert bound <= float(best), seed
             positive += bound > 0
-        assert shrink(f, p.added, alive, leaves, live, True), seed
-    assert positive >= 20
+        assert shrink(f, p.added + wide, alive, leaves, live, True), seed
+    assert positive >= 20 and with_maximum >= 10
+
+
+def walked(instance: Instance, axes: list[Axis]) -> Walk:
+    """The compiled trees of an instance."""
+    cells = factual_cells(instance, instance.classifier)
+    return walk(instance.classifier, cells, axes, instance.cost.linf, instance.accept.above)
+
+
+@pytest.mark.parametrize("missing", [False, True])
+def test_scores_along_an_axis_are_those_of_its_points(missing: bool) -> None:
+    """At random points, every cell of every axis: the table's score, the ensemble's own, and the sum."""
+    scored, unordered = 0, 0
+    for seed in range(320):
+        instance = random_tree_instance(seed, 5, depth=4)
+        if not instance.levers:
+            continue
+        if missing:
+            instance = with_missing(seed, instance)
+        axes = axes_of(instance)
+        if axes is None:
+            continue
+        if seed % 2:
+            forest = replace(instance.classifier, aggregate="sum", base=0.25, sum_dtype="float32")
+            instance = replace(instance, classifier=forest)
+        forest = instance.classifier
+        w, table = walked(instance, axes), LeafTable(forest, factual_cells(instance, forest), axes)
+        rng = np.random.default_rng(seed)
+        x = rng.integers(w.axis_from[:-1], w.axis_from[1:]).astype(np.int32)
+        count = len(forest.trees) if forest.aggregate == "mean" else 1
+        unordered += int((~w.ordered).sum())
+        for i in range(len(axes)):
+            values, sums = np.empty(len(forest.trees)), np.full(len(w.added), np.nan)
+            masks = table.met(*(2 * [(x - w.axis_from[:-1])[None]]))
+            values[:] = table.best(masks)[0]
+            before = x.copy()
+            sums_along(w, x, i, values, sums)
+            assert (x == before).all()
+            for c in range(w.axis_from[i], w.axis_from[i + 1]):
+                there = x.copy()
+                there[i] = c
+                cells = (there - w.axis_from[:-1])[None]
+                known = table.bound(table.met(cells, cells))[0]
+                assert score_at(w, there) == known, (seed, i, c)
+                assert abs(sums[c] - known * count) <= w.error, (seed, i, c)
+                assert judge(instance, action_of(axes, cells[0])).score == known, (seed, i, c)
+                scored += 1
+    assert scored >= 1000 and unordered >= 20
 
 
 def test_first_actions_are_accepted() -> None:
@@ -124,7 +179,7 @@ def test_first_actions_are_accepted() -> None:
         if axes is None:
             continue
         table = LeafTable(instance.classifier, factual_cells(instance, instance.classifier), axes)
-        p = points(table, axes, 0.0, instance.accept.above)
+        p = walked(instance, axes)
         rng = np.random.default_rng(seed)
         drawn = rng.integers(p.axis_from[:-1], p.axis_from[1:], (60, len(axes))).astype(np.int32)
         cells = drawn - p.axis_from[:-1]
@@ -135,7 +190,8 @@ def test_first_actions_are_accepted() -> None:
         point, cost = good_point(p, good, 3)
         here = (point - p.axis_from[:-1])[None]
         assert table.bound(table.met(here, here))[0] > instance.accept.above, seed
-        assert cost <= p.added[good].sum(axis=1).min() * (1 + 1e-12), seed
+        dear = p.added[good].sum(axis=1) + p.linf * p.widest[good].max(axis=1)
+        assert cost <= dear.min() * (1 + 1e-12), seed
     assert tried >= 25
 
 

@@ -104,6 +104,17 @@ def test_a_population_survives_the_round_trip(tmp_path: Path):
     assert isinstance(population_to_dict(again)["preferences"], dict)
 
 
+def test_identifiers_stand_beside_a_list_of_applicants(tmp_path: Path):
+    """One each; a table has its own column."""
+    data = loan_population() | {"ids": ["x", "y", "x"]}
+    population = population_from_dict(data)
+    assert population.ids == ("x", "y", "x") and population_to_dict(population)["ids"] == ["x", "y", "x"]
+    with pytest.raises(BadInput, match="ids: got a list of 2; allowed: 3, one per applicant"):
+        population_from_dict(data | {"ids": ["x", "y"]})
+    with pytest.raises(BadInput, match="ids: got a list beside a CSV file; allowed: a column 'id'"):
+        population_from_dict(data | {"factuals": {"csv": "people.csv"}}, tmp_path)
+
+
 def test_preferences_may_differ_by_applicant():
     """A list of preferences goes with the applicants in order."""
     data = loan_population()

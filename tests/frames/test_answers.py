@@ -47,9 +47,12 @@ def answers(gappy):
 
 def test_everybody_has_a_row_and_the_model_agrees(gappy, answers) -> None:
     model, table, people = gappy
+    imputed = Recourse(model, table).features["if missing"]
+    assert imputed["age"].startswith("imputed as ") and imputed["purpose"] == "that person cannot be read"
     assert list(answers.table.index) == list(people.index)
     assert answers.table["status"].value_counts().to_dict() == {"optimal": 11, "bad-input": 1}
     assert answers.table["confirmed"].drop("c").all() and answers.table["confirmed"].isna()["c"]
+    assert answers.table["message"]["a"] is None and answers.table["proof"]["c"] is None
     rows = answers.counterfactuals.drop("c")
     assert (model.predict(rows) == 1).all() and list(rows.columns) == list(table.columns)
     assert answers.counterfactuals.dtypes.to_dict() == table.dtypes.to_dict()
@@ -85,15 +88,19 @@ def test_saved_answers_are_verified_by_the_checker_alone(answers, tmp_path: Path
     assert json.loads((folder / "population.json").read_text()) == answers.population()
     rows = pd.read_csv(folder / "results.csv")
     assert rows["status"].tolist() == answers.table["status"].tolist()
+    assert list(rows.columns[:2]) == ["index", "id"] and rows["id"].tolist() == list("abcdefghijkl")
     assert rows["confirmed"].dropna().astype(bool).all()
     said = subprocess.run(
-        [sys.executable, "-m", "verify", str(folder), str(folder / "population.json")],
+        [sys.executable, "-m", "verify", str(folder)],
         cwd=Path(__file__).parents[2],
         capture_output=True,
         text=True,
         check=False,
     )
     assert said.returncode == 0 and "VERIFIED 11 of 11" in said.stdout, said.stdout
+    assert main(["verify", str(folder)]) == 0
+    assert main(["report", str(folder), "--index", "3"]) == 0
+    assert "<title>d · " in (folder / "person-3.html").read_text(encoding="utf-8")
     assert (
         main(["certify", str(folder / "population.json"), "--index", "0", "--out", str(tmp_path / "one")])
         == 0
@@ -110,8 +117,8 @@ def test_pages_say_what_is_missing(answers, tmp_path: Path) -> None:
         answers.page("z")
 
 
-def test_ctrl_c_keeps_who_is_finished(monkeypatch) -> None:
-    """The exception holds the answers; the others say that their turn never came."""
+def test_ctrl_c_keeps_who_is_finished(monkeypatch, tmp_path: Path) -> None:
+    """The exception holds the answers; the others say that their turn never came, and certify goes on."""
     from milp_recourse import recourse as door
 
     model, table = fitted()
@@ -129,6 +136,18 @@ def test_ctrl_c_keeps_who_is_finished(monkeypatch) -> None:
     kept = caught.value.answers.table
     assert kept["status"].tolist() == ["optimal", "optimal", "limit", "limit"]
     assert "interrupted" in kept["message"].iloc[3]
+    page = caught.value.answers.page()
+    assert "2 of 2 people with an answer can be accepted (100%)." in page
+    assert "in this population; 2 not reached" in page and ">not stated<" not in page
+    assert "turn never came" in caught.value.answers.page(kept.index[3])
+    monkeypatch.undo()
+    folder = tmp_path / "out"
+    caught.value.answers.save(folder)
+    begun = (folder / "results.csv").read_text().splitlines()
+    go_on = ["certify", str(folder / "population.json"), "--out", str(folder), "--no-certificates"]
+    assert main(go_on) == 0
+    rows = (folder / "results.csv").read_text().splitlines()
+    assert rows[:3] == begun and len(rows) == 5 and rows[4].endswith(",")
 
 
 def test_a_model_that_contradicts_is_believed() -> None:
@@ -165,7 +184,7 @@ def test_preferences_per_person() -> None:
     model, table = fitted()
     recourse = Recourse(model, table)
     people = table[model.predict(table) == 0].head(3)
-    wished = [None, {"actionable": ["age"]}, {"weights": {"income": 50.0}}]
+    wished = [None, {"actionable": ["age"], "ranges": {"age": (20, 69)}}, {"weights": {"income": 50.0}}]
     listed = recourse.certify(people, wished)
     second = (
         listed.changes.loc[[people.index[1]]]
@@ -189,6 +208,19 @@ def test_what_was_inferred_can_be_reviewed() -> None:
         "age": "integer", "income": "continuous", "owns": "binary", "purpose": "categorical",
     }  # fmt: skip
     assert review["lever"].to_dict()["age"] is np.False_ or not review.loc["age", "lever"]
+    assert set(review["if missing"]) == {"that person cannot be read"}
+    assert review.loc["purpose", "values"] == "car, house, school"
     said = json.loads(recourse.to_json())
     assert said["features"][1]["monotone"] == "increase" and said["desired"] == "1"
     assert "income" in str(recourse) and len(repr(recourse)) < 100
+
+
+def test_many_labels_are_shown_in_part() -> None:
+    """The review stays readable; the JSON has them all."""
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"town": [f"town {k % 40:02}" for k in range(200)], "n": rng.normal(size=200)})
+    columns = make_column_transformer((OneHotEncoder(), ["town"]), remainder="passthrough")
+    model = make_pipeline(columns, LogisticRegression()).fit(X, (X["n"] > 0).astype(int))
+    recourse = Recourse(model, X)
+    assert recourse.features.loc["town", "values"].endswith("town 05 and 34 more")
+    assert len(json.loads(recourse.to_json())["features"][0]["categories"]) == 40

@@ -19,7 +19,9 @@ from sklearn.preprocessing import PolynomialFeatures
 from sklearn.svm import SVC
 
 from milp_recourse import Recourse
+from milp_recourse.domain.conditions import Acted, LabelIn, Not
 from milp_recourse.errors import RecourseError
+from milp_recourse.instance import Preferences
 from tests.frames.tables import applicants, fitted, pipeline
 
 MODEL, X = fitted()
@@ -72,9 +74,9 @@ MISTAKES: dict[str, tuple[Callable[[], object], str]] = {
         "PolynomialFeatures",
     ),
     "tanh": (make(model=numeric(MLPClassifier((3,), "tanh", max_iter=2000, tol=0.1)), X=TWO), "tanh"),
-    "three classes": (make(model=three_classes(), X=TWO), "desired"),
+    "three classes": (make(model=three_classes(), X=TWO), "one of the 3 classes 0, 1, 2, or {'not': one}"),
     "one class": (make(model=RandomForestClassifier(2).fit(TWO, np.ones(len(TWO))), X=TWO), "class"),
-    "desired is no class": (make(desired="yes"), "desired"),
+    "desired is no class": (make(desired="yes"), "a class of 0, 1, or {'not': one}"),
     "desired not no class": (make(desired={"not": 7}), "desired"),
     "desired with another key": (make(desired={"is": 1}), "desired"),
     "immutable is a string": (make(immutable="age"), "immutable: got 'age'; allowed: a list"),
@@ -119,13 +121,32 @@ MISTAKES: dict[str, tuple[Callable[[], object], str]] = {
     "scm is a string": (make(scm="loan"), "scm: got str"),
     "scm of nothing": (make(scm={"name": "lone"}), "scm"),
     "plausibility": (make(plausibility="yes"), "plausibility: got yes"),
-    "plausibility without density": (make(plausibility="scm-density"), "states no noise"),
-    "conditions": (make(conditions=[{"at_most_actions": 1}]), "conditions"),
+    "plausibility without density": (
+        make(plausibility="scm-density"),
+        "a causal model with noise for every feature",
+    ),
+    "conditions of an unknown kind": (make(conditions=[{"at_most_action": 1}]), "conditions.0"),
+    "conditions as text alone": (make(conditions="at most 2 actions"), "conditions: got"),
+    "the second condition is wrong": (
+        make(conditions=["at most 2 actions", {"feature": "agee", "of": "change", "at_most": 3}]),
+        "conditions.1.feature: got agee",
+    ),
+    "the second condition lacks a field": (
+        make(conditions=["at most 2 actions", {"feature": "age", "at_most": 3}]),
+        "conditions.1.of: got nothing",
+    ),
+    "a built condition on no column": (make(conditions=[Not(Acted("agee"))]), "conditions.0"),
+    "a built condition on no label": (make(conditions=[LabelIn("agee", "factual", (0,))]), "conditions.0"),
+    "conditions nobody can parse": (make(conditions=["be nice"]), "conditions.0"),
     "negative margin": (make(margin=-1), "margin: got -1"),
     "margin is text": (make(margin="small"), "margin: got small"),
     "predict is no function": (make(predict=3), "predict: got int"),
     "people is a list": (ask([1, 2]), "people: got list"),
     "people lack a column": (ask(REFUSED.drop(columns="age")), "without 'age'"),
+    "people have a column with a typo": (
+        ask(REFUSED.rename(columns={"income": "incme"})),
+        "a table without 'income'; allowed: rows with the columns of X (is 'incme' meant to be 'income'?)",
+    ),
     "time limit of 0": (ask(time_limit=0), "time_limit: got 0"),
     "no jobs": (ask(jobs=0), "jobs: got 0"),
     "unknown back end": (ask(backend="guroby"), "guroby"),
@@ -140,6 +161,42 @@ MISTAKES: dict[str, tuple[Callable[[], object], str]] = {
     ),
     "preferences with reversed ranges": (ask(preferences=[{"ranges": {"age": (9, 1)}}] * 3), "ranges.age"),
     "preferences with a weight of 0": (ask(preferences=[{"weights": {"age": 0}}] * 3), "weights.age"),
+    "preferences that are no list of columns": (
+        ask(preferences=[{"actionable": 5}] * 3),
+        "preferences.0.actionable: got 5; allowed: a list of columns of X",
+    ),
+    "preferences with a mask as a mapping": (
+        ask(preferences=[{"actionable": {"age": False}}] * 3),
+        "preferences.0.actionable: got a mapping",
+    ),
+    "preferences with a negative weight": (
+        ask(preferences=[Preferences(("age",), {"age": -1.0})] * 3),
+        "preferences.0.weights.age: got -1.0; allowed: a finite number above 0",
+    ),
+    "preferences of a column with a typo": (
+        ask(preferences=[Preferences(("agee",))] * 3),
+        "preferences.0.actionable: got 'agee'; allowed: a column of X (did you mean 'age'?)",
+    ),
+    "preferences with a range of labels": (
+        ask(preferences=[{"ranges": {"purpose": (0, 1)}}] * 3),
+        "preferences.0.ranges.purpose: got a range",
+    ),
+    "preferences with a range of one number": (
+        ask(preferences=[{"ranges": {"age": 5}}] * 3),
+        "preferences.0.ranges.age: got 5; allowed: (lowest, highest), two finite numbers",
+    ),
+    "a table of preferences with a typo": (
+        ask(preferences=pd.DataFrame({"incme": 1.0}, REFUSED.index)),
+        "preferences: got 'incme'; allowed: a column of X (did you mean 'income'?)",
+    ),
+    "a table of preferences of two kinds": (
+        ask(preferences=pd.DataFrame({"weights": [{}] * 3, "income": 1.0}, REFUSED.index)),
+        "preferences: got a column 'weights' beside others",
+    ),
+    "a table of preferences with a column twice": (
+        ask(preferences=pd.DataFrame([[1.0, 2.0]] * 3, REFUSED.index, ["income", "income"])),
+        "preferences: got two columns called 'income'",
+    ),
     "predict that fails": (
         lambda: Recourse(MODEL, X, predict=lambda frame: 1 / 0).certify(REFUSED),
         "predict: got ZeroDivisionError",

@@ -1,12 +1,14 @@
 """Random pipelines over random tables: the model accepts what is optimal, sampling beats nothing proven.
 
-``python -m tests.frames.test_random_pipelines 0 500`` runs these seeds and prints failures and a summary.
+``python -m tests.frames.test_random_pipelines 0 500`` runs these seeds and prints failures and a summary;
+with ``classes`` as a third argument, trees of three classes.
 """
 
 from __future__ import annotations
 
 import sys
 from collections import Counter
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,7 +17,7 @@ import pytest
 from milp_recourse import Recourse
 from milp_recourse.readers import model_columns
 from tests.frames.sampled import costs_of, sampled_rows
-from tests.readers.pipelines import random_pipeline
+from tests.readers.pipelines import OTHERS, SKLEARN_TREES, random_pipeline
 
 COSTS = ("l1", "l2-squared", "linf", "l0")
 SAMPLES = 2000
@@ -23,10 +25,25 @@ SAMPLES = 2000
 
 def check(seed: int, time_limit: float = 2.0) -> Counter[str]:
     """Every answer of one random pipeline against its own predict, and against sampled feasible rows."""
-    rng = np.random.default_rng(seed)
     model, X, y, people = random_pipeline(seed)
+    desired = sorted(set(np.asarray(y).tolist()))[int(np.random.default_rng(seed).integers(2))]
+    return _check(seed, model, X, people, desired, time_limit)
+
+
+def check_classes(seed: int, time_limit: float = 2.0) -> Counter[str]:
+    """The same for trees of three classes: one of them, or any but one."""
+    final = (*SKLEARN_TREES, *OTHERS)[seed % 8]
+    model, X, y, people = random_pipeline(seed, final, several=True)
+    rng = np.random.default_rng(seed)
+    one = sorted(set(np.asarray(y).tolist()))[int(rng.integers(3))]
+    return _check(seed, model, X, people, one if rng.random() < 0.6 else {"not": one}, time_limit)
+
+
+def _check(
+    seed: int, model: Any, X: pd.DataFrame, people: pd.DataFrame, desired: Any, time_limit: float
+) -> Counter[str]:
+    rng = np.random.default_rng(seed)
     cost = COSTS[seed % 4]
-    desired = sorted(set(np.asarray(y).tolist()))[int(rng.integers(2))]
     kept = [c for c in X.columns if rng.random() < 0.15]
     recourse = Recourse(model, X, desired=desired, immutable=kept, cost=cost)
     people = people.head(4)
@@ -35,7 +52,8 @@ def check(seed: int, time_limit: float = 2.0) -> Counter[str]:
     order = model_columns(model, X)  # bare models insist on the order they were fitted on
 
     def wanted(rows: pd.DataFrame) -> np.ndarray:
-        return np.asarray(model.predict(rows[order])) == desired
+        said = np.asarray(model.predict(rows[order]))
+        return said != desired["not"] if isinstance(desired, dict) else said == desired
 
     wanted_after, wanted_before = wanted(answers.counterfactuals), wanted(people)
     for i in range(len(people)):
@@ -64,11 +82,17 @@ def test_proven_answers_survive_the_model_and_sampling(seed: int) -> None:
     check(seed)
 
 
+@pytest.mark.parametrize("seed", range(16))
+def test_trees_of_three_classes_survive_the_model_and_sampling(seed: int) -> None:
+    check_classes(seed)
+
+
 if __name__ == "__main__":
     total: Counter[str] = Counter()
+    run = check_classes if sys.argv[3:] == ["classes"] else check
     for number in range(*map(int, sys.argv[1:3])):
         try:
-            total += check(number)
+            total += run(number)
         except Exception as error:  # the summary names them all
             total["failures"] += 1
             print(f"seed {number}: {type(error).__name__}: {error}")

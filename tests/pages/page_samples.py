@@ -8,7 +8,7 @@ from dataclasses import replace
 from html.parser import HTMLParser
 from typing import Any
 
-from milp_recourse.reports.pages import Change, Person
+from milp_recourse.reports.pages import NOT_REACHED, Change, Person
 
 HOSTILE = "</script><b onclick=\"alert('x')\">&lt;é\u2028☃</b><!--"
 """A label that would end a script, a tag, an attribute and a comment if it were not escaped."""
@@ -65,6 +65,7 @@ def everybody() -> list[Person]:
         solved("p6", **none | {"status": "not-found", "proof": None}),
         solved("p8", status="found", cost=4.5, lower_bound=None, gap=None, proof=None, confirmed=None),
         Person("p7", "bad-input", message="age: got nothing; allowed: a number"),
+        solved("p9", **none | {"status": NOT_REACHED, "proof": None, "seconds": None}),
         solved(HOSTILE, features=strange, message=HOSTILE, group={HOSTILE: HOSTILE}),
     ]
 

@@ -322,3 +322,10 @@ def test_mistakes_are_one_line_each(folder, tmp_path, capsys):
         assert line.count("\n") == 1
         assert said in line
     assert sorted(tmp_path.iterdir()) == before
+
+
+def test_the_page_of_a_part_says_how_many_it_leaves_out(folder, population):
+    """Forty of the population were asked for."""
+    left = len(population) - PEOPLE
+    text = Reader((folder / "report.html").read_text(encoding="utf-8")).text
+    assert f"{left} of {len(population)} people: this page is about those who are done" in text

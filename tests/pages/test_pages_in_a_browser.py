@@ -126,15 +126,15 @@ def test_filters_leave_whom_they_should(tmp_path):
     def those(test):
         return [p.id for p in people if test(p)]
 
-    assert seen["all"] == [those(lambda p: True)[:50], "1 to 50 of 70"]
-    assert seen["impossible"] == [["p2"], "1 to 1 of 1 (everybody: 70)"]
+    assert seen["all"] == [those(lambda p: True)[:50], "1 to 50 of 71"]
+    assert seen["impossible"] == [["p2"], "1 to 1 of 1 (everybody: 71)"]
     assert seen["impossible or open"][0] == ["p2", "p4", "p6"]
     assert seen["contradicted"][0] == ["p5"]
     assert seen["not asked"][0] == ["p8"]
     assert seen["id-3"][0] == those(lambda p: "id-3" in p.id)
     assert seen["men"][0] == those(lambda p: p.group.get("sex") == "m" and "town" in p.group)
     assert seen["message"][0] == ["p3"]
-    assert seen["nobody"] == [[], "0 (everybody: 70)"]
+    assert seen["nobody"] == [[], "0 (everybody: 71)"]
     assert seen["empty"] == "Nobody matches."
 
 

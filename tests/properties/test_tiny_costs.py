@@ -18,8 +18,8 @@ from milp_recourse.instance import Instance, Preferences
 from milp_recourse.result import Status, gap_tolerance, is_closed
 from milp_recourse.solve import solve
 from verify.__main__ import examine
-from verify.certificate import allowance
-from verify.instance import Source
+from verify.files.instance import Source
+from verify.kernel.certificate import allowance
 
 POWERS = {"l2-squared": 2, "l1": 1, "linf": 1}
 SEEDS = [seed for seed in range(1000, 1040) if seed != 1017 and drawn(seed).cost.kind in POWERS]
@@ -92,7 +92,7 @@ def test_the_allowance_is_the_cost_of_a_trillionth_of_every_interval(
     """Here and in the checker, to the last bits; ours is never the larger."""
     instance = one_lever(cost, kind)
     write_instance(instance, tmp_path / "i.json")
-    theirs = allowance(Source(tmp_path / "i.json").instance(None))
+    theirs = allowance(Source(tmp_path / "i.json").applicant(None).problem)
     assert instance.gap_allowance == pytest.approx(expected, rel=1e-12, abs=0)
     assert Fraction(instance.gap_allowance) <= theirs <= Fraction(expected) * Fraction(1 + 1e-12)
 

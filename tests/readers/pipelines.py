@@ -45,7 +45,9 @@ NATIVE = ("histogram", "xgboost", "lightgbm")
 TAKES_GAPS = ("tree", "forest", "stumps", "extra", "histogram", "xgboost", "lightgbm")
 
 
-def random_pipeline(seed: int, final: str | None = None) -> tuple[Any, pd.DataFrame, pd.Series, pd.DataFrame]:
+def random_pipeline(
+    seed: int, final: str | None = None, several: bool | None = None
+) -> tuple[Any, pd.DataFrame, pd.Series, pd.DataFrame]:
     """A fitted model, the X and y it was fitted on, and people: rows with X's columns in another order.
 
     Parameters
@@ -54,6 +56,8 @@ def random_pipeline(seed: int, final: str | None = None) -> tuple[Any, pd.DataFr
         Decides everything.
     final
         One of ``FINALS``; None: drawn.
+    several
+        Three classes; None: drawn, for linear models and networks.
     """
     rng = np.random.default_rng(seed)
     final = final or str(rng.choice(FINALS))
@@ -63,7 +67,8 @@ def random_pipeline(seed: int, final: str | None = None) -> tuple[Any, pd.DataFr
     X = _table(rng, n, labels=not bare or native, gaps=not bare or final in TAKES_GAPS)
     if native:
         X = X.astype({c: "category" for c in X.columns if c.startswith(("label", "code"))})
-    several = final in LINEAR and rng.random() < 0.25
+    drawn = final in LINEAR and rng.random() < 0.25
+    several = drawn if several is None else several
     y = _classes(rng, X, several, whole=final == "xgboost")
     front = None if bare else _front(rng, X, final)
     with warnings.catch_warnings(), threadpool_limits(1):  # small data: threads cost more than they bring
@@ -110,7 +115,7 @@ def decide(reading: Reading, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     if isinstance(reading.classifier, TreeEnsemble):
         said, threshold = scores(reading.classifier, rows), reading.accept.threshold
         tie = reading.classifier.aggregate == "mean" and threshold > 0.5
-        return said > threshold, ~(tie & (np.abs(said - 0.5) <= threshold - 0.5))
+        return said > reading.accept.above, ~(tie & (np.abs(said - 0.5) <= threshold - 0.5))
     margin = rounding_margin(reading, rows.min(axis=0), rows.max(axis=0))
     logits = [reading.classifier.enclose([Dyadic.of(v) for v in row])[0].lower for row in rows]
     yes = np.array([v >= reading.accept.threshold for v in logits])
@@ -192,7 +197,8 @@ def _classes(rng: np.random.Generator, X: pd.DataFrame, several: bool, whole: bo
         signal = signal + rng.normal() * (numbers - numbers.mean()) / (numbers.std() + 1e-9)
     if several:
         names = np.array(["low", "middle", "top"])
-        return pd.Series(names[np.searchsorted(np.quantile(signal, [0.33, 0.66]), signal)])
+        which = np.searchsorted(np.quantile(signal, [0.33, 0.66]), signal)
+        return pd.Series(which if whole else names[which])
     second = signal > np.quantile(signal, rng.uniform(0.4, 0.7))
     if whole:
         return pd.Series(second.astype(int))

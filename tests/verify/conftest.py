@@ -8,16 +8,17 @@ import random
 import pytest
 from random_problems import random_instance
 
-from verify.instance import Instance, Source
+from verify.files.instance import Source
+from verify.kernel.problem import Problem
 
 
 @pytest.fixture
 def problem_of(tmp_path):
-    """From a seed to the file's content and the checker's instance."""
+    """From a seed to the file's content and the checker's problem."""
 
-    def make(seed: int) -> tuple[dict, Instance]:
+    def make(seed: int) -> tuple[dict, Problem]:
         data = random_instance(random.Random(seed))
         (tmp_path / "instance.json").write_text(json.dumps(data))
-        return data, Source(tmp_path / "instance.json").instance(None)
+        return data, Source(tmp_path / "instance.json").applicant(None).problem
 
     return make

@@ -1,4 +1,4 @@
-"""No point of a box escapes the checker's intervals, lines and bounds."""
+"""No point of a box escapes the checker's intervals, lines and bounds; the fast path's are the kernel's."""
 
 from __future__ import annotations
 
@@ -8,10 +8,13 @@ from fractions import Fraction
 import pytest
 from random_problems import evaluate
 
-from verify.bounds import Box, lines
-from verify.leaf import closed, least, proven
-from verify.network import Neurons
-from verify.problem import Problem, Term
+from verify.fast.box import Scaled
+from verify.kernel.arithmetic import Exact
+from verify.kernel.box import lines
+from verify.kernel.configuration import Configuration
+from verify.kernel.forms import ONE
+from verify.kernel.leaf import closed, least, proven
+from verify.kernel.problem import Term
 
 SEEDS = range(24)
 
@@ -99,23 +102,27 @@ def test_every_point_is_inside(seed, problem_of):
     levers = list(instance.levers)
     for _ in range(4):
         acted = [f for f in levers if rng.random() < 0.6] or levers[:1]
-        problem = Problem(instance, acted)
+        problem = Configuration(instance, acted)
         ends = sub_box(problem, rng)
         points = [dict(zip(acted, point(ends, problem, rng), strict=True)) for _ in range(12)]
         truths = [Truth(data, instance, p) for p in points]
-        box = Box(ends, problem.units)
-        inside(problem, box, truths)
+        for arithmetic in (Scaled(problem), Exact(problem)):
+            inside(problem, arithmetic.box(ends, "", {}), truths)
         signs = random_signs(problem, truths[0], rng)
-        slopes = "".join(rng.choice("01") for _ in range(problem.neurons))
-        neurons = Neurons(problem.network, box, slopes, signs)
+        slopes = "".join(rng.choice("01") for _ in range(sum(problem.widths)))
+        empty = Scaled(problem).box(ends, slopes, signs).empty
+        assert empty == Exact(problem).box(ends, slopes, signs).empty
         kept = [t for t in truths if all(s * t.arguments[k][j] >= 0 for (k, j), s in signs.items())]
-        assert not (neurons.empty and kept)
+        assert not (empty and kept)
         leaf = random_leaf(problem, signs, rng)
-        bound = proven(problem, ends, signs, {}, leaf, Fraction(-(10**30)), "")
+        bound = proven(problem, Scaled(problem), ends, signs, {}, [], leaf, Fraction(-(10**30)), "")
+        assert bound == proven(problem, Exact(problem), ends, signs, {}, [], leaf, Fraction(-(10**30)), "")
         for t in kept:
             assert bound is not None
             assert bound <= t.cost - multiples(problem, signs, leaf, t)
-        if closed(problem, ends, {}, Fraction(10**30)):
+        shut = closed(problem, Scaled(problem), ends, {}, [], Fraction(10**30))
+        assert shut == closed(problem, Exact(problem), ends, {}, [], Fraction(10**30))
+        if shut:
             assert not any(feasible(data, t) for t in truths)
 
 
@@ -125,19 +132,21 @@ def inside(problem, box, truths):
         for f, (value, _, _) in problem.domains.items():
             low, high = box.interval(value)
             assert low <= truth.values[f] <= high
-        squared = [f for f in problem.acted if f != "g"] if problem.plausible else []
-        assert len(squared) == len(problem.squares)
-        for f, (_, residual) in zip(squared, problem.squares, strict=True):
+        squared = [f for f in problem.acted if f != "g"] if problem.problem.model.plausible else []
+        squares, rest = problem.ball
+        assert len(squared) == len(squares)
+        for f, (_, residual) in zip(squared, squares, strict=True):
             low, high = box.interval(residual)
             assert low <= truth.residuals[f] <= high
-        if problem.plausible:
-            at = dict(zip(squared, problem.squares, strict=True))
-            assert truth.energy == problem.rest + sum(w * truth.residuals[f] ** 2 for f, (w, _) in at.items())
+        if problem.problem.model.plausible:
+            at = dict(zip(squared, squares, strict=True))
+            own = sum(w * truth.residuals[f] ** 2 for f, (w, _) in at.items())
+            assert truth.energy == rest.get(ONE, 0) + own
 
 
 def random_signs(problem, truth, rng):
     """Signs split on, mostly those of a point."""
-    widths = problem.network.widths
+    widths = problem.widths
     chosen = {(k, rng.randrange(widths[k])) for k in range(len(widths)) if rng.random() < 0.7}
     return {(k, j): (1 if truth.arguments[k][j] >= 0 else -1) * rng.choice([1, 1, 1, -1]) for k, j in chosen}
 
@@ -150,15 +159,15 @@ def random_leaf(problem, signs, rng):
         if rng.random() < 0.8:
             term["g"] = rng.choice([0.25, 0.7, 3.0, 1e-9])
         if rng.random() < 0.5:
-            term["s"] = "".join(rng.choice("01") for _ in range(problem.neurons))
+            term["s"] = "".join(rng.choice("01") for _ in range(sum(problem.widths)))
         if rng.random() < 0.6:
             term["n"] = [rng.choice([0.0, 0.3, 2.0]) for _ in signs]
         if rng.random() < 0.6:
             term["r"] = {f: [rng.choice([0.0, 0.9]), rng.choice([0.0, 0.11])] for f in problem.domains}
-        if problem.plausible and rng.random() < 0.8:
-            term["b"] = [rng.choice([0.1, 1.7]), *(rng.uniform(-2, 2) for _ in problem.squares)]
+        if problem.problem.model.plausible and rng.random() < 0.8:
+            term["b"] = [rng.choice([0.1, 1.7]), *(rng.uniform(-2, 2) for _ in problem.ball[0])]
         terms.append(term)
-    slopes = "".join(rng.choice("01") for _ in range(problem.neurons))
+    slopes = "".join(rng.choice("01") for _ in range(sum(problem.widths)))
     count = len(problem.acted)
     chosen = rng.randrange(count)
     shares = rng.choice([[], [[0.75 / count] * count], [[float(k == chosen) for k in range(count)]]])
@@ -180,9 +189,9 @@ def multiples(problem, signs, leaf, truth):
             mu, *rho = map(Fraction, term["b"])
             tangents = sum(
                 w * (2 * p * truth.residuals[f] - p * p)
-                for p, f, (w, _) in zip(rho, squared, problem.squares, strict=True)
+                for p, f, (w, _) in zip(rho, squared, problem.ball[0], strict=True)
             )
-            total -= mu * (tangents + problem.rest)
+            total -= mu * (tangents + problem.ball[1].get(ONE, 0))
     return total
 
 

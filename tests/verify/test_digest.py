@@ -9,7 +9,7 @@ import pytest
 
 from milp_recourse.certificates import instance_digest
 from milp_recourse.formats.read import read_instance, read_population
-from verify.instance import Source
+from verify.files.instance import Source
 
 ROOT = Path(__file__).parent.parent.parent
 FILES = [
@@ -21,7 +21,7 @@ FILES = [
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
 def test_instances(file):
     """The two agree."""
-    assert Source(file).instance(None).digest == instance_digest(read_instance(file))
+    assert Source(file).applicant(None).digest == instance_digest(read_instance(file))
 
 
 def test_populations():
@@ -29,17 +29,17 @@ def test_populations():
     file = ROOT / "tests/certificates/instances/toy_population.json"
     population = read_population(file)
     for k in range(len(population)):
-        assert Source(file).instance(float(k)).digest == instance_digest(population[k])
+        assert Source(file).applicant(float(k)).digest == instance_digest(population[k])
 
 
 def test_defaults_and_spelling_do_not_count(tmp_path):
     """Names, key order, 1 or 1.0 and defaults written out change nothing; what matters does."""
     data = json.loads((ROOT / "docs/examples/toy_instance.json").read_text())
-    digest = Source(ROOT / "docs/examples/toy_instance.json").instance(None).digest
+    digest = Source(ROOT / "docs/examples/toy_instance.json").applicant(None).digest
 
     def of(changed: dict) -> str:
         (tmp_path / "i.json").write_text(json.dumps(changed))
-        ours = Source(tmp_path / "i.json").instance(None).digest
+        ours = Source(tmp_path / "i.json").applicant(None).digest
         assert ours == instance_digest(read_instance(tmp_path / "i.json"))
         return ours
 

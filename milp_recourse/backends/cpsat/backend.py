@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from importlib.util import find_spec
 
+from milp_recourse.backends.cases import has_conditions, solve_case_by_case
 from milp_recourse.backends.cells import CellSearch
+from milp_recourse.backends.cheapest_part import cheapest_part
 from milp_recourse.backends.cpsat.cells import CellModel
 from milp_recourse.backends.cpsat.process import ask
 from milp_recourse.backends.cpsat.regions import RegionSearch
@@ -13,6 +16,7 @@ from milp_recourse.domain.forest import TreeEnsemble
 from milp_recourse.forests.axes import separable
 from milp_recourse.forests.pieces import why_not_pieces
 from milp_recourse.instance import Instance
+from milp_recourse.program.fold import folds_away, without_conditions
 
 
 class CpsatBackend:
@@ -38,16 +42,29 @@ class CpsatBackend:
         """Trees only; and no costs in percentiles where actions move other features."""
         if not isinstance(instance.classifier, TreeEnsemble):
             return "tree ensembles only"
-        if separable(instance):
+        plain = without_conditions(instance)
+        if separable(plain) and folds_away(instance):
             return None
+        if instance.missing:
+            return "missing values beside conditions on sums or on holding a feature"
         if instance.cost.quantiles:
             return "costs in percentiles where actions move other features, or under plausibility; use bab"
-        return why_not_pieces(instance)
+        return why_not_pieces(plain)
 
     def solve(self, instance: Instance, options: Options) -> Proposal:
         """Solve the integer model; forbid what does not hold exactly, and solve again."""
         if not self.in_process:
-            return ask(instance, options)
-        if separable(instance):
-            return CellSearch(instance, options, CellModel).run()
-        return RegionSearch(instance, options).run()
+            return ask(instance, replace(options, watch=None))  # a function does not go through a pipe
+        if has_conditions(instance):
+            return solve_case_by_case(instance, options, _solve_parts)
+        return _solve_parts(instance, options)
+
+
+def _solve_parts(instance: Instance, options: Options) -> Proposal:
+    return cheapest_part(instance, options, _solve)
+
+
+def _solve(instance: Instance, options: Options) -> Proposal:
+    if separable(instance):
+        return CellSearch(instance, options, CellModel).run()
+    return RegionSearch(instance, options).run()

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from milp_recourse.backends.cells import Cells
+from milp_recourse.backends.cells import Cells, Watch
 from milp_recourse.backends.cpsat.leaves import LARGEST, LeafModel, floored
 from milp_recourse.forests.axes import Axis, rounded_down
 from milp_recourse.forests.table import LeafTable
@@ -46,9 +46,13 @@ class CellModel(LeafModel):
             self.model.add(objective <= math.ceil(incumbent * (1 + 1e-12) * self.unit))
         self.model.minimize(objective)
 
-    def solve(self, seconds: float | None) -> tuple[str, float, Cells | None]:
+    def solve(self, seconds: float | None, watch: Watch | None = None) -> tuple[str, float, Cells | None]:
         """``optimal``, ``infeasible`` or ``stopped``; the lower bound of exact costs; the point."""
-        status, whole, point = self.run(seconds)
+        if watch is not None:
+            heard, unit = watch, self.unit
+            status, whole, point = self.run(seconds, lambda cost, low: heard(cost / unit, low / unit))
+        else:
+            status, whole, point = self.run(seconds)
         if status == "infeasible":
             return status, math.inf, None
         low = math.nextafter(float(whole) / self.unit, -math.inf)

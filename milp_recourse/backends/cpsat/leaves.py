@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from milp_recourse.backends.cells import Cells, borders, bridged
+from milp_recourse.backends.cells import Cells, Watch, borders, bridged
 from milp_recourse.forests.goal import score_goal
 from milp_recourse.forests.table import BITS, CellAxis, LeafTable, in_order, may_be_missing
 
@@ -61,14 +61,14 @@ class LeafModel:
         self.leaf = self._leaves()
         self._score()
 
-    def run(self, seconds: float | None) -> tuple[str, int, Cells | None]:
+    def run(self, seconds: float | None, watch: Watch | None = None) -> tuple[str, int, Cells | None]:
         """``optimal``, ``infeasible`` or ``stopped``; the lower bound of the integer objective; the cells."""
         solver = self.cp.CpSolver()
         solver.parameters.num_workers = 1
         solver.parameters.linearization_level = 2
         if seconds is not None:
             solver.parameters.max_time_in_seconds = seconds
-        status = solver.solve(self.model)
+        status = solver.solve(self.model, None if watch is None else self._heard(solver, watch))
         self.branches = int(solver.num_branches)
         if status == self.cp.INFEASIBLE:
             return "infeasible", 0, None
@@ -78,6 +78,22 @@ class LeafModel:
         cells = [next(k for k, y in enumerate(row) if solver.boolean_value(y)) for row in self.at]
         name = "optimal" if status == self.cp.OPTIMAL else "stopped"
         return name, bound, np.array(cells, dtype=np.int64)
+
+    def _heard(self, solver: Any, watch: Watch) -> Any:
+        """A callback that tells of every better point; bounds are told, too."""
+        best = [math.inf, 0.0]
+
+        class Heard(self.cp.CpSolverSolutionCallback):  # type: ignore[name-defined, misc]
+            def on_solution_callback(self) -> None:
+                best[0] = self.objective_value
+                watch(*best)
+
+        def bound(value: float) -> None:
+            best[1] = max(best[1], value)
+            watch(*best)
+
+        solver.best_bound_callback = bound
+        return Heard()
 
     def accepts(self, point: Cells) -> bool:
         """Whether the deployed score of a point's leaves is accepted."""
@@ -147,16 +163,18 @@ class LeafModel:
         return [self.at[i][k].negated()] + ([self.at[i][k - 1]] if k else [])
 
     def _score(self) -> None:
-        """sum of ceil(S v) >= floor(S (T t - b - e)): what every accepted point satisfies."""
-        goal, reach = score_goal(self.table, self.threshold)
-        scale = 2.0 ** min(SCORE_BITS, math.floor(math.log2(LARGEST / max(reach, 1e-300))))
+        """sum of ceil(S v) >= floor(S (T t - b - e)): what every accepted point satisfies, sum by sum."""
+        part_of = self.table.forest.part_of
         values = self.table.value[:, 1:].reshape(self.table.trees, -1)
-        terms = [
-            math.ceil(values[t, leaf] * scale) * literal
-            for t, literals in enumerate(self.leaf)
-            for leaf, literal in literals.items()
-        ]
-        self.model.add(sum(terms) >= math.floor(goal * scale) - 1)
+        for part in range(int(part_of[-1]) + 1):
+            goal, reach = score_goal(self.table, self.threshold, part)
+            scale = 2.0 ** min(SCORE_BITS, math.floor(math.log2(LARGEST / max(reach, 1e-300))))
+            terms = [
+                math.ceil(values[t, leaf] * scale) * literal
+                for t in np.flatnonzero(part_of == part).tolist()
+                for leaf, literal in self.leaf[t].items()
+            ]
+            self.model.add(sum(terms) >= math.floor(goal * scale) - 1)
 
 
 def floored(values: NDArray[np.float64]) -> NDArray[np.int64]:

@@ -11,7 +11,9 @@ The bound rests on HiGHS' floating-point verdicts: ``proof: solver``.
 
 from __future__ import annotations
 
+from milp_recourse.backends.cases import has_conditions, solve_case_by_case
 from milp_recourse.backends.cells import CellSearch
+from milp_recourse.backends.cheapest_part import cheapest_part
 from milp_recourse.backends.cost_units import in_cost_units
 from milp_recourse.backends.highs.cells import HighsCells
 from milp_recourse.backends.highs.tree import HighsSearch
@@ -19,6 +21,7 @@ from milp_recourse.backends.protocol import Options, Proposal
 from milp_recourse.domain.forest import TreeEnsemble
 from milp_recourse.forests.axes import separable
 from milp_recourse.instance import Instance
+from milp_recourse.program.fold import folds_away, without_conditions
 
 
 class HighsBackend:
@@ -37,12 +40,22 @@ class HighsBackend:
 
     def why_not(self, instance: Instance) -> str | None:
         """Trees whose inputs do not cause each other only."""
-        if isinstance(instance.classifier, TreeEnsemble) and not separable(instance):
+        if not isinstance(instance.classifier, TreeEnsemble):
+            return None
+        if not separable(without_conditions(instance)):
             return "trees where an action moves other features, or with plausibility; use bab"
+        if not folds_away(instance):
+            return "trees under conditions on sums, or on holding a feature at a price; use bab or cpsat"
         return None
 
     def solve(self, instance: Instance, options: Options) -> Proposal:
         """Search every configuration; see the module's docstring. Trees: one MILP of cells and leaves."""
         if isinstance(instance.classifier, TreeEnsemble):
-            return CellSearch(instance, options, HighsCells).run()
+            if has_conditions(instance):
+                return solve_case_by_case(instance, options, _solve_trees)
+            return _solve_trees(instance, options)
         return in_cost_units(lambda own: HighsSearch(own, options).run(), instance)
+
+
+def _solve_trees(instance: Instance, options: Options) -> Proposal:
+    return cheapest_part(instance, options, lambda i, o: CellSearch(i, o, HighsCells).run())

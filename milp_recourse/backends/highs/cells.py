@@ -19,17 +19,29 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from milp_recourse.backends.cells import Cells, borders, bridged
+from milp_recourse.backends.cells import Cells, Watch, borders, bridged
 from milp_recourse.forests.axes import Axis, rounded_down
 from milp_recourse.forests.goal import score_goal
 from milp_recourse.forests.table import BITS, LeafTable, in_order, may_be_missing
 
 FEASIBILITY = 1e-7
 _ROOM = 1e-5  # by which the score's row is looser than the goal, in units of the largest leaf's value
+
+
+def watched(highs: Any, watch: Watch) -> None:
+    """Tell who watches of every better point, and of the bound whenever HiGHS would print a line."""
+
+    def heard(event: Any) -> None:
+        cost, bound = event.data_out.mip_primal_bound, event.data_out.mip_dual_bound
+        watch(float(cost) if abs(cost) < 1e300 else math.inf, max(0.0, float(bound)))
+
+    highs.cbMipImprovingSolution.subscribe(heard)
+    highs.cbMipLogging.subscribe(heard)
 
 
 class HighsCells:
@@ -61,8 +73,10 @@ class HighsCells:
         self._score(threshold)
         self._costs(linf, incumbent)
 
-    def solve(self, seconds: float | None) -> tuple[str, float, Cells | None]:
+    def solve(self, seconds: float | None, watch: Watch | None = None) -> tuple[str, float, Cells | None]:
         """``optimal``, ``infeasible`` or ``stopped``; the lower bound of exact costs; the point."""
+        if watch is not None:
+            watched(self.highs, lambda cost, bound: watch(cost * self.unit, bound * self.unit))
         if seconds is not None:
             self.highs.setOptionValue("time_limit", self.highs.getRunTime() + seconds)
         self.highs.run()
@@ -146,13 +160,18 @@ class HighsCells:
             self._row(row, -math.inf, 1.0 if y is not None else 0.0)
 
     def _score(self, threshold: float) -> None:
-        goal, _ = score_goal(self.table, threshold)
+        """A row for each sum that has to be above the threshold."""
         values = self.table.value[:, 1:].reshape(self.table.trees, -1)
         scale = float(np.abs(values[np.isfinite(values)]).max(initial=0.0)) or 1.0
-        row = {
-            z: float(values[t, leaf]) / scale for t, own in enumerate(self.leaf) for leaf, z in own.items()
-        }
-        self._row(row, goal / scale - _ROOM, math.inf)
+        part_of = self.table.forest.part_of
+        for part in range(int(part_of[-1]) + 1):
+            goal, _ = score_goal(self.table, threshold, part)
+            row = {
+                z: float(values[t, leaf]) / scale
+                for t in np.flatnonzero(part_of == part).tolist()
+                for leaf, z in self.leaf[t].items()
+            }
+            self._row(row, goal / scale - _ROOM, math.inf)
 
     def _costs(self, linf: float, incumbent: float) -> None:
         """The objective, constant included, at most the incumbent's; the widest step from below."""

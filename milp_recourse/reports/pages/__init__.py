@@ -3,16 +3,19 @@
 The files need nothing from the network: style, script, data and plots are inside.
 """
 
-from milp_recourse.reports.pages.gather import facts_of, person_of, persons_of
-from milp_recourse.reports.pages.person import Change, Outcome, Person
+from milp_recourse.reports.pages.gather import changes_of, facts_of, group_of, person_of, persons_of
+from milp_recourse.reports.pages.person import NOT_REACHED, Change, Outcome, Person
 from milp_recourse.reports.pages.person_page import person_fragment, person_page
 from milp_recourse.reports.pages.population_page import population_fragment, population_page
 
 __all__ = [
+    "NOT_REACHED",
     "Change",
     "Outcome",
     "Person",
+    "changes_of",
     "facts_of",
+    "group_of",
     "person_fragment",
     "person_of",
     "person_page",

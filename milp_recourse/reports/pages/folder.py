@@ -53,6 +53,9 @@ def write_report(
     else:
         people = people_in(folder, problem, index)
         alone = index is not None
+        left = len(problem) - len(people)
+        if left and not alone:
+            facts["Not reached"] = f"{left} of {len(problem)} people: this page is about those who are done"
         page = person_page(people[0], title, facts) if alone else population_page(people, title, facts)
     target = out or folder / ("report.html" if index is None else f"person-{index}.html")
     if target.is_dir():

@@ -33,16 +33,26 @@ def answers_of(people: Sequence[Person]) -> list[tuple[Person, Outcome]]:
 
 
 def headline(answers: Answers) -> str:
-    """How many can be accepted, in one sentence."""
-    whole, found = len(answers), sum(kind.recourse for _, kind in answers)
+    """How many of those with an answer can be accepted, in one sentence."""
+    whole, found = _answered(answers), sum(kind.recourse for _, kind in answers)
+    if not whole:
+        return "Nobody has an answer."
     people = "person" if whole == 1 else "people"
-    return f"{shown(found)} of {shown(whole)} {people} can be accepted ({percent(found, whole)})."
+    with_answer = " with an answer" if whole < len(answers) else ""
+    return (
+        f"{shown(found)} of {shown(whole)} {people}{with_answer} can be accepted ({percent(found, whole)})."
+    )
+
+
+def _answered(answers: Answers) -> int:
+    """How many have an answer: neither unreadable nor never reached. What they could do is not known."""
+    return sum(kind.answered for _, kind in answers)
 
 
 def lead(answers: Answers) -> str:
     """How many answers are proven, and how the others ended."""
     counts = Counter(kind for _, kind in answers)
-    whole = len(answers)
+    whole = _answered(answers)
     settled = sum(kind.settled for _, kind in answers)
     said = [f"{shown(settled)} answers are proven ({percent(settled, whole)})"]
     endings = {
@@ -52,6 +62,7 @@ def lead(answers: Answers) -> str:
         Outcome.CONTRADICTED: "contradicted by the model",
         Outcome.OPEN: "not settled",
         Outcome.UNREADABLE: "not readable",
+        Outcome.UNREACHED: "not reached",
     }
     said += [f"{shown(counts[kind])} {words}" for kind, words in endings.items() if counts[kind]]
     return "; ".join(said) + "."
@@ -59,7 +70,7 @@ def lead(answers: Answers) -> str:
 
 def tiles(answers: Answers) -> Html:
     """The counts that matter most, and the bar of outcomes."""
-    whole = len(answers)
+    whole = _answered(answers)
     counts = Counter(kind for _, kind in answers)
     proofs = Counter(person.proof for person, kind in answers if kind.settled)
     asked = [person.confirmed for person, _ in answers if person.confirmed is not None]
@@ -67,7 +78,7 @@ def tiles(answers: Answers) -> Html:
     found, settled = sum(k.recourse for _, k in answers), sum(k.settled for _, k in answers)
     by = ", ".join(f"{count} {name}" for name, count in sorted(proofs.items(), key=str) if name)
     shown_tiles = [
-        ("people", shown(whole), "in this population"),
+        ("people", shown(len(answers)), f"in this population{_without(counts)}"),
         ("recourse", percent(found, whole), f"have a way to be accepted: {shown(found)}"),
         ("settled", percent(settled, whole), f"of the answers are proven{f': {by}' if by else ''}"),
         ("impossible", shown(counts[Outcome.IMPOSSIBLE]), "have no way, proven"),
@@ -78,6 +89,12 @@ def tiles(answers: Answers) -> Html:
         el("div", *(_tile(*tile) for tile in shown_tiles), class_="tiles"),
         card("Answers", outcome_bar(answers)),
     )
+
+
+def _without(counts: Mapping[Outcome, int]) -> str:
+    """Who has no answer, as a part of a sentence."""
+    silent = {kind.value: counts[kind] for kind in Outcome if not kind.answered and counts[kind]}
+    return "".join(f"; {shown(count)} {words}" for words, count in silent.items())
 
 
 def _tile(name: str, number: str, words: str) -> Html:
@@ -197,14 +214,18 @@ def _group_block(answers: Answers, column: str) -> Html:
 
 
 def _group_row(name: str, own: Answers, end: float) -> list[Html]:
-    found, costs = sum(kind.recourse for _, kind in own), _paid(own)
+    found, costs, whole = sum(kind.recourse for _, kind in own), _paid(own), _answered(own)
+    counts = Counter(kind for _, kind in own)
+    share = (
+        f"{percent(found, whole)} can be accepted: {found} of {whole}" if whole else "nobody has an answer"
+    )
     people = "person" if len(own) == 1 else "people"
     return [
         el("div", name, el("small", f"{shown(len(own))} {people}"), class_="name"),
         el(
             "div",
-            _stack(Counter(kind for _, kind in own)),
-            el("small", f"{percent(found, len(own))} can be accepted: {found} of {len(own)}", class_="under"),
+            _stack(counts),
+            el("small", share + _without(counts), class_="under"),
         ),
         el(
             "div",

@@ -9,8 +9,11 @@ from typing import Literal
 
 from milp_recourse.reports.pages.values import plain
 
+NOT_REACHED = "not-reached"
+"""The run was stopped before this person's turn; results have no row for them."""
+
 STATUSES = ("optimal", "infeasible", "limit", "found", "not-found", "bad-input")
-"""What a person's status can be."""
+"""What a status in results can be."""
 
 Cause = Literal["action", "effect", "held", "unchanged"]
 
@@ -56,7 +59,7 @@ class Person:
     id
         How the user calls the person.
     status
-        One of a result's, or ``bad-input``.
+        One of a result's, ``bad-input`` or ``not-reached``.
     cost, lower_bound, gap, proof, message, seconds
         As in a result; None where there is none.
     confirmed
@@ -115,6 +118,7 @@ class Outcome(Enum):
     CONTRADICTED = "contradicted by the model", "The model's own predict disagrees with what was computed."
     OPEN = "not settled", "No way was found, and it is not proven that there is none."
     UNREADABLE = "not readable", "The person's data could not be used; the message says why."
+    UNREACHED = "not reached", "The run was stopped before this person's turn."
 
     @property
     def recourse(self) -> bool:
@@ -126,6 +130,11 @@ class Outcome(Enum):
         """Whether the answer is proven."""
         return self in (Outcome.ACCEPTED, Outcome.PROVEN, Outcome.IMPOSSIBLE)
 
+    @property
+    def answered(self) -> bool:
+        """Whether there is an answer at all: shares are of those who have one."""
+        return self not in (Outcome.UNREADABLE, Outcome.UNREACHED)
+
 
 def outcome(person: Person) -> Outcome:
     """The outcome a status, a cost and the changes amount to.
@@ -135,6 +144,8 @@ def outcome(person: Person) -> Outcome:
     ValueError
         The status is none of a result's.
     """
+    if person.status == NOT_REACHED:
+        return Outcome.UNREACHED
     if person.status not in STATUSES:
         raise ValueError(f"status: got {person.status!r}; allowed: {', '.join(STATUSES)}")
     if person.status == "bad-input":

@@ -20,6 +20,8 @@ def headline(person: Person) -> str:
         return "No allowed change leads to acceptance."
     if kind is Outcome.UNREADABLE:
         return "This person's data could not be used."
+    if kind is Outcome.UNREACHED:
+        return "This person's turn never came."
     if kind is Outcome.CONTRADICTED:
         return "The model itself contradicts this answer."
     if kind is Outcome.OPEN:
@@ -43,7 +45,7 @@ def assurance(person: Person) -> str:
         return f"Proven{_by(person)}: no allowed action is cheaper{_slack(person)}."
     if kind is Outcome.IMPOSSIBLE:
         return f"Proven{_by(person)}: nothing within this person's limits is accepted."
-    if kind is Outcome.UNREADABLE:
+    if not kind.answered:
         return "No answer was computed."
     if kind is Outcome.CONTRADICTED:
         return "Its own predict disagrees with what was computed. Do not rely on it until that is understood."

@@ -1,0 +1,356 @@
+r"""Conditions by branching over their alternatives: an exact search around any exact back end.
+
+A case is a set of literals (rows, features acted on or not) that hold in it. Its problem is solved with
+these literals folded in (:mod:`milp_recourse.program.fold`) and the alternatives that are still open left
+out: a relaxation. Where its optimum keeps the open ones too, nothing in the case is cheaper. Else the case is
+split:
+
+* "any of" that the optimum breaks: one case per alternative;
+* at most k actions, where the optimum acts on more: every allowed set lacks one of any k + 1 features, so one
+  case per feature of k + 1 of them that is not acted on; where the sets of k features are few, one per set;
+* at least k actions, where it acts on fewer: every allowed set has a feature that the optimum leaves alone,
+  so one case per such feature.
+
+Together the cases cover everything that the conditions allow, so the least lower bound of those that are
+closed or open is a lower bound. Cases are taken cheapest first; what is asked next of several applicants is
+solved together.
+
+References
+----------
+Balas (1979), https://doi.org/10.1016/S0167-5060(08)70342-X (disjunctive programming)
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import combinations
+
+from milp_recourse.backends.protocol import Options, Proposal
+from milp_recourse.domain.conditions import (
+    FALSE,
+    TRUE,
+    AllOf,
+    AnyOf,
+    Counted,
+    Demand,
+    Row,
+    Switched,
+    all_of,
+    holds,
+    unlabelled,
+)
+from milp_recourse.domain.enclosure import Enclosure
+from milp_recourse.instance import Instance
+from milp_recourse.judge import deltas, held_exactly, judge, known_factual, without_idle_holds
+from milp_recourse.program.fold import Folded, Literal, fold
+from milp_recourse.result import Proof
+
+PATIENCE, MOST_PATIENCE = 2.0, 128.0
+"""Seconds that a relaxation may take at first where alternatives are left to branch over, and at last.
+
+One that stops early is given eight times as long before it is split, unless it is clear over what, and the
+parts are few.
+"""
+
+MOST_MASKS = 400
+"""Sets of the most features that may be acted on, up to which all of them are solved at once."""
+
+SolveMany = Callable[[Sequence[Instance], Options], Iterator[tuple[int, Proposal]]]
+Open = AnyOf | Counted
+
+
+@dataclass(order=True)
+class _Case:
+    """Literals that hold, alternatives that are open; ordered by the lower bound of its parent."""
+
+    bound: float
+    order: int
+    literals: frozenset[Literal] = field(compare=False)
+    open: tuple[Open, ...] = field(compare=False)
+    patience: float = field(compare=False, default=PATIENCE)
+
+
+class CaseSearch:
+    """One applicant's cases; :func:`solve_cases` drives several.
+
+    Parameters
+    ----------
+    instance
+        With conditions.
+    repair
+        Moves an action that fails by a hair inward, or returns None.
+    """
+
+    def __init__(
+        self,
+        instance: Instance,
+        time_limit: float | None,
+        repair: Callable[[Instance, Mapping[str, float]], Mapping[str, float] | None] | None = None,
+    ) -> None:
+        self.instance, self.time_limit, self.repair = instance, time_limit, repair
+        self.action: dict[str, float] | None = None
+        self.cost = math.inf
+        self.closed = math.inf  # least lower bound of the cases that need no more search
+        self.proof: Proof = "rigorous"
+        self.nodes, self.seconds = 0, 0.0
+        self.message: str | None = None
+        self._heap: list[_Case] = []
+        self._seen: set[tuple[frozenset[Literal], tuple[Open, ...]]] = set()
+        self._count = 0
+        self._asked: list[tuple[_Case, Folded]] = []
+        demand = unlabelled(instance.demand)
+        if demand != FALSE:
+            self._push(0.0, frozenset(), (), demand)
+
+    @property
+    def target(self) -> float:
+        """Bounds that reach it need no proof."""
+        if self.action is None:
+            return math.inf
+        return self.cost - 0.5 * self.instance.gap_tolerance(self.cost)
+
+    def ask(self) -> list[Instance]:
+        """The problems to be solved next; none: finished."""
+        self._asked = []
+        while self._heap and self._heap[0].bound < self.target and not self._asked:
+            if self.time_limit is not None and self.seconds > self.time_limit:
+                self.message = "the time limit was reached"
+                break
+            least = self._heap[0].bound
+            while self._heap and self._heap[0].bound <= least and len(self._asked) < 16:
+                case = heapq.heappop(self._heap)
+                folded = fold(self.instance, case.literals)
+                if folded is not None:
+                    self._asked.append((case, folded))
+        return [folded.instance for _, folded in self._asked]
+
+    def patience(self, position: int) -> float:
+        """Seconds that one of the problems asked for may take: without end where nothing is left to split."""
+        case = self._asked[position][0]
+        return case.patience if case.open else math.inf
+
+    def tell(self, proposals: Sequence[Proposal]) -> None:
+        """What was found for the problems asked for, in their order."""
+        for (case, folded), found in zip(self._asked, proposals, strict=True):
+            self.nodes += found.nodes or 1
+            if found.proof != "rigorous":
+                self.proof = "solver"
+            bound = max(case.bound, found.lower_bound or 0.0)
+            if bound < math.inf:
+                action = None if found.action is None else dict(found.action)
+                self._take(case, folded, action, bound, found.message)
+        self._asked = []
+
+    def proposal(self) -> Proposal:
+        """What the search says."""
+        bound = min([self.closed, *(case.bound for case in self._heap)])
+        if self.action is not None:
+            bound = min(bound, self.cost)
+        message = self.message if bound < self.target else None
+        return Proposal(self.action, max(bound, 0.0), self.proof, self.nodes, message, self.seconds)
+
+    # -- inside --------------------------------------------------------------------------
+
+    def _take(
+        self,
+        case: _Case,
+        folded: Folded,
+        found: dict[str, float] | None,
+        bound: float,
+        message: str | None,
+    ) -> None:
+        """Close a case whose relaxation has this optimum, or split it.
+
+        Parameters
+        ----------
+        message
+            Why the relaxation stopped early: then what was found decides nothing, and the case is split if
+            it can be.
+        """
+        action = None if found is None else folded.action(self._tidied(folded.instance, found))
+        broken = None if action is None else self._broken(case.open, action)
+        if action is not None and broken is None and not self._offer(action) and self.repair is not None:
+            repaired = self.repair(folded.instance, action)
+            if repaired is not None:
+                self._offer(folded.action(dict(repaired)))
+        if message is not None and case.open and bound < self.target:
+            blind = broken is None or not (isinstance(broken, AnyOf) or _few_masks(folded.instance, broken))
+            if blind and case.patience < MOST_PATIENCE:
+                longer = replace(case, bound=bound, patience=8 * case.patience)
+                heapq.heappush(self._heap, longer)
+                return
+            broken = broken or case.open[0]
+        if broken is not None:
+            self._split(case, folded, broken, action or {}, bound)
+            return
+        self.closed = min(self.closed, bound)
+        if message is not None or self.action is None:
+            self.message = message or "the optimum of a case fails the exact check"
+
+    def _tidied(self, instance: Instance, action: dict[str, float]) -> dict[str, float]:
+        """The action without what only rounding put in it: values a hair from the factual, and idle holds."""
+        kept = without_idle_holds(instance, action)
+        verdict = judge(instance, kept)
+        if verdict.feasible:
+            kept = without_idle_holds(instance, held_exactly(instance, kept, verdict)[0])
+        return kept
+
+    def _split(
+        self, case: _Case, folded: Folded, broken: Open, action: Mapping[str, float], bound: float
+    ) -> None:
+        """File the cases that a broken alternative leaves."""
+        rest = tuple(one for one in case.open if one is not broken)
+        levers = list(folded.instance.levers)
+        if isinstance(broken, AnyOf):
+            for part in broken.parts:
+                self._push(bound, case.literals, rest, part)
+        elif broken.at_most is not None and not (len(action) < broken.at_least):
+            if len(levers) <= broken.at_most:  # who can act on no more cannot break it
+                self._push(bound, case.literals, rest, Counted(broken.at_least))
+                return
+            if _few_masks(folded.instance, broken):
+                for kept in combinations(levers, broken.at_most):
+                    left = [Switched(name, False) for name in levers if name not in kept]
+                    self._push(bound, case.literals, rest, all_of([*left, Counted(broken.at_least)]))
+                return
+            first = self._dearest(action)
+            others = [name for name in levers if name not in action]
+            for name in (first + others)[: broken.at_most + 1]:
+                self._push(bound, case.literals, case.open, Switched(name, False))
+        else:
+            forced = {one.feature for one in case.literals if isinstance(one, Switched) and one.acted}
+            if len(forced) >= broken.at_least:
+                self._push(bound, case.literals, rest, TRUE)
+                return
+            for name in levers:
+                if name not in (action if len(action) < broken.at_least else forced):
+                    self._push(bound, case.literals, case.open, Switched(name, True))
+
+    def _push(
+        self, bound: float, literals: frozenset[Literal], open_: tuple[Open, ...], more: Demand
+    ) -> None:
+        """File the case in which ``more`` holds too."""
+        parts = more.parts if isinstance(more, AllOf) else (more,)
+        new = frozenset(part for part in parts if isinstance(part, Row | Switched))
+        others = tuple(part for part in parts if isinstance(part, AnyOf | Counted))
+        key = literals | new, open_ + others
+        if key not in self._seen:
+            self._seen.add(key)
+            self._count += 1
+            heapq.heappush(self._heap, _Case(bound, self._count, *key))
+
+    def _broken(self, open_: Sequence[Open], action: Mapping[str, float]) -> Open | None:
+        """The first open alternative that the action breaks, exactly or in the doubles returned."""
+        if not open_:
+            return None
+        exact = self.instance.scm.counterfactual_exact(known_factual(self.instance), action)
+        returned = {name: Enclosure.of(float(value.midpoint)) for name, value in exact.items()}
+        for one in open_:
+            if not (holds(one, exact, action) and holds(one, returned, action)):
+                return one
+        return None
+
+    def _dearest(self, action: Mapping[str, float]) -> list[str]:
+        """The features acted on, the ones that cost most first: without them bounds rise soonest."""
+        cost, weights = self.instance.cost, self.instance.weights
+        changes = deltas(self.instance, action)
+        alone = {name: cost.exact({name: delta}, weights) for name, delta in changes.items()}
+        return sorted(action, key=lambda name: -alone[name])
+
+    def _offer(self, action: dict[str, float]) -> bool:
+        """Judge an action against all conditions; keep it if it is the cheapest. Whether it is feasible."""
+        verdict = judge(self.instance, action)
+        if verdict.feasible and float(verdict.cost) < self.cost:
+            self.action, self.cost = action, float(verdict.cost)
+        return verdict.feasible
+
+
+def _few_masks(instance: Instance, count: Counted) -> bool:
+    """Whether the sets of the most features that may be acted on are few."""
+    return count.at_most is not None and math.comb(len(instance.levers), count.at_most) <= MOST_MASKS
+
+
+def solve_cases(
+    instances: Sequence[Instance],
+    options: Options,
+    solve_many: SolveMany,
+    repair: Callable[[Instance, Mapping[str, float]], Mapping[str, float] | None] | None = None,
+) -> Iterator[tuple[int, Proposal]]:
+    """(position, proposal) of instances with conditions, each as soon as it is known.
+
+    Parameters
+    ----------
+    solve_many
+        An exact back end's, for instances without conditions, whose demands are rows and features that must
+        be acted on.
+    """
+    options = replace(options, watch=None)  # what a case costs at least, others may not
+    searches = [CaseSearch(instance, options.time_limit, repair) for instance in instances]
+    waiting = list(range(len(searches)))
+    while waiting:
+        asked: list[tuple[int, int, Instance]] = []
+        problems: dict[int, list[Proposal | None]] = {}
+        begun = time.perf_counter()
+        for k in list(waiting):
+            found = searches[k].ask()
+            problems[k] = [_without_search(one) for one in found]
+            if not found:
+                waiting.remove(k)
+                yield k, replace(searches[k].proposal(), seconds=searches[k].seconds)
+            asked += [(k, j, one) for j, one in enumerate(found) if problems[k][j] is None]
+        for some, patience in _by_patience(asked, searches, options):
+            for position, proposal in solve_many([one for *_, one in some], patience):
+                k, j, _ = some[position]
+                problems[k][j] = proposal
+        took = (time.perf_counter() - begun) / max(1, len(waiting))
+        for k in waiting:
+            searches[k].seconds += took
+            searches[k].tell([one for one in problems[k] if one is not None])
+
+
+Asked = tuple[int, int, Instance]
+
+
+def _by_patience(
+    asked: Sequence[Asked], searches: Sequence[CaseSearch], options: Options
+) -> Iterator[tuple[list[Asked], Options]]:
+    """The problems, those together that may take as long."""
+    waiting = list(asked)
+    while waiting:
+        limit = searches[waiting[0][0]].patience(waiting[0][1])
+        some = [one for one in waiting if searches[one[0]].patience(one[1]) == limit]
+        waiting = [one for one in waiting if searches[one[0]].patience(one[1]) != limit]
+        if options.time_limit is not None:
+            limit = min(limit, max(options.time_limit - max(searches[k].seconds for k, *_ in some), 1e-3))
+        yield some, replace(options, time_limit=None if limit == math.inf else limit)
+
+
+def solve_case_by_case(
+    instance: Instance, options: Options, solve: Callable[[Instance, Options], Proposal]
+) -> Proposal:
+    """One instance with conditions, by a back end that solves one at a time."""
+
+    def solve_many(some: Sequence[Instance], own: Options) -> Iterator[tuple[int, Proposal]]:
+        for k, one in enumerate(some):
+            yield k, solve(one, own)
+
+    [(_, proposal)] = solve_cases([instance], options, solve_many)
+    return proposal
+
+
+def _without_search(instance: Instance) -> Proposal | None:
+    """The proposal of a case that needs no search."""
+    if judge(instance, {}).feasible:
+        return Proposal({}, 0.0, "rigorous")
+    if not instance.levers:
+        return Proposal(None, math.inf, "rigorous")
+    return None
+
+
+def has_conditions(instance: Instance) -> bool:
+    """Whether an instance must be taken apart before a program can say it: it has conditions of its own."""
+    return bool(instance.all_conditions) and instance.demand != TRUE

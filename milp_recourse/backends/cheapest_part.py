@@ -1,0 +1,45 @@
+"""Ensembles whose score is the largest of several sums: one problem per sum, and the cheapest action."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
+from milp_recourse.backends.incumbent import Incumbent
+from milp_recourse.backends.protocol import Options, Proposal
+from milp_recourse.forests.parts import each_part
+from milp_recourse.instance import Instance
+
+
+def cheapest_part(
+    instance: Instance, options: Options, solve: Callable[[Instance, Options], Proposal]
+) -> Proposal:
+    """Solve every part: what is accepted is accepted by one of them, so the least bound holds for all.
+
+    The time limit is for all parts together: each may take an equal share of what is left.
+    """
+    parts = each_part(instance)
+    if len(parts) == 1:
+        return solve(parts[0], options)
+    start = time.perf_counter()
+    best = Incumbent(instance)
+    found: list[Proposal] = []
+    for k, part in enumerate(parts):
+        own = options
+        if options.time_limit is not None:
+            left = options.time_limit - (time.perf_counter() - start)
+            own = replace(options, time_limit=max(left / (len(parts) - k), 1e-3))
+        found.append(solve(part, own))
+        if found[-1].action is not None:
+            best.take(dict(found[-1].action))
+    bounds = [proposal.lower_bound for proposal in found]
+    assert all(bound is not None for bound in bounds)
+    return Proposal(
+        best.action,
+        min(bound for bound in bounds if bound is not None),
+        found[0].proof,
+        sum(proposal.nodes or 0 for proposal in found),
+        next((proposal.message for proposal in found if proposal.message), None),
+        seconds=time.perf_counter() - start,
+    )

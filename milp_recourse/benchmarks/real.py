@@ -1,0 +1,132 @@
+"""``bench real``: networks on published tables, every column a lever, by several solvers, one thread each.
+
+Every solver runs in a process of its own and is timed there by processor seconds. Every returned action is
+judged exactly, whatever its solver says of it.
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+import numpy as np
+
+from milp_recourse.benchmarks.child import Child
+from milp_recourse.benchmarks.network_worker import PEERS
+from milp_recourse.benchmarks.networks import Network, fit, parsed
+from milp_recourse.benchmarks.resume import grown, read_rows
+from milp_recourse.errors import BadInput
+
+SOLVERS = ("bab", "highs", *PEERS)
+"""The first two are back ends of this package; the others get the whole program as one model."""
+
+COLUMNS = (
+    *("model", "cost_kind", "applicant", "solver", "status", "claimed_cost", "cost", "lower_bound", "nodes"),
+    *("feasible", "nearly", "flips", "first_seconds", "processor_seconds", "seconds", "certificate_seconds"),
+    *("certificate_nodes", "check_seconds", "verified", "message", "events", "time_limit", "seed"),
+)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is run: on every data set every network, every cost, and so many applicants.
+
+    Attributes
+    ----------
+    networks
+        Units of the hidden layers, as ``32x32``.
+    applicants
+        Per network: at random among the refused rows whose logit is above the median of them.
+    """
+
+    sets: Sequence[str]
+    networks: Sequence[str]
+    costs: Sequence[str]
+    applicants: int
+    solvers: Sequence[str]
+    time_limit: float
+    seed: int = 0
+    data: Path | None = None
+
+    def __post_init__(self) -> None:
+        for solver in self.solvers:
+            if solver not in SOLVERS:
+                raise BadInput("--solvers", solver, ", ".join(SOLVERS))
+        for widths in self.networks:
+            parsed(widths)
+        for cost in self.costs:
+            if cost not in ("l1", "l2-squared", "linf", "l0"):
+                raise BadInput("--costs", cost, "l1, l2-squared, linf, l0")
+
+    def __len__(self) -> int:
+        return len(self.sets) * len(self.networks) * len(self.costs) * self.applicants * len(self.solvers)
+
+
+def run(
+    plan: Plan, folder: Path, jobs: int = 1, advance: Callable[[str], object] = lambda name: None
+) -> list[dict[str, Any]]:
+    """Solve what ``folder/real.csv`` does not hold yet, writing each row as it comes; all rows.
+
+    Raises
+    ------
+    BadInput
+        The table is another run's, or a data set cannot be had.
+    """
+    identity = {"time_limit": plan.time_limit, "seed": plan.seed}
+    lock = Lock()
+    with grown(folder / "real.csv", COLUMNS, identity) as (rows, write), ThreadPoolExecutor(jobs) as pool:
+        done: set[tuple[str, ...]] = {(r["model"], r["cost_kind"], r["applicant"], r["solver"]) for r in rows}
+
+        def work(name: str, widths: str) -> None:
+            for row in solved(plan, name, widths, done):
+                with lock:
+                    if row is not None:
+                        write(row | identity)
+                    advance(f"{name} {widths}")
+
+        for task in [pool.submit(work, s, n) for s in plan.sets for n in plan.networks]:
+            task.result()
+    return read_rows(folder / "real.csv")
+
+
+def solved(plan: Plan, name: str, widths: str, done: set[tuple[str, ...]]) -> Iterator[dict[str, Any] | None]:
+    """A row for every problem of one network and solver; None for one that is done."""
+    network = fit(name, widths, plan.data, plan.seed)
+    with ExitStack() as stack:
+        children: dict[str, Child] = {}
+        for row in chosen(network, plan):
+            for cost in plan.costs:
+                instance = network.instance(row, cost)
+                for solver in plan.solvers:
+                    key = (network.name, cost, str(row), solver)
+                    if key in done:
+                        yield None
+                        continue
+                    if solver not in children:
+                        child = Child("milp_recourse.benchmarks.network_worker", solver)
+                        children[solver] = stack.enter_context(child)
+                    answer = children[solver].ask(instance, plan.time_limit)
+                    if answer["status"] == "error":
+                        children.pop(solver)
+                    events = answer.get("events") or []
+                    answer["first_seconds"] = next((s for s, c, _ in events if c is not None), None)
+                    answer["events"] = json.dumps(events)
+                    named = dict(zip(COLUMNS, key, strict=False))
+                    yield {column: answer.get(column) for column in COLUMNS} | named
+
+
+def chosen(network: Network, plan: Plan) -> list[int]:
+    """Refused rows, the same ones for the same options."""
+    logits = network.classifier.evaluate(network.table.inputs[network.refused])[:, 0]
+    order = network.refused[np.argsort(logits, kind="stable")]
+    near = order[len(order) // 2 :]
+    rng = np.random.default_rng([plan.seed, zlib.crc32(network.name.encode())])
+    picked = rng.choice(near, min(plan.applicants, len(near)), replace=False)
+    return [int(row) for row in picked]

@@ -1,0 +1,132 @@
+"""Conditions in certificates: canonical content, and the cases that proof trees fall into (section 11)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any as AnyValue
+
+from milp_recourse.domain.conditions import (
+    TRUE,
+    Acted,
+    All,
+    AllOf,
+    Any,
+    AnyOf,
+    AtMostActions,
+    Condition,
+    Demand,
+    IfThen,
+    LabelIn,
+    Not,
+    Row,
+    Sum,
+    unlabelled,
+)
+from milp_recourse.instance import Instance
+from milp_recourse.program import lower
+from milp_recourse.program.demands import for_acted, told_apart
+from milp_recourse.program.model import Program
+
+MOST_CASES = 3000
+"""Sets of features acted on, times alternatives of conditions, that are proven one by one."""
+
+
+def canonical_condition(condition: Condition) -> dict[str, AnyValue]:
+    """A condition as section 2 has it: bounds as sums, labels as ascending indices."""
+    match condition:
+        case AtMostActions(count):
+            return {"at_most_actions": count}
+        case Acted(feature):
+            return {"acted": feature}
+        case LabelIn(feature, of, labels):
+            return {"feature": feature, "of": of, "in": list(labels)}
+        case Sum(terms, of, low, high):
+            return {"sum": dict(terms), "of": of, "at_least": low, "at_most": high}
+        case IfThen(first, then):
+            return {"if": canonical_condition(first), "then": canonical_condition(then)}
+        case Any(parts):
+            return {"any": [canonical_condition(part) for part in parts]}
+        case All(parts):
+            return {"all": [canonical_condition(part) for part in parts]}
+        case Not(part):
+            return {"not": canonical_condition(part)}
+    raise TypeError(condition)  # pragma: no cover
+
+
+@dataclass(frozen=True)
+class Case:
+    """The rows that hold, and the alternatives that are open, in the order of the document."""
+
+    rows: tuple[Row, ...] = ()
+    open: tuple[AnyOf, ...] = ()
+
+    def joined(self, demand: Demand) -> Case:
+        """The case in which a demand holds too; who is acted on must be settled."""
+        parts = demand.parts if isinstance(demand, AllOf) else (demand,)
+        rows = tuple(part for part in parts if isinstance(part, Row))
+        return Case(self.rows + rows, self.open + tuple(part for part in parts if isinstance(part, AnyOf)))
+
+    def alternatives(self) -> list[Case]:
+        """The cases that the first open alternative leaves."""
+        rest = Case(self.rows, self.open[1:])
+        return [rest.joined(part) for part in self.open[0].parts]
+
+    def count(self) -> int:
+        """How many cases without open alternatives it falls into, at most."""
+        if not self.open:
+            return 1
+        return sum(one.count() for one in self.alternatives())
+
+
+def cases_of(instance: Instance) -> list[tuple[frozenset[str], Case]]:
+    """Every configuration that conditions allow, and the case at the root of its tree."""
+    program = _without_demand(instance)
+    demand = unlabelled(instance.demand)
+    sets = (acted for acted in replace(program, demand=demand).configurations() if acted)
+    return [(acted, Case().joined(for_acted(demand, acted))) for acted in sets]
+
+
+def why_not_cases(instance: Instance, most_levers: int) -> str | None:
+    """Why the cases of an instance's conditions are not proven one by one, or None."""
+    asked = told_apart(instance.demand, list(instance.levers))
+    if len(asked & instance.levers.keys()) > most_levers:
+        return f"conditions ask of more than {most_levers} levers whether they are acted on"
+    cases = cases_of(instance)
+    if len(cases) > MOST_CASES or _many(cases):
+        return f"conditions leave more than {MOST_CASES} cases to prove"
+    return None
+
+
+def _many(cases: list[tuple[frozenset[str], Case]]) -> bool:
+    total = 0
+    for _, case in cases:
+        size = 1
+        for one in case.open:
+            size *= max(1, len(one.parts))
+        total += size if size > MOST_CASES else case.count()
+        if total > MOST_CASES:
+            return True
+    return False
+
+
+def case_programs(instance: Instance) -> Iterator[tuple[frozenset[str], Case, Program]]:
+    """Every case without open alternatives of every configuration, and its program."""
+    program = _without_demand(instance)
+    for acted, root in cases_of(instance):
+        fixed = program.fix(acted)
+        waiting = [root]
+        while waiting:
+            case = waiting.pop(0)
+            if case.open:
+                waiting[:0] = case.alternatives()
+                continue
+            made = [fixed.demand_row(f"condition_{k}", row) for k, row in enumerate(case.rows)]
+            yield acted, case, replace(fixed, rows=(*fixed.rows, *made))
+
+
+def _without_demand(instance: Instance) -> Program:
+    """The program with domain rows only, and what the conditions' rows are sums of."""
+    program = lower(instance)
+    rows = tuple(row for row in program.rows if row.name.startswith("domain_"))
+    return replace(program, rows=rows, demand=TRUE)

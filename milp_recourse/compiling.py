@@ -1,0 +1,120 @@
+"""Compiling with numba: what is compiled once stays on disk under a key that covers the whole room.
+
+numba keeps a cache per function and looks at that function's own file only, while it freezes globals and
+inlines callees from other files. Here the key is a digest of every source in the function's folder and of the
+versions of Python, numpy and numba, so an edit anywhere in that folder compiles anew. Compiled functions
+therefore call only compiled functions of their own folder.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import inspect
+import logging
+import os
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numba
+import numpy as np
+from numba.core import caching
+
+LOG = logging.getLogger("milp_recourse")
+"""Where no logging is set up, Python prints its warnings on stderr: on terminals, in notebooks, in logs."""
+
+SAID = "milp_recourse: compiling the search, about a minute (once for this version on this machine)"
+SECONDS = 3.0
+
+
+@contextlib.contextmanager
+def announced() -> Iterator[None]:
+    """Log :data:`SAID` as a warning if what is compiled inside takes longer than :data:`SECONDS`.
+
+    Loading what is compiled already takes less.
+    """
+    timer = threading.Timer(SECONDS, LOG.warning, (SAID,))
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+@cache
+def digest(room: Path) -> str:
+    """The key: sources of a folder, this file and versions, as hexadecimal digits."""
+    said = hashlib.sha256(f"{sys.version} {np.__version__} {numba.__version__}".encode())
+    for path in (Path(__file__), *sorted(room.glob("*.py"))):
+        said.update(path.name.encode() + b"\0" + path.read_bytes())
+    return said.hexdigest()[:20]
+
+
+def folders(room: Path) -> list[Path]:
+    """Where compiled code may be kept, best first: numba's own setting, the user's cache, the
+    temporary folder.
+    """
+    own = os.environ.get("NUMBA_CACHE_DIR")
+    home = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+    user = f"milp_recourse-{os.getuid()}" if hasattr(os, "getuid") else "milp_recourse"
+    places = [own] if own else [home, os.path.join(tempfile.gettempdir(), user)]
+    return [Path(place) / "milp_recourse" / digest(room) for place in places]
+
+
+class _Locator(caching._CacheLocator):
+    """Tells numba where a function is kept."""
+
+    def __init__(self, py_func: Callable[..., Any], room: Path, folder: Path) -> None:
+        self._name = f"{py_func.__module__}.{py_func.__qualname__}"
+        self._room, self._folder = room, folder
+
+    def get_cache_path(self) -> str:
+        return str(self._folder)
+
+    def get_source_stamp(self) -> str:
+        return digest(self._room)
+
+    def get_disambiguator(self) -> str:
+        return self._name
+
+    @classmethod
+    def from_function(cls, py_func: Callable[..., Any], py_file: str) -> _Locator | None:
+        room = Path(py_func.__code__.co_filename).resolve().parent
+        for folder in folders(room):
+            locator = cls(py_func, room, folder)
+            try:
+                locator.ensure_cache_path()
+            except OSError:
+                continue
+            return locator
+        return None
+
+
+class _Impl(caching.CompileResultCacheImpl):
+    _locator_classes: Any = (_Locator,)
+
+
+class _Cache(caching.FunctionCache):
+    _impl_class = _Impl
+
+
+def compiled(function: Callable[..., Any]) -> Any:
+    """Compile a function that only compiled code calls."""
+    bare: Any = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+    return numba.njit(error_model="numpy", nogil=True, **bare)(function)
+
+
+def entry(function: Callable[..., Any]) -> Any:
+    """Compile a function that Python calls, and keep the result on disk (with all that it calls)."""
+    bare: Any = {"no_cfunc_wrapper": True}
+    made: Any = numba.njit(error_model="numpy", nogil=True, **bare)(function)
+    if not inspect.isfunction(made):  # NUMBA_DISABLE_JIT=1 leaves the function as it is
+        with contextlib.suppress(RuntimeError, OSError):  # nowhere to write: compiled in every process
+            made._cache = _Cache(function)
+    return made

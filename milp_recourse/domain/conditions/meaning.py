@@ -1,0 +1,270 @@
+r"""What conditions mean for one applicant: demands on the counterfactual, negations pushed to the leaves.
+
+With the factual :math:`x` known, a sum over any view of the values is a sum over counterfactual values
+:math:`x'`, so only one kind of inequality is left, :math:`\sum_i c_i x'_i \ge b` with rational numbers. What
+concerns factual values alone is decided here.
+
+Negation. Conditions on factual values, on labels, on counts and on sums of whole-valued features with whole
+coefficients are negated as usual: not at most n is at least :math:`\lfloor n \rfloor + 1` (above n for
+factual
+values). Elsewhere both sides are closed: not at most n is at least n. A double negation cancels first.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from milp_recourse.domain.conditions.said import (
+    Acted,
+    All,
+    Any,
+    AtMostActions,
+    Condition,
+    IfThen,
+    LabelIn,
+    Not,
+    Sum,
+)
+from milp_recourse.domain.enclosure import Enclosure
+from milp_recourse.domain.features import Feature
+from milp_recourse.errors import BadInput
+
+
+@dataclass(frozen=True)
+class Row:
+    """sum of coefficient * counterfactual value >= at_least; in the order of names, coefficients not 0."""
+
+    terms: tuple[tuple[str, Fraction], ...]
+    at_least: Fraction
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """The feature's counterfactual label is one of ``labels`` (indices)."""
+
+    feature: str
+    labels: frozenset[int]
+
+
+@dataclass(frozen=True)
+class Switched:
+    """The feature is acted on (``acted``), or it is not."""
+
+    feature: str
+    acted: bool
+
+
+@dataclass(frozen=True)
+class Counted:
+    """at_least <= number of features acted on <= at_most; None: no upper end."""
+
+    at_least: int = 0
+    at_most: int | None = None
+
+
+@dataclass(frozen=True)
+class AllOf:
+    """Every part holds; without parts it always does."""
+
+    parts: tuple[Demand, ...]
+
+
+@dataclass(frozen=True)
+class AnyOf:
+    """Some part holds; without parts it never does."""
+
+    parts: tuple[Demand, ...]
+
+
+Demand = Row | Labelled | Switched | Counted | AllOf | AnyOf
+
+TRUE, FALSE = AllOf(()), AnyOf(())
+
+
+def all_of(parts: Sequence[Demand]) -> Demand:
+    """The conjunction, flattened and with constants settled."""
+    kept: dict[Demand, None] = {}
+    for part in parts:
+        if part == FALSE:
+            return FALSE
+        kept |= dict.fromkeys(part.parts if isinstance(part, AllOf) else (part,))
+    return next(iter(kept)) if len(kept) == 1 else AllOf(tuple(kept))
+
+
+def any_of(parts: Sequence[Demand]) -> Demand:
+    """The disjunction, flattened and with constants settled."""
+    kept: dict[Demand, None] = {}
+    for part in parts:
+        if part == TRUE:
+            return TRUE
+        kept |= dict.fromkeys(part.parts if isinstance(part, AnyOf) else (part,))
+    return next(iter(kept)) if len(kept) == 1 else AnyOf(tuple(kept))
+
+
+def meaning(
+    condition: Condition,
+    features: Mapping[str, Feature],
+    factual: Mapping[str, float],
+    path: str = "conditions",
+) -> Demand:
+    """What a condition demands of the counterfactual of somebody with these factual values.
+
+    Raises
+    ------
+    BadInput
+        A relative change of a value that is 0, or a condition on a value that is missing.
+    """
+    return _Reader(features, factual, path).read(condition, True)
+
+
+class _Reader:
+    def __init__(self, features: Mapping[str, Feature], factual: Mapping[str, float], path: str) -> None:
+        self.features, self.factual, self.path = features, factual, path
+
+    def read(self, condition: Condition, sign: bool) -> Demand:
+        """The demand of a condition, or of its negation (``sign`` false)."""
+        match condition:
+            case Not(part):
+                return self.read(part, not sign)
+            case IfThen(first, then):
+                parts = [self.read(first, not sign), self.read(then, sign)]
+                return any_of(parts) if sign else all_of(parts)
+            case Any(members):
+                parts = [self.read(part, sign) for part in members]
+                return any_of(parts) if sign else all_of(parts)
+            case All(members):
+                parts = [self.read(part, sign) for part in members]
+                return all_of(parts) if sign else any_of(parts)
+            case AtMostActions(count):
+                return Counted(at_most=count) if sign else Counted(at_least=count + 1)
+            case Acted(feature):
+                return Switched(feature, sign)
+            case LabelIn():
+                return self._labels(condition, sign)
+            case Sum():
+                return self._sum(condition, sign)
+        raise TypeError(condition)  # pragma: no cover
+
+    def _labels(self, condition: LabelIn, sign: bool) -> Demand:
+        x = self._known(condition.feature)
+        if condition.of == "factual":
+            return TRUE if (x in condition.labels) == sign else FALSE
+        every = range(len(self.features[condition.feature].categories or ()))
+        wanted = frozenset(k for k in every if (k in condition.labels) == sign)
+        return TRUE if len(wanted) == len(every) else Labelled(condition.feature, wanted) if wanted else FALSE
+
+    def _sum(self, condition: Sum, sign: bool) -> Demand:
+        x = {name: Fraction(self._known(name)) for name, _ in condition.terms}
+        coefficients = {name: Fraction(c) for name, c in condition.terms}
+        if condition.of == "factual":
+            total = sum((c * x[name] for name, c in coefficients.items()), Fraction(0))
+            low, high = condition.at_least, condition.at_most
+            return (
+                TRUE if ((low is None or total >= low) and (high is None or total <= high)) == sign else FALSE
+            )
+        whole = condition.of != "relative-change" and all(
+            c.denominator == 1 and self.features[name].integral for name, c in coefficients.items()
+        )
+        if condition.of == "relative-change":
+            for name in coefficients:
+                if not x[name]:
+                    allowed = "a factual value that is not 0: the condition asks for its relative change"
+                    raise BadInput(f"{self.path}: {name}", "factual 0", allowed)
+            coefficients = {name: c / abs(x[name]) for name, c in coefficients.items()}
+        start = Fraction(0)
+        if condition.of != "counterfactual":
+            start = sum((c * x[name] for name, c in coefficients.items()), Fraction(0))
+        terms = {name: c for name, c in coefficients.items() if c}
+        sides: list[Demand] = []
+        for end, lower in ((condition.at_least, True), (condition.at_most, False)):
+            if end is not None:
+                sides.append(_side(terms, start, Fraction(end), lower, sign, whole))
+        return all_of(sides) if sign else any_of(sides)
+
+    def _known(self, name: str) -> float:
+        x = self.factual[name]
+        if math.isnan(x):
+            raise BadInput(f"{self.path}: {name}", "a missing value", "a value: a condition looks at it")
+        return x
+
+
+def _side(
+    terms: Mapping[str, Fraction], start: Fraction, end: Fraction, lower: bool, sign: bool, whole: bool
+) -> Demand:
+    """sum c x' - start >= end (``lower``) or <= end, or the negation of that, as one row."""
+    if not sign:
+        if whole:
+            end = Fraction(math.ceil(end) - 1 if lower else math.floor(end) + 1)
+        lower = not lower
+    if not terms:
+        return TRUE if (start + end <= 0 if lower else start + end >= 0) else FALSE
+    if lower:
+        return Row(tuple(sorted(terms.items())), start + end)
+    return Row(tuple((name, -c) for name, c in sorted(terms.items())), -(start + end))
+
+
+def holds(demand: Demand, values: Mapping[str, Enclosure], acted: Collection[str]) -> bool:
+    """Whether a demand surely holds, in exact arithmetic.
+
+    Parameters
+    ----------
+    values
+        The counterfactual, by feature; what is only enclosed must hold wherever it lies.
+    acted
+        The features acted on.
+    """
+    match demand:
+        case Row(terms, at_least):
+            total = Enclosure.of(0)
+            for name, c in terms:
+                total = total + Enclosure.of(c) * values[name]
+            return total.lower >= at_least
+        case Labelled(feature, labels):
+            value = values[feature]
+            return value.exact and value.lower in labels
+        case Switched(feature, wanted):
+            return (feature in acted) == wanted
+        case Counted(low, high):
+            return low <= len(acted) and (high is None or len(acted) <= high)
+        case AllOf(parts):
+            return all(holds(part, values, acted) for part in parts)
+        case AnyOf(parts):
+            return any(holds(part, values, acted) for part in parts)
+    raise TypeError(demand)  # pragma: no cover
+
+
+def unlabelled(demand: Demand) -> Demand:
+    """The same demand with labels as rows: every run of consecutive labels is an interval of indices."""
+    if isinstance(demand, AllOf | AnyOf):
+        parts = [unlabelled(part) for part in demand.parts]
+        return all_of(parts) if isinstance(demand, AllOf) else any_of(parts)
+    if not isinstance(demand, Labelled):
+        return demand
+    runs = []
+    for label in sorted(demand.labels):
+        if label - 1 not in demand.labels:
+            last = next(k for k in range(label, label + len(demand.labels)) if k + 1 not in demand.labels)
+            first = Row(((demand.feature, Fraction(1)),), Fraction(label))
+            runs.append(all_of([first, Row(((demand.feature, Fraction(-1)),), Fraction(-last))]))
+    return any_of(runs)
+
+
+def leaves(demand: Demand) -> Iterator[Row | Labelled | Switched | Counted]:
+    """The rows, labels, switches and counts of a demand."""
+    if isinstance(demand, AllOf | AnyOf):
+        for part in demand.parts:
+            yield from leaves(part)
+    else:
+        yield demand
+
+
+def settled(demand: Demand, decide: Callable[[Demand], bool | None]) -> Demand:
+    """A demand with those leaves decided that ``decide`` answers for."""
+    if isinstance(demand, AllOf | AnyOf):
+        parts = [settled(part, decide) for part in demand.parts]
+        return all_of(parts) if isinstance(demand, AllOf) else any_of(parts)
+    known = decide(demand)
+    return demand if known is None else TRUE if known else FALSE

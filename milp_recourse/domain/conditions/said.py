@@ -1,0 +1,100 @@
+"""Conditions as they are said, before anybody's numbers are put in; values of labels are their indices."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+View = Literal["factual", "counterfactual", "change", "relative-change"]
+"""Which value: before the action, after it (effects included), after minus before, or that over |before|."""
+
+
+@dataclass(frozen=True)
+class AtMostActions:
+    """At most ``count`` features are acted on, held ones included."""
+
+    count: int
+
+
+@dataclass(frozen=True)
+class Acted:
+    """The feature is acted on; holding it at its factual value is an action too."""
+
+    feature: str
+
+
+@dataclass(frozen=True)
+class Sum:
+    """at_least <= sum of coefficient * value <= at_most; a side that is None is open.
+
+    Parameters
+    ----------
+    terms
+        Feature and coefficient, every feature once; numeric and ordinal ones.
+    of
+        Which value of theirs.
+    """
+
+    terms: tuple[tuple[str, float], ...]
+    of: View
+    at_least: float | None = None
+    at_most: float | None = None
+
+
+@dataclass(frozen=True)
+class LabelIn:
+    """The feature's label, factual or counterfactual, is one of ``labels`` (indices, ascending)."""
+
+    feature: str
+    of: View
+    labels: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class IfThen:
+    """``condition`` does not hold, or ``then`` does."""
+
+    condition: Condition
+    then: Condition
+
+
+@dataclass(frozen=True)
+class Any:
+    """At least one holds."""
+
+    parts: tuple[Condition, ...]
+
+
+@dataclass(frozen=True)
+class All:
+    """Every one holds."""
+
+    parts: tuple[Condition, ...]
+
+
+@dataclass(frozen=True)
+class Not:
+    """The part does not hold; at the boundary see :mod:`milp_recourse.domain.conditions.meaning`."""
+
+    part: Condition
+
+
+Condition = AtMostActions | Acted | Sum | LabelIn | IfThen | Any | All | Not
+
+
+def features_of(condition: Condition) -> Iterator[str]:
+    """Every feature that a condition names."""
+    match condition:
+        case Acted(feature) | LabelIn(feature, _, _):
+            yield feature
+        case Sum(terms):
+            yield from (name for name, _ in terms)
+        case IfThen(first, second):
+            yield from features_of(first)
+            yield from features_of(second)
+        case Any(parts) | All(parts):
+            for part in parts:
+                yield from features_of(part)
+        case Not(part):
+            yield from features_of(part)

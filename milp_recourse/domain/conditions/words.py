@@ -1,0 +1,100 @@
+"""Words, numbers and signs of the readable text of conditions."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from decimal import Decimal
+
+from milp_recourse.errors import BadInput
+
+RESERVED = frozenset(
+    (
+        *("at", "most", "least", "action", "actions", "if", "then", "and", "or", "not", "is", "acted", "on"),
+        *("in", "before", "change", "does", "rises", "rise", "falls", "fall", "always", "never"),
+    )
+)
+"""Words with a meaning of their own: a feature called so is put in double quotes."""
+
+_PLAIN = re.compile(r"[^\W\d]\w*")
+_TOKEN = re.compile(
+    r"\s*(?:(?P<quoted>\"(?:[^\"\\]|\\.)*\")|(?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)(?P<percent>\s*%)?"
+    r"|(?P<word>[^\W\d]\w*)|(?P<sign><=|>=|=|[-+*(){},]))"
+)
+
+_INSTEAD = {
+    "<": "<= (a limit that cannot be reached has no cheapest action)",
+    ">": ">= (a limit that cannot be reached has no cheapest action)",
+    "!": "not (A = B), or NAME is not LABEL",
+    "/": "sums of numbers times features (A <= 5 * B, not A / B <= 5)",
+}
+"""What to write in place of a sign that other languages have."""
+
+
+@dataclass(frozen=True)
+class Token:
+    """One token of a condition's text.
+
+    Attributes
+    ----------
+    kind
+        ``name`` (a word without meaning of its own, or quoted), ``word`` (reserved), ``number``,
+        ``percent`` (a number of hundredths) or ``sign``.
+    text
+        The name without quotes, the word in small letters, the number's digits, the sign.
+    start
+        Where it stands.
+    """
+
+    kind: str
+    text: str
+    start: int
+
+
+def tokens(text: str, where: str) -> list[Token]:
+    """The tokens of a text.
+
+    Raises
+    ------
+    BadInput
+        At the first character that begins none.
+    """
+    found, place = [], 0
+    while place < len(text.rstrip()):
+        match = _TOKEN.match(text, place)
+        if match is None:
+            rest = text[place:].strip()
+            raise BadInput(
+                where, text, f"{_INSTEAD.get(rest[0], 'text of a condition')}; not understood: {rest[:30]!r}"
+            )
+        start, place = place, match.end()
+        if (quoted := match["quoted"]) is not None:
+            found.append(Token("name", re.sub(r"\\(.)", r"\1", quoted[1:-1]), start))
+        elif (number := match["number"]) is not None:
+            found.append(Token("percent" if match["percent"] else "number", number, start))
+        elif (word := match["word"]) is not None:
+            reserved = word.lower() in RESERVED
+            found.append(Token("word" if reserved else "name", word.lower() if reserved else word, start))
+        else:
+            found.append(Token("sign", match["sign"], start))
+    return found
+
+
+def quoted(name: str) -> str:
+    """A name as the text has it: as it is, or in double quotes."""
+    if _PLAIN.fullmatch(name) and name.lower() not in RESERVED:
+        return name
+    return '"' + re.sub(r'(["\\])', r"\\\1", name) + '"'
+
+
+def number_text(value: float) -> str:
+    """The shortest digits that read back as the double."""
+    text = repr(float(value))
+    return text.removesuffix(".0")
+
+
+def percent_text(share: float) -> str:
+    """A share in hundredths, signed; reads back as the same double."""
+    hundredths = Decimal(repr(float(share))).scaleb(2)
+    whole = hundredths == hundredths.to_integral_value() and abs(hundredths) < 10**15
+    return f"{int(hundredths) if whole else hundredths:+}%"

@@ -1,0 +1,242 @@
+"""People as numbers: values of features read strictly, and who among them cannot be read."""
+
+from __future__ import annotations
+
+import math
+from array import array
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from milp_recourse.domain.conditions import Condition, meaning
+from milp_recourse.domain.features import Feature
+from milp_recourse.domain.forest import TreeEnsemble
+from milp_recourse.errors import BadInput, dotted, shown
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from milp_recourse.instance import Instance, Preferences
+
+Person = Mapping[str, Any]
+"""Values by feature, as a file or a table gives them."""
+
+ID = "id"
+"""Column of a factuals CSV with the applicants' own identifiers, unless a feature is called so."""
+
+
+def build_factual(values: Mapping[str, Any], features: Sequence[Feature], path: str) -> dict[str, float]:
+    """One applicant as numbers: exactly the features, known labels, whole numbers where due.
+
+    Raises
+    ------
+    BadInput
+        By path, e.g. ``factual.income``.
+    """
+    names = {f.name for f in features}
+    for name in values:
+        if name not in names:
+            raise BadInput(dotted(path, name), "an unknown feature", ", ".join(f.name for f in features))
+    for f in features:
+        if f.name not in values:
+            raise BadInput(dotted(path, f.name), "nothing", "a value for every feature")
+    return {f.name: as_number(values[f.name], f, dotted(path, f.name), imputed=True) for f in features}
+
+
+def as_number(value: float | str | None, feature: Feature, path: str, imputed: bool = False) -> float:
+    """A file's value of a feature as the number used inside: labels by their index, null as nan.
+
+    Parameters
+    ----------
+    imputed
+        Whether an integer may be a fraction, as the mean that an imputer puts in is.
+    """
+    if value is None:
+        return math.nan
+    if feature.categories is not None:
+        if not isinstance(value, str) or value not in feature.categories:
+            raise BadInput(path, shown(value), "one of " + ", ".join(feature.categories))
+        return float(feature.categories.index(value))
+    if isinstance(value, str):
+        raise BadInput(path, repr(value), "a number")
+    if feature.kind == "binary" and value not in (0, 1):
+        raise BadInput(path, value, "0 or 1")
+    if feature.integral and not float(value).is_integer() and not (imputed and feature.kind == "integer"):
+        raise BadInput(path, value, "a whole number")
+    return float(value)
+
+
+def check_missing(instance: Instance, missing: Collection[str], path: str = "factual") -> None:
+    """Values may be missing where the classifier has a rule for it and nothing else looks at them.
+
+    Parameters
+    ----------
+    instance
+        The model side; its own factual does not matter.
+    missing
+        Features without a value, of an applicant at ``path``.
+
+    Raises
+    ------
+    BadInput
+        The classifier is a network, or splits on the feature without a rule for missing values; or the causal
+        model has equations, or plausibility is asked for.
+    """
+    column = 0
+    for f in instance.features if missing else ():
+        columns = range(column, column := column + len(f.columns))
+        reason = _why_not_missing(instance, columns) if f.name in missing else None
+        if reason is not None:
+            raise BadInput(dotted(path, f.name), "null", f"a value: {reason}")
+
+
+def _why_not_missing(instance: Instance, columns: range) -> str | None:
+    forest = instance.classifier
+    if not isinstance(forest, TreeEnsemble):
+        return "a network has no rule for missing values"
+    if not forest.without_rule.isdisjoint(columns):
+        return "a tree splits on it without missing_left, a rule for missing values"
+    if instance.scm.edges:
+        return "values are only left out where scm is independent"
+    if instance.plausible:
+        return "plausibility needs every value"
+    return None
+
+
+def check_abduction(problem: Instance, x: Mapping[str, float], path: str = "factual") -> None:
+    """A value behind a sigmoid link that an action can reach lies inside the link's range.
+
+    Raises
+    ------
+    BadInput
+        It does not: no noise explains it.
+    """
+    scm = problem.scm
+    bounded = {f: m.link for f, m in scm.mechanisms.items() if m.link.kind == "sigmoid"}
+    if not bounded:
+        return
+    moved = scm.descendants({f.name for f in problem.features if f.actionable})
+    for name, link in bounded.items():
+        if scm.parents(name) & moved or (problem.plausible and name in moved):
+            low, high = sorted((link.offset, link.offset + link.scale))
+            if not low < x[name] < high:
+                raise BadInput(dotted(path, name), x[name], f"a number strictly between {low} and {high}")
+
+
+def check_person(problem: Instance, x: Mapping[str, float], path: str = "factual") -> None:
+    """The rules about one applicant's numbers that depend on the model: :func:`check_missing` and
+    :func:`check_abduction`.
+
+    Parameters
+    ----------
+    problem
+        The model side; its own factual does not matter.
+    """
+    check_missing(problem, {name for name, value in x.items() if math.isnan(value)}, path)
+    check_abduction(problem, x, path)
+
+
+def not_judged(
+    features: Sequence[Feature],
+    conditions: tuple[Condition, ...],
+    factuals: Sequence[Mapping[str, float]],
+    preferences: Sequence[Preferences],
+    unreadable: Mapping[int, BadInput],
+) -> dict[int, BadInput]:
+    """By index, why conditions cannot be judged for somebody's factual values."""
+    by_name, faults = {f.name: f for f in features}, dict[int, BadInput]()
+    for k, own in enumerate(preferences):
+        wanted = conditions + own.conditions
+        if not wanted or k in unreadable:
+            continue
+        try:
+            for j, one in enumerate(wanted):
+                meaning(one, by_name, factuals[k], f"factuals.{k}: condition {j}")
+        except BadInput as error:
+            faults[k] = error
+    return faults
+
+
+class FactualTable(Sequence[Mapping[str, float]]):
+    """Factuals as one matrix: a million applicants take the room of their numbers.
+
+    Parameters
+    ----------
+    names
+        Features, one per column.
+    values
+        Row by row, (applicants x features).
+    """
+
+    def __init__(self, names: Sequence[str], values: NDArray[np.float64]) -> None:
+        self.names, self.values = tuple(names), values
+
+    def __repr__(self) -> str:
+        """How many applicants and features."""
+        return f"FactualTable({len(self.values)} x {len(self.names)})"
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    @overload
+    def __getitem__(self, index: int) -> Mapping[str, float]: ...
+    @overload
+    def __getitem__(self, index: slice) -> FactualTable: ...
+    def __getitem__(self, index: int | slice) -> Mapping[str, float] | FactualTable:
+        if isinstance(index, slice):
+            return FactualTable(self.names, self.values[index])
+        return dict(zip(self.names, self.values[index].tolist(), strict=True))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Sequence) or len(self) != len(other):
+            return False
+        if not all(row.keys() == set(self.names) for row in other):
+            return False
+        rows = np.array([[row[name] for name in self.names] for row in other]).reshape(self.values.shape)
+        return np.array_equal(self.values, rows, equal_nan=True)
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def as_table(
+    people: Iterable[tuple[str, Person]], problem: Instance, file: str | None = None
+) -> tuple[FactualTable, dict[int, BadInput]]:
+    """One row per person, its place and values given; a row of nan for those who cannot be read."""
+    names = [f.name for f in problem.features]
+    values, unreadable = array("d"), {}
+    for k, (path, person) in enumerate(people):
+        try:
+            row: Mapping[str, float] = _read(person, problem, path)
+        except BadInput as error:
+            unreadable[k] = error if file is None else error.in_file(file)
+            row = dict.fromkeys(names, math.nan)
+        values.extend(row[name] for name in names)
+    table = FactualTable(names, np.frombuffer(values, dtype=np.float64).reshape(-1, len(names)))
+    if len(unreadable) == len(table) > 0:
+        raise unreadable[0]
+    return table, unreadable
+
+
+def _read(person: Person, problem: Instance, path: str) -> dict[str, float]:
+    """One applicant's numbers, every rule about values checked."""
+    factual = build_factual(person, problem.features, path)
+    check_person(problem, factual, path)
+    return factual
+
+
+def people_of(frame: pd.DataFrame, names: Sequence[str]) -> Iterator[tuple[str, Person]]:
+    """A frame's rows by their labels: missing values as None, truth values as 1 and 0."""
+    columns = [frame[name].tolist() for name in names]
+    for label, values in zip(frame.index, zip(*columns, strict=True), strict=True):
+        yield f"row {label!r}", {name: _plain(value) for name, value in zip(names, values, strict=True)}
+
+
+def _plain(value: Any) -> Any:
+    """None for what pandas means by missing; True as 1; anything that is no number or text in words."""
+    if value is None or value != value or type(value).__name__ in ("NAType", "NaTType"):  # noqa: PLR0124
+        return None
+    if isinstance(value, bool | np.bool_):
+        return int(value)
+    return value if isinstance(value, int | float | str) else str(value)

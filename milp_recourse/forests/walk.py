@@ -1,0 +1,506 @@
+"""Scores of points by walking the trees, compiled; and of a whole axis at once, the other axes held.
+
+With all axes but one held, a tree's value is constant on a few stretches of the axis' cells. So one walk per
+tree that looks at the axis, on both sides wherever it is tested, gives the scores in all of its cells.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from milp_recourse.compiling import compiled, entry
+from milp_recourse.domain.forest import MISSING, TreeEnsemble, last_left
+from milp_recourse.forests.axes import Axis
+from milp_recourse.forests.goal import score_error
+from milp_recourse.forests.table import in_order, may_be_missing
+
+Array = NDArray[np.float64]
+Ints = NDArray[np.int32]
+Cells = NDArray[np.int32]
+Flags = NDArray[np.bool_]
+
+
+MASK = 64
+"""Labels of an axis up to which sets of them are bits."""
+
+
+class Walk(NamedTuple):
+    """What it takes to score and price points, as arrays.
+
+    A point holds a cell per axis, the cells of all axes being counted on. Nodes that all cells pass on the
+    same side are left out.
+
+    Attributes
+    ----------
+    axis_from
+        First cell of each axis, (axes + 1,).
+    root, left, right, axis, value
+        The trees' nodes, those of all trees counted on; ``left`` is -1 at a leaf.
+    shift
+        What a cell of the axis is counted on by to find the column's cell in ``number``.
+    cut, missing_left
+        The last of the column's cells that goes left at a node; whether a missing value does.
+    last
+        The last of the axis' cells that goes left, where the axis is ordered.
+    goes
+        Which of the axis' cells go left, as bits, where the axis is not ordered and has few.
+    number
+        The columns' cells in each of their axes' cells.
+    ordered, first
+        Whether leaves are reached from consecutive cells; from which cell on (the one before is missing).
+    tree_from, tree
+        Trees that look at each axis.
+    deepest
+        No walk puts more nodes aside.
+    ends, largest
+        Where each part of the trees ends, (parts,); whether the score is the largest of their sums, or the
+        smallest.
+    base, mean, single
+        What the sum starts from; whether it is divided by the trees' number; whether it is taken in float32.
+    threshold, error
+        The score must be above the threshold; how far sums in another order may be off.
+    added, widest, linf
+        Costs of cells: shares of the sum, and of the maximum, which counts ``linf`` times.
+    start
+        The cheapest cell of every axis.
+    """
+
+    axis_from: Ints
+    root: Ints
+    left: Ints
+    right: Ints
+    axis: Ints
+    value: Array
+    shift: Ints
+    cut: Ints
+    missing_left: Flags
+    last: Ints
+    goes: NDArray[np.uint64]
+    number: Ints
+    ordered: Flags
+    first: Ints
+    tree_from: Ints
+    tree: Ints
+    deepest: int
+    ends: Ints
+    largest: bool
+    base: float
+    mean: bool
+    single: bool
+    threshold: float
+    error: float
+    added: Array
+    widest: Array
+    linf: float
+    start: Cells
+
+
+class _Nodes(NamedTuple):
+    """An ensemble's nodes, whoever the applicant is."""
+
+    root: Ints
+    left: Ints
+    right: Ints
+    column: Ints
+    value: Array
+    cut: Ints
+    missing_left: Flags
+
+
+@lru_cache(maxsize=2)
+def _nodes(forest: TreeEnsemble) -> _Nodes:
+    """The nodes of all trees, counted on."""
+    sizes = [len(tree.left) for tree in forest.trees]
+    root = np.cumsum([0, *sizes[:-1]])
+    shift = np.repeat(root, sizes)
+    left, right, column = (
+        np.concatenate([getattr(t, name) for t in forest.trees]) for name in ("left", "right", "feature")
+    )
+    inner = left != -1
+    ends = last_left(np.concatenate([t.threshold for t in forest.trees]), forest.dtype)
+    cut = np.zeros(len(left), dtype=np.int32)
+    for c in np.unique(column[inner]):
+        mine = inner & (column == c)
+        cut[mine] = np.searchsorted(forest.cuts[c], ends[mine])
+    rules = [
+        np.zeros(n, bool) if t.missing_left is None else t.missing_left
+        for n, t in zip(sizes, forest.trees, strict=True)
+    ]
+    return _Nodes(
+        root.astype(np.int32),
+        np.where(inner, left + shift, -1).astype(np.int32),
+        np.where(inner, right + shift, -1).astype(np.int32),
+        np.where(inner, column, -1).astype(np.int32),
+        np.concatenate([t.value for t in forest.trees]).astype(np.float64),
+        cut,
+        np.concatenate(rules),
+    )
+
+
+def walk(
+    forest: TreeEnsemble, factual: NDArray[np.int64], axes: list[Axis], linf: float, threshold: float
+) -> Walk:
+    """The arrays for an ensemble over an applicant's axes.
+
+    Parameters
+    ----------
+    factual
+        Its cell on every column.
+    """
+    nodes = _nodes(forest)
+    axis_from = np.concatenate([[0], np.cumsum([len(a) for a in axes])]).astype(np.int32)
+    of_column = np.full(forest.inputs, -1, dtype=np.int32)
+    shift, size = np.zeros(forest.inputs, dtype=np.int32), 0
+    numbers = [np.empty(0, dtype=np.int32)]
+    ordered, first = np.zeros(len(axes), dtype=np.bool_), axis_from[:-1].copy()
+    for i, axis in enumerate(axes):
+        ordered[i] = in_order(axis)
+        first[i] += may_be_missing(axis)
+        for c, cells in axis.columns:
+            of_column[c], shift[c] = i, size - axis_from[i]
+            numbers.append(cells.astype(np.int32))
+            size += len(cells)
+    number = np.concatenate(numbers)
+    arrays = _pruned(*nodes, axis_from, of_column, factual.astype(np.int32), shift, number, ordered, first)
+    made: dict[str, Any] = dict(zip(PRUNED, arrays, strict=True))
+    trees = [np.flatnonzero(own) for own in made.pop("looks").T]
+    return Walk(
+        axis_from=axis_from,
+        **made,
+        number=number,
+        ordered=ordered,
+        first=first,
+        tree_from=np.cumsum([0, *map(len, trees)]).astype(np.int32),
+        tree=np.concatenate([np.empty(0, np.int64), *trees]).astype(np.int32),
+        ends=np.cumsum(forest.parts or (len(forest.trees),)).astype(np.int32),
+        largest=forest.combine == "largest",
+        base=float(forest.base),
+        mean=forest.aggregate == "mean",
+        single=forest.sum_dtype == "float32",
+        threshold=float(threshold),
+        error=max(score_error(forest, threshold, k)[0] for k in range(len(forest.parts) or 1)),
+        added=np.concatenate([np.empty(0), *(a.added for a in axes)]),
+        widest=np.concatenate([np.empty(0), *(a.widest for a in axes)]),
+        linf=float(linf),
+        start=np.array([a.start for a in axes], dtype=np.int32) + axis_from[:-1],
+    )
+
+
+PRUNED = (
+    *("root", "left", "right", "axis", "value", "shift", "cut", "missing_left", "last", "goes"),
+    *("looks", "deepest"),
+)
+"""What :func:`_pruned` returns."""
+
+
+@entry
+def _pruned(
+    root,
+    left,
+    right,
+    column,
+    value,
+    cut,
+    missing_left,
+    axis_from,
+    of_column,
+    fixed,
+    shift,
+    number,
+    ordered,
+    first,
+):  # type: ignore[no-untyped-def]
+    """The trees without nodes that every cell passes on one side; which axes each tree still looks at."""
+    trees, size = len(root), len(left)
+    new_root = np.zeros(trees, np.int32)
+    new_left, new_right = np.full(size, -1, np.int32), np.full(size, -1, np.int32)
+    axis, new_value = np.full(size, -1, np.int32), np.zeros(size)
+    new_shift, new_cut, last = np.zeros(size, np.int32), np.zeros(size, np.int32), np.zeros(size, np.int32)
+    new_missing, goes = np.zeros(size, np.bool_), np.zeros(size, np.uint64)
+    looks = np.zeros((trees, len(axis_from) - 1), np.bool_)
+    old, parent, side = np.empty(size, np.int32), np.empty(size, np.int32), np.empty(size, np.int32)
+    made = deepest = 0
+    for t in range(trees):
+        old[0], parent[0], side[0] = root[t], -1, 0
+        waiting = 1
+        while waiting:
+            waiting -= 1
+            at, above, which = old[waiting], parent[waiting], side[waiting]
+            i, upto = -1, -1
+            while left[at] >= 0:
+                c = column[at]
+                i = of_column[c]
+                if i < 0:
+                    to_left = missing_left[at] if fixed[c] == MISSING else fixed[c] <= cut[at]
+                    at = left[at] if to_left else right[at]
+                    continue
+                a, b = axis_from[i], axis_from[i + 1]
+                on_left = on_right = 0
+                if ordered[i]:
+                    low, high = first[i], b  # the first cell that does not go left
+                    while low < high:
+                        middle = (low + high) // 2
+                        if number[shift[c] + middle] <= cut[at]:
+                            low = middle + 1
+                        else:
+                            high = middle
+                    upto = low - 1
+                    on_left, on_right = low - first[i], b - low
+                    if first[i] > a:
+                        on_left += missing_left[at]
+                        on_right += not missing_left[at]
+                else:
+                    for cell in range(a, b):
+                        n = number[shift[c] + cell]
+                        to_left = missing_left[at] if n == MISSING else n <= cut[at]
+                        on_left += to_left
+                        on_right += not to_left
+                if on_left and on_right:
+                    break
+                at = left[at] if on_left else right[at]
+            here = made
+            made += 1
+            if above < 0:
+                new_root[t] = here
+            elif which == 0:
+                new_left[above] = here
+            else:
+                new_right[above] = here
+            if left[at] < 0:
+                new_value[here] = value[at]
+                continue
+            c = column[at]
+            axis[here], new_shift[here], new_cut[here], last[here] = i, shift[c], cut[at], upto
+            new_missing[here] = missing_left[at]
+            looks[t, i] = True
+            a, b = axis_from[i], axis_from[i + 1]
+            if not ordered[i] and b - a <= MASK:
+                for cell in range(a, b):
+                    n = number[shift[c] + cell]
+                    if missing_left[at] if n == MISSING else n <= cut[at]:
+                        goes[here] |= np.uint64(1) << np.uint64(cell - a)
+            for child, which in ((right[at], 1), (left[at], 0)):
+                old[waiting], parent[waiting], side[waiting] = child, here, which
+                waiting += 1
+            deepest = max(deepest, waiting)
+    return (
+        new_root,
+        new_left[:made].copy(),
+        new_right[:made].copy(),
+        axis[:made].copy(),
+        new_value[:made].copy(),
+        new_shift[:made].copy(),
+        new_cut[:made].copy(),
+        new_missing[:made].copy(),
+        last[:made].copy(),
+        goes[:made].copy(),
+        looks,
+        deepest + 1,
+    )
+
+
+@compiled
+def value_at(w, t, x):  # type: ignore[no-untyped-def]
+    """The value of tree t at a point."""
+    node = w.root[t]
+    while w.left[node] >= 0:
+        cell = w.number[w.shift[node] + x[w.axis[node]]]
+        to_left = w.missing_left[node] if cell == MISSING else cell <= w.cut[node]
+        node = w.left[node] if to_left else w.right[node]
+    return w.value[node]
+
+
+@compiled
+def values_at(w, x, values):  # type: ignore[no-untyped-def]
+    """Fill in every tree's value at a point."""
+    for t in range(len(w.root)):
+        values[t] = value_at(w, t, x)
+
+
+@compiled
+def again(w, x, i, values):  # type: ignore[no-untyped-def]
+    """Fill in the values of the trees that look at an axis, after the point has moved on it."""
+    for n in range(w.tree_from[i], w.tree_from[i + 1]):
+        values[w.tree[n]] = value_at(w, w.tree[n], x)
+
+
+@compiled
+def deployed(w, values):  # type: ignore[no-untyped-def]
+    """The deployed score of the trees' values: added in order, part by part."""
+    score, first = 0.0, 0
+    for k in range(len(w.ends)):
+        own = _deployed_part(w, values, first, w.ends[k])
+        score = own if k == 0 else combined(w, score, own)
+        first = w.ends[k]
+    return score
+
+
+@compiled
+def _deployed_part(w, values, first, end):  # type: ignore[no-untyped-def]
+    trees = end - first
+    if w.single:
+        single = np.float32(w.base)
+        for t in range(first, end):
+            single = np.float32(single + np.float32(values[t]))
+        return float(single / np.float32(trees)) if w.mean else float(single)
+    double = w.base
+    for t in range(first, end):
+        double += values[t]
+    return double / trees if w.mean else double
+
+
+@compiled
+def combined(w, one, other):  # type: ignore[no-untyped-def]
+    """The score of two parts' sums."""
+    return max(one, other) if w.largest else min(one, other)
+
+
+@compiled
+def summed(w, values):  # type: ignore[no-untyped-def]
+    """The trees' values added up, to within ``error``: what :func:`sums_along` has in the point's cell."""
+    score, first = 0.0, 0
+    for k in range(len(w.ends)):
+        own = w.base
+        for t in range(first, w.ends[k]):
+            own += values[t]
+        score = own if k == 0 else combined(w, score, own)
+        first = w.ends[k]
+    return score
+
+
+@entry
+def score_at(w, x):  # type: ignore[no-untyped-def]
+    """The deployed score of a point."""
+    values = np.empty(len(w.root))
+    values_at(w, x, values)
+    return deployed(w, values)
+
+
+@entry
+def sums_along(w, x, i, values, sums):  # type: ignore[no-untyped-def]
+    """Fill in the sums of the trees' values in every cell of an axis, to within ``error``.
+
+    Parameters
+    ----------
+    values
+        The trees' values at the point x.
+    sums
+        Shape (cells of all axes,).
+    """
+    a, b = w.axis_from[i], w.axis_from[i + 1]
+    own = sums if len(w.ends) == 1 else np.empty(len(sums))
+    first, n = 0, w.tree_from[i]
+    for k in range(len(w.ends)):
+        m = n  # trees n to m of the list are those of the part that look at the axis
+        while m < w.tree_from[i + 1] and w.tree[m] < w.ends[k]:
+            m += 1
+        held = w.base
+        for t in range(first, w.ends[k]):
+            held += values[t]
+        for t in range(n, m):
+            held -= values[w.tree[t]]
+        _along(w, x, i, n, m, held, own)
+        if len(w.ends) > 1:
+            for c in range(a, b):
+                sums[c] = own[c] if k == 0 else combined(w, sums[c], own[c])
+        first, n = w.ends[k], m
+
+
+@compiled
+def _along(w, x, i, begin, end, held, sums):  # type: ignore[no-untyped-def]
+    """``held`` and what some trees, by their places in the axis' list, add in every cell of the axis."""
+    a, b = w.axis_from[i], w.axis_from[i + 1]
+    if w.ordered[i]:
+        _along_cells(w, x, i, begin, end, held, sums)
+    elif b - a <= MASK:
+        _along_labels(w, x, i, begin, end, held, sums)
+    else:
+        here = x[i]
+        for c in range(a, b):
+            x[i], sums[c] = c, held
+            for n in range(begin, end):
+                sums[c] += value_at(w, w.tree[n], x)
+        x[i] = here
+
+
+@compiled
+def _along_cells(w, x, i, begin, end, held, sums):  # type: ignore[no-untyped-def]
+    """Stretches of cells: what a tree adds is put at the first of one and taken off behind its last."""
+    a, b, first = w.axis_from[i], w.axis_from[i + 1], w.first[i]
+    here = x[i]
+    for c in range(a, first):
+        x[i], sums[c] = c, held
+        for n in range(begin, end):
+            sums[c] += value_at(w, w.tree[n], x)
+    x[i] = here
+    for c in range(first, b):
+        sums[c] = 0.0
+    node, low = np.empty(w.deepest, np.int32), np.empty(w.deepest, np.int32)
+    high = np.empty(w.deepest, np.int32)
+    for n in range(begin, end):
+        node[0], low[0], high[0] = w.root[w.tree[n]], first, b - 1
+        waiting = 1
+        while waiting:
+            waiting -= 1
+            at, least, most = node[waiting], low[waiting], high[waiting]
+            while w.left[at] >= 0:
+                j = w.axis[at]
+                if j == i:
+                    last = w.last[at]
+                    if most <= last:
+                        at = w.left[at]
+                    elif least > last:
+                        at = w.right[at]
+                    else:
+                        node[waiting], low[waiting], high[waiting] = w.right[at], last + 1, most
+                        waiting += 1
+                        at, most = w.left[at], last
+                else:
+                    cell = w.number[w.shift[at] + x[j]]
+                    to_left = w.missing_left[at] if cell == MISSING else cell <= w.cut[at]
+                    at = w.left[at] if to_left else w.right[at]
+            sums[least] += w.value[at]
+            if most + 1 < b:
+                sums[most + 1] -= w.value[at]
+    for c in range(first, b):
+        held += sums[c]
+        sums[c] = held
+
+
+@compiled
+def _along_labels(w, x, i, begin, end, held, sums):  # type: ignore[no-untyped-def]
+    """Sets of labels, as bits."""
+    a, b = w.axis_from[i], w.axis_from[i + 1]
+    for c in range(a, b):
+        sums[c] = held
+    every = ~np.uint64(0) >> np.uint64(MASK - (b - a))
+    node, inside = np.empty(w.deepest, np.int32), np.empty(w.deepest, np.uint64)
+    for n in range(begin, end):
+        node[0], inside[0] = w.root[w.tree[n]], every
+        waiting = 1
+        while waiting:
+            waiting -= 1
+            at, some = node[waiting], inside[waiting]
+            while w.left[at] >= 0:
+                j = w.axis[at]
+                if j == i:
+                    on_left = some & w.goes[at]
+                    on_right = some & ~w.goes[at]
+                    if on_left and on_right:
+                        node[waiting], inside[waiting] = w.right[at], on_right
+                        waiting += 1
+                    at, some = (w.left[at], on_left) if on_left else (w.right[at], on_right)
+                else:
+                    cell = w.number[w.shift[at] + x[j]]
+                    to_left = w.missing_left[at] if cell == MISSING else cell <= w.cut[at]
+                    at = w.left[at] if to_left else w.right[at]
+            value, c = w.value[at], a
+            while some:
+                if some & np.uint64(1):
+                    sums[c] += value
+                some >>= np.uint64(1)
+                c += 1

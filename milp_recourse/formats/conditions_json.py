@@ -1,0 +1,198 @@
+"""Conditions from JSON and back: features known, labels as indices, only what has an order compared."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any as AnyValue
+
+from milp_recourse.domain.conditions import (
+    Acted,
+    All,
+    Any,
+    AtMostActions,
+    Condition,
+    IfThen,
+    LabelIn,
+    Not,
+    Sum,
+)
+from milp_recourse.domain.features import Feature
+from milp_recourse.errors import BadInput, dotted, shown
+from milp_recourse.formats.schema_conditions import (
+    ActedModel,
+    AllModel,
+    AnyModel,
+    AtMostActionsModel,
+    FeatureConditionModel,
+    IfModel,
+    NotModel,
+    SumConditionModel,
+)
+
+DEEPEST = 40
+"""Levels of nesting that are read."""
+
+
+def build_conditions(
+    models: Sequence[AnyValue], features: Sequence[Feature], path: str = "conditions"
+) -> tuple[Condition, ...]:
+    """The conditions of a list.
+
+    Raises
+    ------
+    BadInput
+        By path, e.g. ``conditions.0.then.feature``.
+    """
+    builder = _Builder(features)
+    return tuple(builder.build(model, dotted(path, k), 0) for k, model in enumerate(models))
+
+
+def build_condition(model: AnyValue, features: Sequence[Feature], path: str) -> Condition:
+    """One condition, which stands at ``path``.
+
+    Raises
+    ------
+    BadInput
+        By path, e.g. ``conditions.0.then.feature``.
+    """
+    return _Builder(features).build(model, path, 0)
+
+
+class _Builder:
+    def __init__(self, features: Sequence[Feature]) -> None:
+        self.features = {f.name: f for f in features}
+
+    def build(self, model: AnyValue, path: str, depth: int) -> Condition:
+        if depth > DEEPEST:
+            raise BadInput(path, f"more than {DEEPEST} levels of nesting", f"{DEEPEST} levels or fewer")
+        match model:
+            case AtMostActionsModel():
+                return AtMostActions(model.at_most_actions)
+            case ActedModel():
+                return Acted(self.named(model.acted, dotted(path, "acted")).name)
+            case SumConditionModel():
+                return self.sum(model, path)
+            case FeatureConditionModel():
+                return self.feature(model, path)
+            case IfModel():
+                first = self.build(model.if_, dotted(path, "if"), depth + 1)
+                return IfThen(first, self.build(model.then, dotted(path, "then"), depth + 1))
+            case AnyModel():
+                return Any(self.parts(model.any, dotted(path, "any"), depth))
+            case AllModel():
+                return All(self.parts(model.all, dotted(path, "all"), depth))
+            case NotModel():
+                return Not(self.build(model.not_, dotted(path, "not"), depth + 1))
+        raise TypeError(model)  # pragma: no cover
+
+    def parts(self, models: Sequence[AnyValue], path: str, depth: int) -> tuple[Condition, ...]:
+        return tuple(self.build(part, dotted(path, k), depth + 1) for k, part in enumerate(models))
+
+    def named(self, name: str, path: str) -> Feature:
+        if name not in self.features:
+            raise BadInput(path, f"{name}, an unknown feature", ", ".join(self.features))
+        return self.features[name]
+
+    def sum(self, model: SumConditionModel, path: str) -> Condition:
+        for name in model.sum:
+            where = dotted(path, "sum", name)
+            if self.named(name, where).kind == "categorical":
+                raise BadInput(
+                    where, "a categorical feature", "numeric and ordinal features: labels have no numbers"
+                )
+        if model.at_least is None and model.at_most is None:
+            raise BadInput(path, "no bound", "at_least, at_most or both")
+        _check_ends(model.at_least, model.at_most, path)
+        return Sum(tuple(model.sum.items()), model.of, model.at_least, model.at_most)
+
+    def feature(self, model: FeatureConditionModel, path: str) -> Condition:
+        feature = self.named(model.feature, dotted(path, "feature"))
+        parts: list[Condition] = []
+        ends = {key: getattr(model, key) for key in ("at_least", "at_most")}
+        if any(end is not None for end in ends.values()):
+            if feature.kind == "categorical":
+                key = next(key for key, end in ends.items() if end is not None)
+                raise BadInput(
+                    dotted(path, key),
+                    shown(ends[key]),
+                    "nothing: labels of a categorical feature have no order; use in",
+                )
+            by_label = model.of in ("factual", "counterfactual")
+            low, high = (
+                None if end is None else _end(feature, end, by_label, dotted(path, key))
+                for key, end in ends.items()
+            )
+            _check_ends(low, high, path)
+            parts.append(Sum(((feature.name, 1.0),), model.of, low, high))
+        if model.in_ is not None:
+            where = dotted(path, "in")
+            if feature.categories is None:
+                raise BadInput(
+                    where,
+                    shown(model.in_),
+                    f"nothing: {feature.kind} has no labels; use at_least and at_most",
+                )
+            if model.of not in ("factual", "counterfactual"):
+                raise BadInput(
+                    dotted(path, "of"), model.of, "factual or counterfactual, since in names labels"
+                )
+            found = {_index(feature, label, dotted(where, k)) for k, label in enumerate(model.in_)}
+            parts.append(LabelIn(feature.name, model.of, tuple(sorted(found))))
+        if not parts:
+            raise BadInput(path, "no bound", "at_least, at_most or in")
+        return parts[0] if len(parts) == 1 else All(tuple(parts))
+
+
+def _end(feature: Feature, end: float | str, by_label: bool, path: str) -> float:
+    """A bound as a number: an ordinal label by its index."""
+    if not isinstance(end, str):
+        return float(end)
+    if not by_label or feature.categories is None:
+        raise BadInput(path, repr(end), "a number")
+    return float(_index(feature, end, path))
+
+
+def _index(feature: Feature, label: float | str, path: str) -> int:
+    labels = feature.categories or ()
+    if isinstance(label, str):
+        if label in labels:
+            return labels.index(label)
+    elif float(label).is_integer() and 0 <= label < len(labels):
+        return int(label)
+    raise BadInput(path, shown(label), f"one of {', '.join(labels)}, or an index from 0 to {len(labels) - 1}")
+
+
+def _check_ends(low: float | None, high: float | None, path: str) -> None:
+    if low is not None and high is not None and low > high:
+        raise BadInput(path, f"at_least {low!r} above at_most {high!r}", "at_least <= at_most")
+
+
+def condition_to_dict(condition: Condition, features: Sequence[Feature]) -> dict[str, AnyValue]:
+    """The inverse of :func:`build_conditions` for one condition, as JSON."""
+    by_name = {f.name: f for f in features}
+
+    def write(one: Condition) -> dict[str, AnyValue]:
+        match one:
+            case AtMostActions(count):
+                return {"at_most_actions": count}
+            case Acted(feature):
+                return {"acted": feature}
+            case LabelIn(feature, of, labels):
+                categories = by_name[feature].categories or ()
+                return {"feature": feature, "of": of, "in": [categories[k] for k in labels]}
+            case Sum(terms, of, low, high):
+                single = len(terms) == 1 and terms[0][1] == 1
+                head: dict[str, AnyValue] = {"feature": terms[0][0]} if single else {"sum": dict(terms)}
+                ends = {"at_least": low, "at_most": high}
+                return head | {"of": of} | {key: end for key, end in ends.items() if end is not None}
+            case IfThen(first, then):
+                return {"if": write(first), "then": write(then)}
+            case Any(parts):
+                return {"any": [write(part) for part in parts]}
+            case All(parts):
+                return {"all": [write(part) for part in parts]}
+            case Not(part):
+                return {"not": write(part)}
+        raise TypeError(one)  # pragma: no cover
+
+    return write(condition)

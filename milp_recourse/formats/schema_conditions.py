@@ -1,0 +1,102 @@
+"""Conditions in JSON: one object per condition, told apart by its first key."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Discriminator, Field, Tag
+from typing_extensions import TypeAliasType
+
+from milp_recourse.formats.schema_base import Number, Strict, Value
+
+_FORMS = ("at_most_actions", "feature", "sum", "acted", "if", "any", "all", "not")
+
+ViewName = Literal["factual", "counterfactual", "change", "relative-change"]
+
+
+def _form(value: Any) -> str | None:
+    if not isinstance(value, dict):
+        return None
+    form = next((form for form in _FORMS if form in value), None)
+    return None if form is None else f"{form}: ..."  # no key of a file, so that paths leave it out
+
+
+ConditionModel = TypeAliasType(
+    "ConditionModel",
+    Annotated[
+        Annotated["AtMostActionsModel", Tag("at_most_actions: ...")]
+        | Annotated["FeatureConditionModel", Tag("feature: ...")]
+        | Annotated["SumConditionModel", Tag("sum: ...")]
+        | Annotated["ActedModel", Tag("acted: ...")]
+        | Annotated["IfModel", Tag("if: ...")]
+        | Annotated["AnyModel", Tag("any: ...")]
+        | Annotated["AllModel", Tag("all: ...")]
+        | Annotated["NotModel", Tag("not: ...")],
+        Discriminator(
+            _form,
+            custom_error_type="unknown_form",
+            custom_error_message="an object with one of the keys " + ", ".join(_FORMS),
+        ),
+    ],
+)
+"""What a person or a policy demands besides."""
+
+
+class AtMostActionsModel(Strict):
+    """At most so many features are acted on, held ones included."""
+
+    at_most_actions: Annotated[int, Field(ge=0)]
+
+
+class FeatureConditionModel(Strict):
+    """One feature's value: at least, at most, or one of some labels."""
+
+    feature: str
+    of: ViewName = Field(
+        description="before the action, after it (effects included), the difference, or that over |before|"
+    )
+    at_least: Value | None = Field(default=None, description="ordinal: a label or its index")
+    at_most: Value | None = None
+    in_: Annotated[list[Value], Field(min_length=1)] | None = Field(
+        default=None, alias="in", description="labels, or their indices"
+    )
+
+
+class SumConditionModel(Strict):
+    """at_least <= sum of coefficient * value <= at_most, over numeric and ordinal features."""
+
+    sum: Annotated[dict[str, Number], Field(min_length=1)]
+    of: ViewName
+    at_least: Number | None = None
+    at_most: Number | None = None
+
+
+class ActedModel(Strict):
+    """The feature is acted on; holding it is an action too."""
+
+    acted: str
+
+
+class IfModel(Strict):
+    """``if`` does not hold, or ``then`` does."""
+
+    if_: ConditionModel = Field(alias="if")
+    then: ConditionModel
+
+
+class AnyModel(Strict):
+    """At least one holds."""
+
+    any: list[ConditionModel]
+
+
+class AllModel(Strict):
+    """Every one holds."""
+
+    all: list[ConditionModel]
+
+
+class NotModel(Strict):
+    """It does not hold; docs/formats.md says what that means at a boundary."""
+
+    not_: ConditionModel = Field(alias="not")

@@ -1,0 +1,115 @@
+r"""Fewer actions or less cost: the exact Pareto front of one applicant.
+
+Point k of the front is :math:`\min \{c(u) : u \text{ feasible}, |u| \le k\}`: at most k features are
+acted on, held ones included (condition ``at_most_actions``). A point is listed where no point with fewer
+actions is as cheap.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from milp_recourse.domain.conditions import AtMostActions
+from milp_recourse.instance import Instance
+from milp_recourse.result import Result, Status
+from milp_recourse.solve import as_instance, check_options, solve
+
+FRONT_FORMAT = "milp-recourse/front-1"
+
+
+@dataclass(frozen=True)
+class Point:
+    """The cheapest action on at most so many features."""
+
+    actions: int
+    result: Result
+
+
+@dataclass(frozen=True)
+class Front:
+    """The front of one applicant.
+
+    Attributes
+    ----------
+    points
+        By number of actions, ascending; costs fall. Empty where nothing is feasible, or nothing was found.
+    fewest
+        With fewer actions there is no recourse, proven; None where that is open.
+    complete
+        Whether every point is proven optimal, and :attr:`fewest` settled.
+    """
+
+    points: tuple[Point, ...]
+    fewest: int | None
+    complete: bool
+
+    def to_dict(self) -> dict[str, Any]:
+        """As a ``front-1`` document."""
+        rows = [
+            {
+                "actions": point.actions,
+                "status": point.result.status.value,
+                "cost": point.result.cost,
+                "lower_bound": point.result.lower_bound,
+                "action": point.result.action,
+            }
+            for point in self.points
+        ]
+        return {"format": FRONT_FORMAT, "points": rows, "fewest": self.fewest, "complete": self.complete}
+
+
+def front(
+    problem: Instance | Mapping[str, Any] | str | Path,
+    backend: str | None = None,
+    time_limit: float | None = None,
+) -> Front:
+    """Cost against the number of actions, every point proven.
+
+    Parameters
+    ----------
+    problem
+        An instance, the JSON value of one, or the path of its file.
+    backend
+        Name of a back end; None takes the default for each point.
+    time_limit
+        Wall seconds for all points together; None for no limit.
+
+    Raises
+    ------
+    BadInput, Unsupported, BackendUnavailable
+        As for :func:`milp_recourse.solve.solve`.
+    """
+    check_options(time_limit)
+    instance = as_instance(problem)
+    end = None if time_limit is None else time.perf_counter() + time_limit
+    points: list[Point] = []
+    complete, fewest, most = True, None, len(instance.levers)
+    while True:
+        left = None if end is None else max(end - time.perf_counter(), 1e-3)
+        result = solve(_at_most(instance, most), backend, left)
+        complete &= result.status in (Status.OPTIMAL, Status.INFEASIBLE)
+        if result.status is Status.INFEASIBLE:
+            fewest = most + 1 if points else None
+        if result.action is None:
+            break
+        count = len(result.action)
+        if points and result.cost is not None and points[-1].result.cost is not None:
+            allowed = points[-1].result.tolerance or 0.0
+            if result.cost <= points[-1].result.cost + allowed:  # as cheap with fewer actions
+                points.pop()
+        points.append(Point(count, result))
+        if count <= 1:
+            fewest = count if result.status is Status.OPTIMAL else None
+            break
+        most = count - 1
+    return Front(tuple(reversed(points)), fewest, complete)
+
+
+def _at_most(instance: Instance, count: int) -> Instance:
+    if count >= len(instance.levers):
+        return instance
+    return replace(instance, conditions=(*instance.conditions, AtMostActions(count)))

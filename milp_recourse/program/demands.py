@@ -1,0 +1,106 @@
+"""Demands of conditions on a program: rows with derived ends, and what is left once it is known who acts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping
+from fractions import Fraction
+
+from milp_recourse.domain.conditions import (
+    AllOf,
+    AnyOf,
+    Counted,
+    Demand,
+    Row,
+    Switched,
+    leaves,
+    settled,
+)
+from milp_recourse.domain.enclosure import Enclosure
+
+Span = tuple[Fraction, Fraction]
+"""Least and largest value of sum c x' - b, for every row of a demand."""
+
+
+def spans(demand: Demand, reach: Mapping[str, Enclosure]) -> dict[Row, Span]:
+    """How far every row's sum can be above what is demanded, from the values that features can reach."""
+    found = {}
+    for row in leaves(demand):
+        if isinstance(row, Row):
+            total = Enclosure.of(-row.at_least)
+            for name, c in row.terms:
+                total = total + Enclosure.of(c) * reach[name]
+            found[row] = total.lower, total.upper
+    return found
+
+
+def reachable_demand(demand: Demand, known: Mapping[Row, Span]) -> Demand:
+    """The demand with those rows decided that hold, or fail, whatever is done.
+
+    Parameters
+    ----------
+    known
+        The span of every row.
+    """
+
+    def decide(leaf: Demand) -> bool | None:
+        if not isinstance(leaf, Row):
+            return None
+        low, high = known[leaf]
+        return True if low >= 0 else False if high < 0 else None
+
+    return settled(demand, decide)
+
+
+def for_acted(demand: Demand, acted: Collection[str]) -> Demand:
+    """What is left of a demand where exactly these features are acted on."""
+
+    def decide(leaf: Demand) -> bool | None:
+        if isinstance(leaf, Switched):
+            return (leaf.feature in acted) == leaf.acted
+        if isinstance(leaf, Counted):
+            return leaf.at_least <= len(acted) and (leaf.at_most is None or len(acted) <= leaf.at_most)
+        return None
+
+    return settled(demand, decide)
+
+
+def conjuncts(demand: Demand) -> tuple[list[Row], Demand]:
+    """The rows that must hold in any case, and the rest."""
+    parts = demand.parts if isinstance(demand, AllOf) else (demand,)
+    rows = [part for part in parts if isinstance(part, Row)]
+    rest = tuple(part for part in parts if not isinstance(part, Row))
+    return rows, rest[0] if len(rest) == 1 else AllOf(rest)
+
+
+def told_apart(demand: Demand, features: Collection[str]) -> frozenset[str]:
+    """Features of which a demand asks whether they are acted on."""
+    named = {leaf.feature for leaf in leaves(demand) if isinstance(leaf, Switched)}
+    counted = any(isinstance(leaf, Counted) for leaf in leaves(demand))
+    return frozenset(features if counted else named)
+
+
+def upward(value: Fraction) -> float:
+    """A double at least as large."""
+    nearest = float(value)
+    return nearest if Fraction(nearest) >= value else math.nextafter(nearest, math.inf)
+
+
+def nearest_alternative(demand: Demand, slack: Mapping[Row, float]) -> list[Row]:
+    """The rows of the alternatives that a point meets best.
+
+    Parameters
+    ----------
+    slack
+        sum c x' - b of every row there.
+    """
+
+    def chosen(part: Demand) -> tuple[float, list[Row]]:
+        if isinstance(part, Row):
+            return slack[part], [part]
+        found = [chosen(one) for one in part.parts] if isinstance(part, AllOf | AnyOf) else []
+        if isinstance(part, AnyOf) and found:
+            return max(found, key=lambda one: one[0])
+        return min((one[0] for one in found), default=math.inf), [row for one in found for row in one[1]]
+
+    return chosen(demand)[1]

@@ -1,0 +1,92 @@
+"""The answer to "why not?" in words: a table for terminals, and sentences for restrictions."""
+
+from __future__ import annotations
+
+from rich.table import Table
+
+from milp_recourse.domain.conditions import condition_text
+from milp_recourse.instance import Instance
+from milp_recourse.reports.words import short
+from milp_recourse.result import Status
+from milp_recourse.why import PopulationWhy, Why
+
+
+def restriction_in_words(instance: Instance, id: str) -> str:
+    """What a restriction says: ``income stays within -4 to 2.5 (own range)``."""
+    kind, _, name = id.partition(":")
+    if kind == "mask":
+        return f"{name} is left alone"
+    if kind == "range":
+        low, high = instance.preferences.ranges[name]
+        return f"{name} is set within {short(low)} to {short(high)} (own range)"
+    if kind == "monotone":
+        return f"{name} is only {'raised' if instance.feature(name).monotone == 'increase' else 'lowered'}"
+    if kind == "domain":
+        low, high = instance.feature(name).domain or (0.0, 0.0)
+        return f"{name} ends within {short(low)} to {short(high)}"
+    if kind == "condition":
+        features = {f.name: f for f in instance.features}
+        return condition_text(instance.all_conditions[int(name)], features)
+    return "the outcome is as plausible as today"
+
+
+def why_table(found: Why) -> Table:
+    """What lifting does: sets that make recourse possible, or what each restriction costs."""
+    instance, table = found.instance, Table(box=None, pad_edge=False)
+    table.add_column("without")
+    table.add_column("that is", overflow="fold")
+    table.add_column("cost")
+    table.add_column("lower bound")
+    if found.result.status is Status.OPTIMAL:
+        table.add_column("saved")
+        for id, one in found.prices.items():
+            saved = max(0.0, (found.result.cost or 0.0) - (one.cost or 0.0))
+            bound = short(one.lower_bound)
+            table.add_row(id, restriction_in_words(instance, id), short(one.cost), bound, short(saved, 3))
+        return table
+    for way in found.minimal:
+        said = "; ".join(restriction_in_words(instance, id) for id in way.lift)
+        table.add_row(" + ".join(way.lift), said, short(way.result.cost), short(way.result.lower_bound))
+    for end in found.smallest:
+        moved = f"{end.end} end moved from {short(end.start)} to {short(end.to, 9)}"
+        cost, bound = short(end.result.cost), short(end.result.lower_bound)
+        table.add_row(f"{end.id}, partly", moved, cost, bound)
+    return table
+
+
+def headline(found: Why) -> str:
+    """One line: what holds as things stand, and what the table says."""
+    status, result = found.result.status, found.result
+    open_ = "" if found.complete else " Not everything was settled in time."
+    if status is Status.OPTIMAL:
+        return f"optimal at cost {short(result.cost)}. What each restriction costs:{open_}"
+    if status is not Status.INFEASIBLE:
+        return f"{status.value}: {result.message or status.sentence}"
+    if not found.minimal:
+        said = (
+            "no set of restrictions lifts this" if found.complete else "no set is known whose lifting helps"
+        )
+        return f"infeasible, proven, and {said}: the bounds leave nothing that is accepted.{open_}"
+    return f"infeasible, proven. Each of these sets, lifted, makes recourse possible:{open_}"
+
+
+def population_table(found: PopulationWhy) -> Table:
+    """What stands in how many people's way."""
+    table = Table("restriction", "that is", "in the way of", "alone", box=None, pad_edge=False)
+    for row in found.table():
+        own = next(w.instance for w in found.people.values() if row["id"] in w.restrictions)
+        said = restriction_in_words(own, row["id"])
+        if row["id"].startswith("range:"):
+            said = f"{row['id'].partition(':')[2]} is set within their own range"
+        table.add_row(row["id"], said, str(row["people"]), str(row["alone"]))
+    return table
+
+
+def population_headline(found: PopulationWhy) -> str:
+    """One line: how many have no recourse, and how many of them none whatever is lifted."""
+    total, stuck = sum(found.statuses.values()), len(found.people)
+    open_ = "" if found.complete else " Not everything was settled in time."
+    return (
+        f"{stuck} of {total} people have no recourse, proven; {found.beyond_help} of them have none whatever "
+        f"is lifted. What stands in how many people's way:{open_}"
+    )

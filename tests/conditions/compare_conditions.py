@@ -1,0 +1,222 @@
+"""Random problems under random conditions: back ends against each other and against brute force.
+
+For every kind of condition (:data:`random_conditions.KINDS`) and so many draws: each back end solves the
+problem; what it
+returns is judged by :mod:`plain_conditions`, which shares nothing with the package; statuses and costs must
+agree; and a
+search over a dense grid, zoomed in (networks) or over both sides of every threshold (trees) must find
+nothing cheaper than the
+stated bound, and nothing at all where the answer is "infeasible". Run from the repository root.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import product
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+
+HERE = Path(__file__).parent
+sys.path[:0] = [str(HERE), *(str(HERE.parent / n) for n in ("properties", "forests")), str(HERE.parents[1])]
+
+# ruff: noqa: E402
+from brute_force import axis as values_of
+from brute_force import costs, looks_feasible, number, rows_of, subsets
+from generators import Style, supported_instance
+from plain_conditions import Numbers, holds
+from random_conditions import KINDS, random_conditions, with_conditions
+from tree_samples import candidates, random_causal_instance, random_tree_instance
+
+from milp_recourse import solve
+from milp_recourse.errors import Unsupported
+from milp_recourse.formats import write_instance
+from milp_recourse.instance import Instance
+from milp_recourse.judge import judge
+from milp_recourse.program.fold import without_conditions
+from milp_recourse.result import Result, Status
+from verify.__main__ import examine
+
+POINTS = {1: 201, 2: 41, 3: 13}
+JUDGED = 400
+"""Grid points that are judged exactly, at most, cheapest first."""
+
+
+def problem(seed: int, trees: bool) -> Instance | None:
+    """The problem of a seed, without conditions."""
+    if trees:
+        made = random_tree_instance(seed) if seed % 3 else random_causal_instance(seed, one_hot=seed % 2 == 0)
+        return made if made is not None and made.levers else None
+    linear = Style(levers=4, curves=False, gamma=False, plausible=0)
+    return supported_instance(seed, linear if seed % 3 == 0 else Style(plausible=0.2))
+
+
+def numbers_of(instance: Instance, result: Result) -> Numbers:
+    """What the second opinion looks at: the numbers as returned."""
+    assert result.action is not None and result.counterfactual is not None
+    after = {name: number(instance, name, value) for name, value in result.counterfactual.items()}
+    return Numbers({f.name: f for f in instance.features}, instance.factual, after, set(result.action))
+
+
+def cheaper_than(
+    instance: Instance, said: Sequence[Any], bound: float
+) -> tuple[float, dict[str, float]] | None:
+    """The cheapest feasible point of a grid below ``bound``, judged without the package's conditions."""
+    plain = without_conditions(instance)
+    features = {f.name: f for f in instance.features}
+    found: list[tuple[float, dict[str, float]]] = []
+    for acted in subsets(plain):
+        for cost, action in _cheap(plain, acted, bound):
+            if found and cost >= found[0][0]:
+                break
+            verdict = judge(plain, action)
+            numbers = Numbers(features, instance.factual, verdict.counterfactual, set(action))
+            if verdict.feasible and all(holds(one, numbers) for one in said):
+                found = [(cost, action)]
+                break
+    return found[0] if found else None
+
+
+def _cheap(plain: Instance, acted: tuple[str, ...], bound: float) -> Iterator[tuple[float, dict[str, float]]]:
+    """Points of one set of features that look feasible and cost less than the bound, cheapest first."""
+    if isinstance_trees(plain):
+        axes = [_tree_axis(plain, name) for name in acted]
+        if np.prod([len(a) for a in axes]) > 20000:
+            return
+        points = np.array(list(product(*axes)))
+    else:
+        axes = [values_of(plain, name, POINTS.get(len(acted), 7)) for name in acted]
+        points = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, len(acted))
+    price = costs(plain, acted, points)
+    some = np.flatnonzero(price < bound)
+    some = some[np.argsort(price[some], kind="stable")]
+    if not isinstance_trees(plain):
+        some = some[looks_feasible(plain, acted, points[some])] if len(some) else some
+    else:
+        rows = plain.scm.counterfactual(plain.factual_row, rows_of(plain, acted, points[some]))
+        some = (
+            some[plain.classifier.scores(plain.model_rows(rows)) > plain.accept.above] if len(some) else some
+        )
+    for k in some[:JUDGED]:
+        yield float(price[k]), dict(zip(acted, points[k].tolist(), strict=True))
+
+
+def isinstance_trees(instance: Instance) -> bool:
+    """Whether the classifier is an ensemble."""
+    return hasattr(instance.classifier, "trees")
+
+
+def _tree_axis(instance: Instance, name: str) -> list[float]:
+    if instance.feature(name).integral:
+        return candidates(instance, name)
+    low, high = instance.levers[name]
+    return (
+        sorted({*candidates(instance, name), *np.linspace(low, high, 9).tolist()})
+        if name in instance.columns
+        else []
+    )
+
+
+def verdict_of(instance: Instance, limit: float) -> str:
+    """What the checker says of the certificate of the default back end's answer; or that there is none."""
+    result = solve(instance, time_limit=limit, certificates=True)
+    if result.evidence is None:
+        return "no certificate"
+    with TemporaryDirectory() as folder:
+        instance_file, certificate_file = Path(folder) / "instance.json", Path(folder) / "certificate.json.gz"
+        write_instance(instance, instance_file)
+        certificate_file.write_bytes(result.evidence)
+        return examine(certificate_file, instance_file, 600).line
+
+
+def check(
+    seed: int, kind: str, trees: bool, backends: Sequence[str], limit: float, certify: bool = False
+) -> tuple[Counter[str], list[str]]:
+    """One draw: what happened, and what is wrong."""
+    counts: Counter[str] = Counter()
+    plain = problem(seed, trees)
+    if plain is None:
+        return Counter({"nothing to act on": 1}), []
+    said = random_conditions(seed, plain, kind)
+    instance, wrong = with_conditions(plain, said), []
+    results: dict[str, Result] = {}
+    for name in backends:
+        try:
+            results[name] = solve(instance, name, limit)
+        except Unsupported as refusal:
+            counts[f"{name} refuses"] += 1
+            if "\n" in str(refusal):
+                wrong.append(f"{name}: a refusal of more than one line")
+            continue
+        result = results[name]
+        counts[f"{name} {result.status.value}"] += 1
+        if result.action is not None and not all(holds(one, numbers_of(instance, result)) for one in said):
+            wrong.append(f"{name}: returned numbers break a condition")
+    sure = {n: r for n, r in results.items() if r.status in (Status.OPTIMAL, Status.INFEASIBLE)}
+    if len({r.status for r in sure.values()}) > 1:
+        wrong.append(f"statuses differ: { {n: r.status.value for n, r in sure.items()} }")
+    prices = [r.cost for r in sure.values() if r.cost is not None]
+    if prices and max(prices) - min(prices) > 2e-6 * max(prices) + 1e-9:
+        wrong.append(f"costs differ: {prices}")
+    if certify:
+        line = verdict_of(instance, limit)
+        counts[line.partition(" ")[0] if line.startswith(("VERIFIED", "REJECTED")) else line] += 1
+        if line.startswith("REJECTED"):
+            wrong.append(line)
+    for name, result in list(sure.items())[:1]:
+        bound = np.inf if result.lower_bound is None else result.lower_bound * (1 - 1e-9) - 1e-9
+        better = cheaper_than(instance, said, bound)
+        counts["brute force asked"] += 1
+        if better is not None:
+            wrong.append(f"{name}: {result.status.value} at {result.lower_bound}, but {better}")
+    return counts, [f"case {seed} {kind}: {line}; conditions {json.dumps(said)}" for line in wrong]
+
+
+def main() -> int:
+    """Every kind, so many draws each; 1 where anything is wrong."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--trees", action="store_true")
+    parser.add_argument("--backends", default="bab,highs")
+    parser.add_argument("--first", type=int, default=0)
+    parser.add_argument("--draws", type=int, default=200)
+    parser.add_argument("--kinds", default=",".join(KINDS))
+    parser.add_argument("--time-limit", type=float, default=30.0)
+    parser.add_argument("--certify", action="store_true", help="have a certificate of each answer checked")
+    parser.add_argument("--out", type=Path)
+    asked = parser.parse_args()
+    faults, table = 0, {}
+    for kind in asked.kinds.split(","):
+        begun, counts, wrong = time.perf_counter(), Counter[str](), list[str]()
+        for seed in range(asked.first, asked.first + asked.draws):
+            some, lines = check(
+                seed, kind, asked.trees, asked.backends.split(","), asked.time_limit, asked.certify
+            )
+            counts += some
+            wrong += lines
+        faults += len(wrong)
+        table[kind] = {
+            "draws": asked.draws,
+            "wrong": wrong,
+            "seconds": round(time.perf_counter() - begun, 1),
+            **counts,
+        }
+        print(kind, json.dumps(table[kind]), flush=True)
+    if asked.out is not None:
+        asked.out.parent.mkdir(parents=True, exist_ok=True)
+        said = {
+            "classifiers": "trees" if asked.trees else "networks",
+            **{k: str(v) for k, v in vars(asked).items() if k != "out"},
+        }
+        asked.out.write_text(json.dumps({"asked": said, "kinds": table}, indent=1) + "\n")
+    return int(faults > 0)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,130 @@
+"""Random conditions on random problems: one seed, one list, as the JSON of a file."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from milp_recourse.formats.conditions_json import build_conditions
+from milp_recourse.formats.schema_conditions import ConditionModel
+from milp_recourse.formats.validate import validate
+from milp_recourse.instance import Instance
+
+KINDS = ("count", "acted", "feature", "sum", "label", "if", "any", "all", "not", "mixed")
+
+
+def random_conditions(seed: int, instance: Instance, kind: str) -> list[dict[str, Any]]:
+    """One to three conditions, the first of the kind asked for (mixed: of any)."""
+    rng = np.random.default_rng(70_000 + seed)
+    made = [_condition(rng, instance, kind, 0)]
+    while rng.random() < 0.3 and len(made) < 3:
+        made.append(_condition(rng, instance, "mixed", 0))
+    return made
+
+
+def with_conditions(instance: Instance, said: list[dict[str, Any]]) -> Instance:
+    """The instance with conditions read from JSON."""
+    models = validate(list[ConditionModel], said, "conditions")
+    return replace(instance, conditions=build_conditions(models, instance.features))
+
+
+def _condition(rng: np.random.Generator, instance: Instance, kind: str, depth: int) -> dict[str, Any]:
+    if kind == "mixed":
+        nested = ["if", "any", "all", "not"] if depth < 2 else []
+        kind = str(rng.choice(["count", "acted", "feature", "feature", "sum", "sum", "label", *nested]))
+    if kind == "count":
+        return {"at_most_actions": int(rng.integers(0, max(2, len(instance.levers))))}
+    if kind == "acted":
+        return {"acted": _name(rng, instance)}
+    if kind == "label":
+        return _label(rng, instance) or _feature(rng, instance)
+    if kind == "feature":
+        return _feature(rng, instance)
+    if kind == "sum":
+        return _sum(rng, instance)
+    part = lambda: _condition(rng, instance, "mixed", depth + 1)  # noqa: E731
+    if kind == "if":
+        return {"if": part(), "then": part()}
+    if kind == "not":
+        return {"not": part()}
+    return {kind: [part() for _ in range(int(rng.integers(1, 4)))]}
+
+
+def _name(rng: np.random.Generator, instance: Instance) -> str:
+    names = list(instance.levers) * 3 + [f.name for f in instance.features]
+    return str(rng.choice(names))
+
+
+def _label(rng: np.random.Generator, instance: Instance) -> dict[str, Any] | None:
+    names = [f for f in instance.features if f.categories is not None]
+    if not names:
+        return None
+    feature = names[int(rng.integers(len(names)))]
+    labels = list(feature.categories)
+    chosen = rng.choice(len(labels), int(rng.integers(1, len(labels) + 1)), replace=False).tolist()
+    said = [labels[k] if rng.random() < 0.7 else k for k in chosen]
+    return {
+        "feature": feature.name,
+        "of": str(rng.choice(["factual", "counterfactual", "counterfactual"])),
+        "in": said,
+    }
+
+
+def _view(rng: np.random.Generator, instance: Instance, names: list[str]) -> str:
+    views = ["factual", "counterfactual", "counterfactual", "change", "change"]
+    if all(instance.factual[name] for name in names):
+        views.append("relative-change")
+    return str(rng.choice(views))
+
+
+def _reached(rng: np.random.Generator, instance: Instance, name: str) -> float:
+    """A value the feature may end at, more or less."""
+    low, high = instance.levers.get(name, (instance.factual[name] - 1, instance.factual[name] + 1))
+    value = float(rng.uniform(low, high)) if rng.random() < 0.8 else instance.factual[name]
+    return round(value) if instance.feature(name).integral and rng.random() < 0.7 else round(value, 3)
+
+
+def _seen(instance: Instance, name: str, value: float, of: str) -> float:
+    x = instance.factual[name]
+    if of == "factual":
+        return x
+    return value if of == "counterfactual" else value - x if of == "change" else (value - x) / abs(x)
+
+
+def _feature(rng: np.random.Generator, instance: Instance) -> dict[str, Any]:
+    usable = [f.name for f in instance.features if f.kind != "categorical"]
+    if not usable:
+        return {"acted": _name(rng, instance)}
+    levers = [name for name in usable if name in instance.levers]
+    name = str(rng.choice(levers if levers and rng.random() < 0.7 else usable))
+    of = _view(rng, instance, [name])
+    value = _seen(instance, name, _reached(rng, instance, name), of)
+    feature = instance.feature(name)
+    said: dict[str, Any] = {"feature": name, "of": of}
+    bound: Any = round(float(value), 4)
+    if feature.categories is not None and of in ("factual", "counterfactual") and rng.random() < 0.5:
+        bound = feature.categories[int(np.clip(round(bound), 0, len(feature.categories) - 1))]
+    side = rng.random()
+    if side < 0.45:
+        return said | {"at_least": bound}
+    if side < 0.9 or isinstance(bound, str):
+        return said | {"at_most": bound}
+    return said | {"at_least": bound, "at_most": round(bound + float(rng.random()) * 2, 4)}
+
+
+def _sum(rng: np.random.Generator, instance: Instance) -> dict[str, Any]:
+    usable = [f.name for f in instance.features if f.kind != "categorical"]
+    if not usable:
+        return {"acted": _name(rng, instance)}
+    chosen = [
+        str(n) for n in rng.choice(usable, int(rng.integers(1, min(3, len(usable)) + 1)), replace=False)
+    ]
+    of = _view(rng, instance, chosen)
+    whole = rng.random() < 0.5
+    terms = {n: float(rng.integers(-3, 4)) if whole else round(float(rng.normal()), 2) for n in chosen}
+    total = sum(c * _seen(instance, n, _reached(rng, instance, n), of) for n, c in terms.items())
+    bound = round(float(total), 3)
+    side = str(rng.choice(["at_least", "at_most"]))
+    return {"sum": terms, "of": of, side: bound}

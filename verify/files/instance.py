@@ -1,0 +1,386 @@
+"""Instances and populations as files: read, filled in, digested, handed to the kernel (section 1).
+
+What is decided here is which problem is spoken about: everything after that is the kernel's.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import struct
+from itertools import pairwise
+from pathlib import Path
+from string import hexdigits
+from typing import Any, NamedTuple
+
+from verify.files.classifier import LAYERS, accepted, check_layers, read_classifier, without_rule
+from verify.files.conditions import canonical
+from verify.files.lines import Lines
+from verify.files.loan import LOAN_FEATURES, LOANS
+from verify.files.reading import by, interval, parse_json, read_bytes, share, word
+from verify.kernel.problem import NOTHING, PARTS, Feature, Model, Problem
+from verify.kernel.shapes import (
+    Rejected,
+    anything,
+    conform,
+    index,
+    maybe,
+    not_negative,
+    positive,
+)
+
+DEEPEST = 50
+
+FEATURE = {
+    "name": word,
+    "kind": {"continuous", "integer", "binary", "ordinal", "categorical"},
+    "actionable": bool,
+    "bounds?": maybe(interval),
+    "categories?": maybe([word]),
+    "domain?": maybe(interval),
+    "monotone?": maybe({"increase", "decrease"}),
+    "encoding?": maybe({"code", "one-hot", "table"}),
+    "table?": maybe([[float]]),
+}
+SCALE = {str: positive}
+PERCENTILES = {"percentile": "l1", "percentile-max": "linf"}
+COST = by(
+    "kind",
+    {part: {"scale?" if part == "l0" else "scale": SCALE} for part in PARTS}
+    | {"mixture": {f"{part}?": not_negative for part in PARTS} | {"scale?": SCALE}}
+    | {kind: {"quantiles": {str: [(float, share)]}} for kind in PERCENTILES},
+)
+NOISE = by(
+    "kind",
+    {"normal": {"sd": positive}, "gamma": {"shape": positive, "scale": positive}, "bernoulli": {"p": share}},
+)
+MECHANISM = {
+    "equation": anything,
+    "link?": maybe({"kind": {"sigmoid"}, "offset?": float, "scale?": float}),
+    "noise?": maybe(NOISE),
+}
+SCM = by(
+    "name",
+    {name: {} for name in (*LOANS, "independent")} | {"explicit": {"mechanisms": {str: MECHANISM}}},
+)
+PREFERENCES = {
+    "actionable": [str],
+    "weights?": {str: positive},
+    "ranges?": {str: interval},
+    "conditions?": [anything],
+}
+SHARED = {
+    "name?": maybe(str),
+    "description?": maybe(str),
+    "features": [FEATURE],
+    "scm": SCM,
+    "classifier": anything,
+    "accept?": {"at_least?": maybe(float), "margin?": maybe(not_negative), "above?": maybe(float)},
+    "cost": COST,
+    "plausibility?": maybe({"kind": {"scm-density"}, "at_least": {"factual"}}),
+    "conditions?": [anything],
+}
+REFERENCE = {
+    "status": {"optimal", "infeasible", "limit", "found", "not-found"},
+    "cost?": maybe(float),
+    "lower_bound?": maybe(float),
+}
+FILE = by(
+    "format",
+    {
+        "milp-recourse/instance-1": SHARED
+        | {"factual": anything, "preferences": anything, "reference?": maybe(REFERENCE)},
+        "milp-recourse/population-1": SHARED
+        | {"factuals": anything, "preferences": anything, "ids?": maybe([str])},
+    },
+)
+NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+
+
+class Applicant(NamedTuple):
+    """One applicant's problem, and the digest of the very content that it was made of."""
+
+    problem: Problem
+    digest: str
+
+
+class Everyone:
+    """What a file says about everyone, in canonical form (section 1)."""
+
+    def __init__(self, data: dict[str, Any], folder: Path) -> None:
+        features = [_feature(f, f"features.{k}") for k, f in enumerate(data["features"])]
+        names = [f["name"] for f in features]
+        if len(set(names)) < len(names) or not names:
+            raise Rejected("features: a name twice, or none")
+        scm, mechanisms = _scm(data["scm"], names)
+        self.content: dict[str, Any] = {
+            "features": features,
+            "scm": scm,
+            "classifier": read_classifier(data["classifier"], folder),
+            "cost": _cost(data["cost"], features),
+            "plausibility": data["plausibility"] is not None,
+        }
+        columns = sum(_width(f) for f in features)
+        self.content["accept"] = accepted(self.content["classifier"], data["accept"], columns)
+        self.model = Model(self.content, mechanisms)
+        self._check_whole({f["name"] for f in features if f["actionable"]})
+        if data["plausibility"] and any(m["noise"] is None for m in self.model.mechanisms.values()):
+            raise Rejected("plausibility: the causal model does not state the noise of every feature")
+        self.conditions = self.said(data["conditions"], "conditions")
+        self.without_rule = without_rule(self.content["classifier"])
+        self.hexed = {key: hexed(value) for key, value in self.content.items() if key != "cost"}
+
+    def said(self, conditions: list[Any] | None, where: str) -> list[dict[str, Any]]:
+        """Conditions in canonical form."""
+        features = {f.name: f for f in self.model.features}
+        return [canonical(one, features, f"{where}.{k}") for k, one in enumerate(conditions or [])]
+
+    def _check_whole(self, moved: set[str]) -> None:
+        """Whole numbers and labels are moved by actions on themselves only (section 1).
+
+        ``moved``: what can be acted on, to which what follows from it is added.
+        """
+        kinds = {f.name: f for f in self.model.features}
+        for name in self.model.order:
+            if self.model.parents[name] & moved:
+                moved.add(name)
+                if kinds[name].whole:
+                    raise Rejected(
+                        f"scm: actions on other features move {name}, which is no continuous feature"
+                    )
+
+    def applicant(self, factual: Any, preferences: Any) -> Applicant:
+        """One applicant's problem, from factual values and preferences as files have them."""
+        factual = conform(factual, {str: anything}, "factual")
+        if factual.keys() != {f.name for f in self.model.features}:
+            raise Rejected("factual: not exactly the features")
+        given = conform(preferences, PREFERENCES, "preferences")
+        weights, ranges, scale = given["weights"] or {}, given["ranges"] or {}, self.content["cost"]["scale"]
+        movable = [f["name"] for f in self.content["features"] if f["actionable"]]
+        if not {*given["actionable"], *weights, *ranges} <= set(movable):
+            raise Rejected("preferences: name what is not actionable")
+        actionable = [f for f in movable if f in given["actionable"]]
+        if len(given["actionable"]) > len(actionable):
+            raise Rejected("preferences.actionable: a name twice")
+        if any(self.content["cost"][part] for part in PARTS[1:]) and not set(actionable) <= set(scale):
+            raise Rejected("cost.scale: not for every individually actionable feature")
+        person: dict[str, Any] = {
+            "factual": factual,
+            "actionable": actionable,
+            "weights": {f: weights.get(f, 1.0) for f in actionable},
+            "ranges": {f: ranges.get(f) for f in actionable},
+            "cost": self.content["cost"] | {"scale": {f: scale.get(f, 1.0) for f in actionable}},
+        }
+        if "quantiles" in person["cost"]:
+            person["cost"]["quantiles"] = {
+                f: knots for f, knots in person["cost"]["quantiles"].items() if f in actionable
+            }
+        conditions = self.conditions + self.said(given["conditions"], "preferences.conditions")
+        if conditions:
+            person["conditions"] = conditions
+        problem = Problem(self.model, person)
+        self._check_missing(problem)
+        text = json.dumps(self.hexed | hexed(person), sort_keys=True, separators=(",", ":"))
+        return Applicant(problem, hashlib.sha256(text.encode("ascii")).hexdigest())
+
+    def _check_missing(self, problem: Problem) -> None:
+        """A value may be missing where the trees have a rule for it and nothing else reads it (section 1)."""
+        column = 0
+        for f in self.model.features:
+            columns = set(range(column, column + f.width))
+            column += f.width
+            if f.name not in problem.missing:
+                continue
+            if self.model.layers or self.without_rule & columns:
+                raise Rejected(f"factual.{f.name}: missing, and the classifier has no rule for it")
+            if self.model.plausible or any(self.model.parents.values()):
+                raise Rejected(f"factual.{f.name}: missing inside a causal model, or under plausibility")
+
+
+class Source:
+    """An instance's or a population's file."""
+
+    def __init__(self, path: Path) -> None:
+        data = conform(parse_json(read_bytes(path), path.name), FILE, path.name)
+        self.population = "factuals" in data
+        self.name = None if self.population else data["name"]
+        self.everyone = Everyone(data, path.parent)
+        self.factuals: Any = data["factuals"] if self.population else [data["factual"]]
+        self.preferences = data["preferences"]
+        self.ids: list[str] = (data["ids"] or []) if self.population else []
+        if self.ids and (isinstance(self.factuals, dict) or len(self.ids) != len(self.factuals)):
+            raise Rejected("ids: not one per applicant in a list")
+        self.files = [path]
+        named = data["classifier"].get("path") if isinstance(data["classifier"], dict) else None
+        self.files += [path.parent / named] if isinstance(named, str) else []
+        if isinstance(self.factuals, dict):
+            self.files.append(path.parent / conform(self.factuals, {"csv": str}, "factuals")["csv"])
+            self.factuals = People(self.files[-1], self.everyone.model.features)
+        else:
+            conform(self.factuals, [anything], "factuals")
+        if not len(self.factuals):
+            raise Rejected("factuals: nobody")
+        if isinstance(self.preferences, list) and len(self.preferences) != len(self.factuals):
+            raise Rejected("preferences: not as many as applicants")
+
+    def id(self, applicant: Any) -> str | None:
+        """An applicant's own identifier; None where the file has none."""
+        if not self.ids and not isinstance(self.factuals, People):
+            return None
+        k = index(len(self.factuals))(applicant, "index")
+        return " ".join(self.ids[k].split()) if self.ids else self.factuals.id(k)
+
+    def applicant(self, which: Any) -> Applicant:
+        """The problem a certificate's ``index`` names; None in an instance's own file (section 1)."""
+        if self.population != (which is not None):
+            raise Rejected(f"index: {'needed for' if self.population else 'only for'} a population")
+        k = index(len(self.factuals))(which, "index") if self.population else 0
+        chosen = self.preferences[k] if isinstance(self.preferences, list) else self.preferences
+        try:
+            return self.everyone.applicant(self.factuals[k], chosen)
+        except Rejected as reason:
+            raise Rejected(f"{k}: {reason}") from None if self.population else reason
+
+
+def _cost(data: dict[str, Any], features: list[dict[str, Any]]) -> dict[str, Any]:
+    """The canonical cost: coefficients, scale, and the knots of what is measured in percentiles."""
+    kinds = {f["name"]: f["kind"] for f in features}
+    if data["kind"] in PERCENTILES:
+        for name, knots in data["quantiles"].items():
+            rising = all(a[0] < b[0] and a[1] <= b[1] for a, b in pairwise(knots))
+            if kinds.get(name, "categorical") == "categorical" or len(knots) < 2 or not rising:
+                raise Rejected(f"cost.quantiles.{name}: of no feature, of a category, or no distribution")
+        ones = [name for name, kind in kinds.items() if kind == "categorical" or name in data["quantiles"]]
+        part = dict.fromkeys(PARTS, 0.0) | {PERCENTILES[data["kind"]]: 1.0}
+        return part | {"scale": dict.fromkeys(ones, 1.0), "quantiles": data["quantiles"]}
+    if set(data["scale"] or ()) - kinds.keys():
+        raise Rejected("cost.scale: names no feature")
+    cost = dict.fromkeys(PARTS, 0.0) | {data["kind"]: 1.0} | data
+    if not any(cost[part] for part in PARTS):
+        raise Rejected("cost: coefficients that are all 0")
+    return {part: cost[part] or 0.0 for part in PARTS} | {"scale": cost["scale"] or {}}
+
+
+def _feature(content: dict[str, Any], where: str) -> dict[str, Any]:
+    """A feature's canonical content, after a look at whether its parts go together."""
+    kind, labels, table = content["kind"], content["categories"], content["table"]
+    labelled, ordered = kind in ("ordinal", "categorical"), kind != "categorical"
+    content["encoding"] = content["encoding"] or ("code" if ordered else "one-hot")
+    if (content["encoding"] == "table") != (table is not None):
+        raise Rejected(f"{where}.table: there exactly where encoding is table")
+    if table is None:
+        del content["table"]
+    elif labelled and (
+        len(table) != len(labels or ()) or not table or not table[0] or len({len(row) for row in table}) > 1
+    ):
+        raise Rejected(f"{where}.table: not one row per label, all of one length")
+    if (
+        labelled != bool(labels)
+        or len(set(labels or ())) < len(labels or ())
+        or (labelled and any(k not in range(len(labels or ())) for k in content["bounds"] or ()))
+        or (labels == [] and not labelled)
+        or (kind == "binary" and not all(0 <= end <= 1 for end in content["bounds"] or ()))
+        or (content["actionable"] and not labelled and not content["bounds"])
+        or (not ordered and (content["domain"] or content["monotone"]))
+        or (not labelled and content["encoding"] != "code")
+    ):
+        raise Rejected(f"{where}: what it has does not go with a feature that is {kind}")
+    if len(content["name"]) == 16 and set(content["name"]) <= set(hexdigits.lower()):
+        raise Rejected(f"{where}.name: reads as a number in the digest (section 1)")
+    return content
+
+
+def _width(content: dict[str, Any]) -> int:
+    """How many of the classifier's columns a feature fills."""
+    if content["encoding"] == "one-hot":
+        return len(content["categories"])
+    return len(content["table"][0]) if "table" in content else 1
+
+
+def hexed(value: Any) -> Any:
+    """The value with every number as the hex digits of its double (section 1)."""
+    if isinstance(value, float):
+        return struct.pack(">d", conform(value, float, "a number") + 0.0).hex()  # -0.0 + 0.0 is 0.0
+    if isinstance(value, dict):
+        return {key: hexed(item) for key, item in value.items()}
+    return [hexed(item) for item in value] if isinstance(value, list) else value
+
+
+class People:
+    """Applicants from CSV, read when they are asked for: an empty cell is null, what is no number text."""
+
+    def __init__(self, path: Path, features: list[Feature]) -> None:
+        self.lines, names = Lines(path), {f.name for f in features}
+        self.labelled = {f.name for f in features if f.labels is not None}
+        self.ids = "id" in self.lines.header and "id" not in names and len(self.lines) > 0
+        if sorted(self.lines.header) != sorted(names | ({"id"} if self.ids else set())):
+            raise Rejected(f"{path.name}: the header is not the features")
+
+    def __len__(self) -> int:
+        return len(self.lines)
+
+    def __getitem__(self, k: int) -> dict[str, Any]:
+        row = self._row(k)
+        return {
+            name: _cell(cell, name in self.labelled)
+            for name, cell in row.items()
+            if name != "id" or not self.ids
+        }
+
+    def id(self, k: int) -> str | None:
+        """An applicant's own identifier, in one line; None where the file has none."""
+        return " ".join(self._row(k)["id"].split()) if self.ids else None
+
+    def _row(self, k: int) -> dict[str, str]:
+        cells = self.lines[k]
+        if len(cells) != len(self.lines.header):
+            raise Rejected(f"{self.lines.path.name}: row {k}: not as many cells as the header")
+        return dict(zip(self.lines.header, cells, strict=True))
+
+
+def _cell(cell: str, label: bool) -> str | float | None:
+    if not cell.strip():
+        return None
+    if label or not NUMBER.fullmatch(cell.strip()):
+        return cell
+    return float(cell)
+
+
+def _scm(data: dict[str, Any], names: list[str]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The canonical causal model; and its mechanisms, those of a built-in model written out."""
+    if data["name"] in LOANS and names != LOAN_FEATURES:
+        raise Rejected(f"scm: {data['name']} wants exactly the features {', '.join(LOAN_FEATURES)}")
+    known = set(names)
+    for f, mechanism in data.get("mechanisms", {}).items():
+        _check_equation(mechanism["equation"], known)
+        link = mechanism["link"]
+        if f not in known or (link and link["scale"] == 0):
+            raise Rejected(f"scm.mechanisms.{f}: no such feature, or scale 0")
+        if link:
+            link["offset"], link["scale"] = link["offset"] or 0.0, link["scale"] or 1.0
+    if "mechanisms" in data:
+        data["mechanisms"] = {f: m for f, m in data["mechanisms"].items() if m != NOTHING}
+    return data, data.get("mechanisms") or LOANS.get(data["name"], {})
+
+
+def _check_equation(expression: Any, names: set[str], depth: int = 0) -> None:
+    """An equation has a form that there is."""
+    if depth > DEEPEST:
+        raise Rejected(f"scm: an equation nested more than {DEEPEST} deep")
+    if not isinstance(expression, dict):
+        conform(expression, float if isinstance(expression, float) else names, "scm: an equation")
+        return
+    if "network" in expression:
+        shape = {"network": {"layers": LAYERS}, "inputs": [anything]}
+        parts = conform(expression, shape, "scm: an equation")["inputs"]
+        check_layers(expression["network"]["layers"], len(parts))
+    else:
+        form = next(iter(expression), None) if len(expression) == 1 else None
+        conform(form, {"sum", "product", "relu", "sigmoid", "square"}, "scm: an equation")
+        many = form in ("sum", "product")
+        parts = conform(expression[form], list, f"scm: {form}") if many else [expression[form]]
+    if not parts:
+        raise Rejected("scm: an equation of nothing")
+    for part in parts:
+        _check_equation(part, names, depth + 1)

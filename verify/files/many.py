@@ -1,0 +1,287 @@
+"""Checks of a folder of certificates: as they come, on several processes, gone on with where it stopped."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import sys
+import time
+from array import array
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, ProcessPoolExecutor, wait
+from contextlib import closing, nullcontext
+from itertools import islice
+from pathlib import Path
+from random import SystemRandom
+from statistics import median
+from typing import NamedTuple
+
+from verify.files.check import Instances, Outcome, examine, plain, source
+from verify.files.folder import Place, places
+from verify.files.instance import Source
+from verify.files.table import Row, Table
+from verify.kernel.shapes import Rejected
+
+TOGETHER = 16
+"""Certificates that a process takes at a time."""
+
+Task = tuple[Place, Instances, float, Row | None, bool]
+Mapped = Callable[[Callable[[list[Task]], list[Outcome]], Iterable[list[Task]]], Iterable[list[Outcome]]]
+"""Work of every part, parts in any order: this module's processes, or a cluster's."""
+
+
+def by_digest(folder: Path) -> dict[str, list[Path]]:
+    """The instances of a folder; files of the same content share a digest."""
+    found: dict[str, list[Path]] = {}
+    for path in sorted(p for suffix in ("*.json", "*.json.gz") for p in folder.rglob(suffix)):
+        try:
+            found.setdefault(Source(path).applicant(None).digest, []).append(path)
+        except Exception:  # another kind of file, or a broken one: no certificate is checked against it
+            continue
+    return found
+
+
+def work(tasks: list[Task]) -> list[Outcome]:
+    """Check some certificates."""
+    return [examine(*task) for task in tasks]
+
+
+def failed(tasks: list[Task], error: BaseException) -> list[Outcome]:
+    """Of checks that did not come to an end: they prove nothing."""
+    line = plain(f"REJECTED: the check failed: {error!r}")
+    return [Outcome(plain(task[0].name), None, line, 0.0, None) for task in tasks]
+
+
+class Processes:
+    """Processes on this machine; a few parts more than there are of them are made at any time."""
+
+    def __init__(self, jobs: int) -> None:
+        self.jobs = jobs
+
+    def map(
+        self, done: Callable[[list[Task]], list[Outcome]], parts: Iterable[list[Task]]
+    ) -> Iterator[list[Outcome]]:
+        """``done`` of every part, as they get done."""
+        waiting = iter(parts)
+        if self.jobs == 1:
+            yield from map(done, waiting)
+            return
+        with ProcessPoolExecutor(self.jobs) as pool:
+            running: dict[Future[list[Outcome]], list[Task]] = {}
+            while True:
+                for part in islice(waiting, 2 * self.jobs - len(running)):
+                    try:
+                        running[pool.submit(done, part)] = part
+                    except BrokenExecutor as error:
+                        yield failed(part, error)
+                if not running:
+                    return
+                for future in wait(running, return_when=FIRST_COMPLETED).done:
+                    part, broken = running.pop(future), future.exception()  # of a process that died, perhaps
+                    yield failed(part, broken) if broken else future.result()
+
+
+class Journal:
+    """What was verified before, in a file of the reader's own: a line each, after one that says of what.
+
+    An outcome is taken from it only for a certificate of the very same bytes, beside the very same row.
+    """
+
+    def __init__(self, path: Path, about: str) -> None:
+        self.known: dict[str, tuple[str, Outcome]] = {}
+        self.path = path
+        text = path.read_bytes().decode("utf-8") if path.exists() else ""
+        lines = text.split("\n")[:-1]  # what is behind the last line end was being written
+        if lines and lines[0] != about:
+            raise Rejected(
+                f"{path.name}: the journal of another check: other files, options or another checker"
+            )
+        for line in lines[1:]:
+            digest, *outcome = json.loads(line)
+            self.known[outcome[0]] = digest, Outcome(*outcome)
+        self.stream = path.open("r+b" if lines else "wb")
+        if lines:
+            self.stream.truncate(self.stream.seek(len("\n".join([*lines, ""]).encode())))
+        else:
+            self.stream.write(about.encode() + b"\n")
+        self.stream.flush()
+
+    def outcome(self, place: Place, row: Row | None) -> Outcome | None:
+        """What came out before, or None."""
+        digest, outcome = self.known.get(plain(place.name), ("", None))
+        return outcome if outcome and digest == self.digest(place, row) else None
+
+    def add(self, digest: str, outcome: Outcome) -> None:
+        """Note what was verified now."""
+        if outcome.claim is not None:
+            self.stream.write(json.dumps([digest, *outcome]).encode() + b"\n")
+            self.stream.flush()
+
+    @staticmethod
+    def digest(place: Place, row: Row | None) -> str:
+        """Of a certificate's bytes and its row."""
+        try:
+            content = place.read()
+        except Rejected:
+            return ""
+        return hashlib.sha256(content + json.dumps(row, sort_keys=True).encode()).hexdigest()
+
+
+def about(instances: Instances, seconds: float, slow: bool) -> str:
+    """What a check depends on besides the certificates: instances, options, and the checker itself."""
+    own = sorted(Path(__file__).parents[1].rglob("*.py"))
+    listed = (
+        [file for files in instances.values() for file in files]
+        if isinstance(instances, dict)
+        else [instances]
+    )
+    given = sorted({file for path in listed for file in source(path).files})
+    found = hashlib.sha256()
+    for file in (*own, *given):
+        with file.open("rb") as stream:
+            found.update(hashlib.file_digest(stream, "sha256").digest())
+    return json.dumps({"checks": found.hexdigest(), "seconds": seconds, "slow": slow})
+
+
+class Listing(NamedTuple):
+    """What lies in a folder: how many certificates, their numbers, some drawn at random, the files read."""
+
+    total: int
+    numbers: set[int]
+    drawn: list[Place]
+    files: set[Path]
+
+
+def listing(files: list[Path], sample: int | None) -> Listing:
+    """Look through a folder once."""
+    count, numbers, drawn, read = 0, set[int](), list[Place](), set[Path]()
+    chance = SystemRandom()
+    for place in places(files):
+        count += 1
+        read.add(place.path)
+        if place.number.isdecimal():
+            numbers.add(int(place.number))
+        if sample is not None and len(drawn) < sample:
+            drawn.append(place)
+        elif sample is not None and (k := chance.randrange(count)) < sample:
+            drawn[k] = place
+    return Listing(count, numbers, drawn, read)
+
+
+class Check:
+    """A folder's check: options, and the sums of what came out."""
+
+    def __init__(self, folder: Path, instances: Instances, seconds: float, slow: bool) -> None:
+        self.folder, self.instances, self.seconds, self.slow = folder, instances, seconds, slow
+        self.table = Table(folder)
+        if self.table.there and isinstance(instances, Path):
+            self.table.belongs(source(instances))
+        self.start, self.done, self.taken = time.monotonic(), 0, 0
+        self.claims: Counter[str | None] = Counter()
+        self.slowest = Outcome("none", None, "", 0.0, None)
+        self.seconds_each = array("d")
+        self.indices: set[float] = set()
+
+    def run(self, mapped: Mapped, sample: int | None, resume: Path | None) -> int:
+        """Check all certificates, or so many, and sum up; the exit code."""
+        folder, table = self.folder, self.table
+        inner = folder / "certificates" if os.path.lexists(folder / "certificates") else folder
+        if inner == folder and table.there:
+            print("REJECTED: results.csv stands there without certificates, so there is nothing to check")
+            return 4
+        own = (table.there and "results.csv", table.summarised and "results.json")
+        files = sorted(inner.iterdir()) if inner.is_dir() else []
+        chosen = [path for path in files if path.name not in own]
+        found = listing(chosen, sample)
+        total = found.total if sample is None else len(found.drawn)
+        journal = None if resume is None else Journal(resume, about(self.instances, self.seconds, self.slow))
+        wanted = places(chosen) if sample is None else iter(found.drawn)
+        with nullcontext() if journal is None else closing(journal.stream):
+            for outcome in self._outcomes(wanted, mapped, journal, total):
+                self._count(outcome, total)
+        lost = sorted(table.certified - found.numbers)
+        for index in lost:
+            print(f"{index}.json.gz: REJECTED: results.csv has a row for it, but there is no such file")
+        known = found.files | {inner} | {folder / name for name in own if name}
+        known |= {self.instances} if isinstance(self.instances, Path) else set()
+        others = {path.name for path in {*folder.iterdir(), *files} if path not in known}
+        return self._sum_up(total, None if sample is None else found.total, bool(lost), others)
+
+    def _outcomes(
+        self, wanted: Iterable[Place], mapped: Mapped, journal: Journal | None, total: int
+    ) -> Iterator[Outcome]:
+        """Those known from the journal, and those of the others as they get done."""
+        digests: dict[str, str] = {}
+
+        def tasks() -> Iterator[Task]:
+            for place in wanted:
+                row = self.table.row(place.number) if self.table.there else None
+                before = None if journal is None else journal.outcome(place, row)
+                if before is not None:
+                    self.taken += 1
+                    self._count(before, total)
+                    continue
+                if journal is not None:
+                    digests[plain(place.name)] = journal.digest(place, row)
+                yield place, self.instances, self.seconds, row, self.slow
+
+        for part in mapped(work, batches(tasks())):
+            for outcome in part:
+                if journal is not None:
+                    journal.add(digests.pop(outcome.name), outcome)
+                yield outcome
+
+    def _count(self, outcome: Outcome, total: int) -> None:
+        """Add an outcome up, print what is wrong, say how far it is."""
+        self.done += 1
+        self.claims[outcome.claim] += 1
+        self.seconds_each.append(outcome.seconds)
+        self.slowest = max(self.slowest, outcome, key=lambda one: one.seconds)
+        if outcome.claim is None:
+            print(f"{outcome.name}: {outcome.line}", flush=True)
+        elif outcome.applicant is not None:
+            self.indices.add(outcome.applicant)
+        end = "\r" if sys.stderr.isatty() and self.done < total else "\n"
+        if sys.stderr.isatty() or self.done % 100 == 0 or self.done == total:
+            sys.stderr.write(f"{self.done} of {total} checked, {self.claims[None]} rejected{end}")
+            sys.stderr.flush()
+
+    def _sum_up(self, total: int, drawn_from: int | None, lost: bool, others: set[str]) -> int:
+        """The last line, and the exit code."""
+        table, claims = self.table, self.claims
+        passed = bool(total) and self.done == total and not claims[None] and not lost
+        kinds = ", ".join(f"{count} {claim}" for claim, count in sorted(claims.items(), key=str) if claim)
+        drawn = f", drawn at random from {drawn_from}" if drawn_from is not None else ""
+        parts = [f"{total - claims[None]} of {total} certificates{drawn} ({kinds or 'none'})"]
+        if self.indices and isinstance(self.instances, Path):
+            parts.append(f"{len(self.indices)} of {len(source(self.instances).factuals)} applicants")
+        if passed and table.there:
+            certified = f"{len(table.certified)} of its {len(table.places)} answers are certified"
+            there = "agrees" if drawn_from is None else "agrees with these"
+            without = map(str, table.places.keys() - table.certified)
+            parts.append(f"results.csv {there}, {certified}{some(without, ', not ')}")
+            parts += ["results.json agrees"] * table.summarised
+        if self.taken:
+            parts.append(f"{self.taken} of them checked before")
+        seconds = time.monotonic() - self.start
+        usual = f"median {median(self.seconds_each or [0.0]):.2g} s"
+        slowest = f"slowest {self.slowest.name} {self.slowest.seconds:.1f} s"
+        parts.append(f"{seconds:.1f} s, {usual}, {slowest}")
+        said = "; ".join(parts)
+        print(f"{'VERIFIED' if passed else 'REJECTED'} {said}{some(others, '; not looked at: ')}")
+        return 0 if passed else 4
+
+
+def batches(tasks: Iterator[Task]) -> Iterator[list[Task]]:
+    """A few at a time."""
+    while part := list(islice(tasks, TOGETHER)):
+        yield part
+
+
+def some(names: Iterable[str], before: str) -> str:
+    """The first few of some names, with text before them; nothing where there are none."""
+    listed = sorted(names, key=lambda name: (len(name), name))
+    more = f" and {len(listed) - 5} more" if len(listed) > 5 else ""
+    return before + ", ".join(map(plain, listed[:5])) + more if listed else ""

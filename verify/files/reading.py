@@ -1,0 +1,108 @@
+"""Files and strict JSON within limits (sections 4 and 9)."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import zlib
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NoReturn
+
+from verify.kernel.shapes import Rejected, conform, refuse
+
+LARGEST_FILE = 32 * 2**20
+
+
+def read_raw(path: Path) -> bytes:
+    """What a regular file holds as it lies there; never more than the limit."""
+    if not path.is_file():
+        raise Rejected(f"{path}: no such file")
+    try:
+        with path.open("rb") as stream:
+            return limited(stream, path.name)
+    except OSError as error:
+        raise Rejected(f"{path.name}: unreadable: {error}") from None
+
+
+def unpacked(raw: bytes, path: Path) -> bytes:
+    """The content of a file, unpacked where its name ends in ``.gz``; never more than the limit."""
+    if path.suffix != ".gz":
+        return raw
+    try:
+        return limited(gzip.GzipFile(fileobj=io.BytesIO(raw)), path.name)
+    except (OSError, EOFError, zlib.error) as error:
+        raise Rejected(f"{path.name}: unreadable: {error}") from None
+
+
+def limited(stream: Any, name: str) -> bytes:
+    """What a stream holds; never more than the limit."""
+    content: bytes = stream.read(LARGEST_FILE + 1)
+    if len(content) > LARGEST_FILE:
+        raise Rejected(f"{name}: larger than {LARGEST_FILE} bytes")
+    return content
+
+
+def read_bytes(path: Path) -> bytes:
+    """What a file holds, unpacked."""
+    return unpacked(read_raw(path), path)
+
+
+def parse_json(content: bytes, name: str) -> Any:
+    """The value of JSON text, every number a float (one that overflows is left to :func:`conform`)."""
+
+    def refuse_constant(text: str) -> NoReturn:
+        raise Rejected(f"{name}: {text} is not a finite number")
+
+    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        made = dict(pairs)
+        if len(made) < len(pairs):
+            twice = next(key for key, times in Counter(key for key, _ in pairs).items() if times > 1)
+            raise Rejected(f"{name}: the key {twice[:40]!r} twice")
+        return made
+
+    try:
+        text = content.decode("utf-8")
+        value = json.loads(text, parse_int=float, parse_constant=refuse_constant, object_pairs_hook=unique)
+        if "\\u" in text:  # half of a surrogate pair is no text
+            json.dumps(value, ensure_ascii=False).encode("utf-8")
+        return value
+    except RecursionError:
+        raise Rejected(f"{name}: nested too deeply") from None
+    except ValueError as error:  # no UTF-8, no JSON
+        raise Rejected(f"{name}: no JSON: {error}") from None
+
+
+def by(key: str, shapes: dict[str, Any]) -> Callable[[Any, str], Any]:
+    """An object whose other keys depend on what it says it is."""
+
+    def chosen(value: Any, where: str) -> Any:
+        kind: Any = value.get(key) if isinstance(value, dict) else None
+        conform(kind, set(shapes), f"{where}.{key}")
+        return conform(value, {key: str, **shapes[kind]}, where)
+
+    return chosen
+
+
+def word(value: Any, where: str) -> str:
+    """A name or a label: 1 to 200 characters, none of them for control."""
+    if not 1 <= len(conform(value, str, where)) <= 200 or any(c < " " or c == "\x7f" for c in value):
+        refuse(where, value, "a name of 1 to 200 characters")
+    return str(value)
+
+
+def share(value: Any, where: str) -> float:
+    """A number from 0 to 1."""
+    if not 0 <= conform(value, float, where) <= 1:
+        refuse(where, value, "a number from 0 to 1")
+    return float(value)
+
+
+def interval(value: Any, where: str) -> list[float]:
+    """[lo, hi] with lo <= hi."""
+    low, high = conform(value, (float, float), where)
+    if low > high:
+        refuse(where, low, "[lo, hi] with lo <= hi")
+    return [low, high]

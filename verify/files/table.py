@@ -1,0 +1,238 @@
+"""``results.csv`` and ``results.json`` beside a folder's certificates: they must say what is proven.
+
+The columns of ``results.csv`` are those of COLUMNS, the second perhaps ``id``; then ``action_<feature>``
+columns; then, both or neither, ``counterfactual_<feature>`` columns and ``message``; then perhaps
+``confirmed`` or ``name`` (where rows are of instances' own files). ``gap``, ``proof``, ``backend``,
+``seconds``, ``message`` and ``confirmed`` are not looked at.
+"""
+
+from __future__ import annotations
+
+import os
+from array import array
+from collections import Counter
+from collections.abc import Iterator
+from math import inf, nextafter
+from pathlib import Path
+from statistics import fmean, median
+from typing import Any
+
+from verify.files.instance import Source
+from verify.files.lines import Lines
+from verify.files.reading import parse_json, read_bytes
+from verify.kernel.box import Box
+from verify.kernel.certificate import Certificate
+from verify.kernel.forms import Counterfactual, constant
+from verify.kernel.problem import Problem
+from verify.kernel.shapes import Rejected
+from verify.kernel.trees import float64
+
+COLUMNS = ["index", "status", "cost", "lower_bound", "gap", "proof", "backend", "seconds", "certificate"]
+PROVEN = {"optimal", "infeasible"}
+STATUSES = {  # whether a cost and a lower bound go with it; None: either way
+    "optimal": (True, True),
+    "infeasible": (False, False),
+    "limit": (None, True),
+    "found": (True, False),
+    "not-found": (False, False),
+    "bad-input": (False, False),
+}
+
+Row = dict[str, str]
+
+
+class Table:
+    """A folder's ``results.csv``, if it has one; anything unusual about it rejects it.
+
+    Rows are looked up in the file; what is kept of each is its place.
+
+    Attributes
+    ----------
+    places
+        By the number in ``index``, the row's place.
+    certified
+        The numbers of those that name a certificate.
+    there
+        Whether there is such a file; ``summarised``: whether there is a ``results.json``.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.places: dict[int, int] = {}
+        self.certified: set[int] = set()
+        self.statuses: Counter[str] = Counter()
+        self.costs = array("d")
+        path, summary = folder / "results.csv", folder / "results.json"
+        self.there, self.summarised = os.path.lexists(path), os.path.lexists(summary)  # dangling links too
+        self.lines = Lines(path) if self.there else None
+        if self.lines is not None:
+            self._read(self.lines)
+        if self.summarised:
+            self._compare(parse_json(read_bytes(summary), "results.json"))
+
+    def _read(self, lines: Lines) -> None:
+        header = lines.header
+        fixed = header[:1] + header[2:] if header[1:2] == ["id"] else header
+        others = fixed[len(COLUMNS) :]
+        if others[-1:] in (["name"], ["confirmed"]):
+            others = others[:-1]
+        if others[-1:] == ["message"]:
+            half = len(others) // 2
+            actions, after = others[:half], others[half:-1]
+        else:
+            actions, after = others, None
+        features = [name.removeprefix("action_") for name in actions]
+        wanted = [f"action_{name}" for name in features], [f"counterfactual_{name}" for name in features]
+        wrong = actions != wanted[0] or after not in (None, wanted[1]) or len(set(header)) < len(header)
+        if fixed[: len(COLUMNS)] != COLUMNS or wrong:
+            raise Rejected("results.csv: the first line is not its columns (verify/table.py)")
+        for k, line in enumerate(lines, start=1):
+            self._add(k, header, line, actions, after or [])
+
+    def _add(self, k: int, header: list[str], line: list[str], actions: list[str], after: list[str]) -> None:
+        """Take a row in, if it can be one."""
+        row = dict(zip(header, line, strict=False))
+        if len(line) != len(header) or row["status"] not in STATUSES:
+            raise Rejected(f"results.csv: row {k}: a length, status or index it cannot have")
+        if not line[0].isdecimal() or line[0] != str(int(line[0])):
+            raise Rejected(f"results.csv: row {k}: an index that is not written as a whole number is")
+        if int(line[0]) in self.places:
+            raise Rejected(f"results.csv: row {k}: a length, status or index it cannot have")
+        given = row["cost"] != "", row["lower_bound"] != ""
+        acts = any(row[name] for name in (*actions, *after))
+        if any(must not in (None, has) for must, has in zip(STATUSES[row["status"]], given, strict=True)):
+            raise Rejected(f"results.csv: row {k}: a cost or bound that does not go with its status")
+        if acts and not given[0]:
+            raise Rejected(f"results.csv: row {k}: an action that does not go with its status")
+        if row["certificate"] not in ("", f"certificates/{row['index']}.json.gz") or (
+            row["certificate"] and row["status"] == "bad-input"
+        ):
+            raise Rejected(f"results.csv: row {k}: not the index's certificate")
+        self.places[int(line[0])] = k - 1
+        self.statuses[row["status"]] += 1
+        if row["certificate"]:
+            self.certified.add(int(line[0]))
+        if given[0]:
+            self.costs.append(float(number(row, "cost") or 0.0))
+
+    def row(self, index: str) -> Row:
+        """The row of a number, as it is written; empty where there is none."""
+        if self.lines is None or not index.isdecimal() or int(index) not in self.places:
+            return {}
+        return dict(zip(self.lines.header, self.lines[self.places[int(index)]], strict=True))
+
+    def rows(self) -> Iterator[Row]:
+        """Every row, in order."""
+        for line in self.lines or ():
+            yield dict(zip(self.lines.header if self.lines else (), line, strict=True))
+
+    def _compare(self, data: Any) -> None:
+        """Raise :class:`Rejected` unless ``results.json`` says what the rows say."""
+        wanted = {
+            "applicants": len(self.places),
+            "counts": dict(self.statuses),
+            "cost_mean": fmean(self.costs) if self.costs else None,
+            "cost_median": median(self.costs) if self.costs else None,
+        }
+        for key, value in wanted.items():
+            if not isinstance(data, dict) or key not in data or data[key] != value:
+                raise Rejected(f"results.json: {key} is not what results.csv comes to")
+        try:
+            listed = [(one["name"], one["result"]) for one in data.get("results", ()) if one["result"]]
+            several = self.rows() if "results" in data else iter(())
+            for (name, result), row in zip(listed, several, strict=True):
+                k = row["index"]
+                said = {key: result[key] for key in ("status", "cost", "lower_bound", "certificate")}
+                for key in row:
+                    part, _, feature = key.partition("_")
+                    if part in ("action", "counterfactual"):
+                        said[key] = (result[part] or {}).get(feature)
+                wrong = [key for key, value in (said | {"name": name}).items() if not _is(row, key, value)]
+                if wrong:
+                    raise Rejected(f"results.json: results.{k}: {wrong[0]} is not what results.csv says")
+        except (AttributeError, KeyError, TypeError, ValueError):
+            raise Rejected("results.json: its results are not the rows of results.csv") from None
+
+    def belongs(self, source: Source) -> None:
+        """Raise :class:`Rejected` where a row is of no applicant of the population, or of another's name."""
+        for row in self.rows():
+            index = row["index"]
+            if len(index) > 9 or int(index) >= len(source.factuals):
+                raise Rejected(f"results.csv: row {index}: there is no such applicant")
+            if "id" in row and row["id"] != source.id(float(index)):
+                raise Rejected(f"results.csv: row {index}: id is not the applicant's")
+
+
+def _is(row: Row, column: str, value: Any) -> bool:
+    """Whether a cell holds a value of a JSON file."""
+    if value is None or isinstance(value, str):
+        return row[column] == (value or "")
+    return number(row, column) == value
+
+
+def agree(row: Row, certificate: Certificate, source: Source, names: set[str] | None) -> None:
+    """Raise :class:`Rejected` unless the row makes the certificate's claim about the same applicant.
+
+    Parameters
+    ----------
+    source
+        The file the certificate was checked against.
+    names
+        What the row may be called: the names of the instance's files; None in a population.
+    """
+    if not row["certificate"]:
+        raise Rejected("results.csv: the row names no certificate, and here is one")
+    cost, bound = number(row, "cost"), number(row, "lower_bound")
+    # an optimum's bound may differ within the gap, which the checker set; another's may not be better
+    most = certificate.cost if row["status"] == "optimal" else certificate.lower_bound
+    action = certificate.action or {}
+    acted = {key[7:]: key for key, cell in row.items() if key.startswith("action_") and cell}
+    same = {
+        "index": names is not None or number(row, "index") == certificate.index,
+        "id": "id" not in row or row["id"] == source.id(certificate.index),
+        "name": names is None or row.get("name") in names,
+        "status": row["status"] == certificate.claim or not {row["status"], certificate.claim} & PROVEN,
+        "cost": cost == certificate.cost,
+        "lower_bound": bound is most is None or (bound is not None and most is not None and bound <= most),
+        "action": acted.keys() == action.keys()
+        and all(
+            row[key] == action[name] if isinstance(action[name], str) else number(row, key) == action[name]
+            for name, key in acted.items()
+        ),
+    }
+    same |= after(row, certificate, source.applicant(certificate.index).problem)
+    for column, agrees in same.items():
+        if not agrees:
+            raise Rejected(f"results.csv: {column} is not what the certificate proves")
+
+
+def after(row: Row, certificate: Certificate, problem: Problem) -> dict[str, bool]:
+    """Whether the row's counterfactual is what the action leads to, to the nearest double; by column."""
+    cells = {key[15:]: cell for key, cell in row.items() if key.startswith("counterfactual_")}
+    if certificate.action is None:
+        return {f"counterfactual_{name}": not cell for name, cell in cells.items()}
+    action = {f.name: f.value(certificate.action[f.name], "action") for f in problem.features
+              if f.name in certificate.action}  # fmt: skip
+    moved = Counterfactual(problem, {name: constant(value) for name, value in action.items()})
+    same, point = {}, Box(moved, ())
+    for f in problem.features if cells else ():
+        column, (low, high) = f"counterfactual_{f.name}", point.interval(moved.values[f.name])
+        cell = cells.get(f.name, "")
+        if f.name in problem.missing - action.keys():
+            same[column] = not cell
+        elif f.labels is not None:
+            same[column] = cell in f.labels and low <= f.labels.index(cell) <= high
+        else:
+            value = number(row, column)
+            least, most = float64(low), float64(high)
+            if low < high:  # enclosed: another enclosure may round to the next double
+                least, most = nextafter(least, -inf), nextafter(most, inf)
+            same[column] = value is not None and least <= value <= most
+    return same
+
+
+def number(row: Row, column: str) -> float | None:
+    """A cell's number; None where it is empty."""
+    try:
+        return float(row[column]) if row[column] else None
+    except ValueError:
+        raise Rejected(f"results.csv: {column} is no number") from None

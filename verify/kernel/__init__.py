@@ -1,0 +1,7 @@
+"""Ring 1, the trust base: the problem, exact arithmetic in plain fractions, and the rules.
+
+Whoever trusts this folder can trust what ``python -m verify --slow`` says about a problem. Read it in this
+order: ``problem`` (what is feasible, what it costs), ``forms`` and ``configuration`` (the same over a box
+of actions), ``curves`` and ``box`` (bounds), ``trees``, ``leaf`` and ``prices`` (the rules), ``certificate``
+(how they are put together). It imports nothing but itself and pure parts of Python's library.
+"""

@@ -1,0 +1,248 @@
+"""Leaves closed by prices: one minimum per action and one per tree (section 7.3)."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+from verify.kernel.configuration import Configuration
+from verify.kernel.forms import ZERO, is_constant
+from verify.kernel.problem import Feature, Interval
+from verify.kernel.shapes import Clock, Rejected, conform, maybe, not_negative, positive
+from verify.kernel.trees import Ensemble, Node, above32, float32, float64
+
+LARGEST_PRICE = 2.0**53
+TABLE = {"unit": positive, "mu": not_negative, "trees": [[[float]]], "weights?": maybe([not_negative])}
+
+
+class Cell(NamedTuple):
+    """Values of an action for which every tree takes the same branches; ``numbers`` are what is compared."""
+
+    low: Fraction
+    high: Fraction
+    numbers: tuple[float, ...]
+
+
+class View:
+    """An ensemble as one configuration's actions see it, which must move nothing but themselves.
+
+    Attributes
+    ----------
+    cells
+        Per action, its cells, ascending.
+    owner
+        Column -> the action that fills it, and which of its numbers; ``constant``: what other columns are
+        compared as, None where missing.
+    """
+
+    def __init__(self, configuration: Configuration, where: str) -> None:
+        assert configuration.trees is not None
+        self.forest, self.acted = configuration.trees, configuration.acted
+        self.owner: dict[int, tuple[int, int]] = {}
+        self.constant: dict[int, float | None] = {}
+        self.cells: list[list[Cell]] = []
+        self.labelled: set[int] = set()
+        column = 0
+        for f in configuration.problem.features:
+            mine = range(column, column + f.width)
+            column += f.width
+            value = configuration.values[f.name]
+            if f.name in self.acted:
+                i = self.acted.index(f.name)
+                self.owner |= {c: (i, k) for k, c in enumerate(mine)}
+                self.labelled |= {i} if f.table else set()
+                self.cells.append(cells(self.forest, f, configuration.box[i], mine[0]))
+            elif f.name in configuration.missing:
+                self.constant |= dict.fromkeys(mine)
+            elif not is_constant(value):
+                raise Rejected(f"{where}: prices need actions that move nothing else (section 7.3)")
+            else:
+                x = sum(value.values(), ZERO)
+                numbers = f.table[int(x)] if f.table else [x]
+                self.constant |= {
+                    c: self.forest.compared(float64(v)) for c, v in zip(mine, numbers, strict=True)
+                }
+
+    def classes(self, nodes: list[Node]) -> dict[int, list[int]]:
+        """For each action that a tree looks at, every cell's class."""
+        inner = [node for node in nodes if not isinstance(node, float)]
+        found = {}
+        for i in sorted({self.owner[node[0]][0] for node in inner if node[0] in self.owner}):
+            cuts = sorted({node[1] for node in inner if self.owner.get(node[0]) == (i, 0)})
+            sides = [bisect_left(cuts, cell.numbers[0]) for cell in self.cells[i]]
+            keys = list(range(len(sides))) if i in self.labelled else sides
+            known = {key: k for k, key in enumerate(sorted(set(keys)))}
+            found[i] = [known[key] for key in keys]
+        return found
+
+    def least(
+        self, nodes: list[Node], price: Callable[[int, list[int]], int], inside: dict[int, list[int]]
+    ) -> dict[float, int] | None:
+        """By value of the leaves that a box reaches, the least sum of prices of the cells; None without any.
+
+        Parameters
+        ----------
+        price
+            Of an action and some cells, the least price.
+        inside
+            Per action that the tree looks at, the box's cells.
+        """
+        found: dict[float, int] = {}
+        left, cut = dict(inside), list[tuple[int, list[int]]]()
+        start = sum(price(i, cells_) for i, cells_ in inside.items())
+        waiting: list[tuple[int, int | None, list[int], int, int]] = [(0, None, [], start, 0)]
+        while waiting:
+            Clock.look()
+            number, narrowed, kept, total, depth = waiting.pop()
+            while len(cut) > depth:  # what lies on another way
+                i, before = cut.pop()
+                left[i] = before
+            if narrowed is not None:
+                cut.append((narrowed, left[narrowed]))
+                left[narrowed] = kept
+            node = nodes[number]
+            if isinstance(node, float):
+                found[node] = min(total, found.get(node, total))
+                continue
+            column, threshold, *children, missing_left = node
+            for child, goes_left in zip(children, (True, False), strict=True):
+                if column in self.owner:
+                    i, k = self.owner[column]
+                    kept = [c for c in left[i] if (self.cells[i][c].numbers[k] <= threshold) == goes_left]
+                    if kept:
+                        change = price(i, kept) - price(i, left[i])
+                        waiting.append((child, i, kept, total + change, len(cut)))
+                else:
+                    value = self.constant[column]
+                    if (bool(missing_left) if value is None else value <= threshold) == goes_left:
+                        waiting.append((child, None, [], total, len(cut)))
+        return found or None
+
+
+class Prices:
+    """A configuration's tables of prices."""
+
+    def __init__(self, configuration: Configuration, listed: Any, where: str) -> None:
+        self.configuration, self.listed, self.where = configuration, listed, f"{where}.prices"
+        self.view = View(configuration, where)
+        self.trees = self.view.forest.trees
+        self.classes = [self.view.classes(tree) for tree in self.trees]
+        self.goals = scores_needed(self.view.forest, where)
+
+    def bound(self, k: int, ends: Sequence[Interval]) -> Fraction | None:
+        """What actions in a box cost at least by table k; None: a tree has no leaf there."""
+        given = conform(self.listed[k], TABLE, f"{self.where}.{k}")
+        unit, rates = Fraction(given["unit"]), read_rates(given, len(self.goals), f"{self.where}.{k}")
+        paid = read_prices(given["trees"], self.classes, f"{self.where}.{k}.trees")
+        inside = [
+            [c for c, cell in enumerate(listed) if cell.low <= high and low <= cell.high]
+            for listed, (low, high) in zip(self.view.cells, ends, strict=True)
+        ]
+        if not all(inside):
+            return None
+        total = self.configuration.fixed + sum(mu * goal for mu, goal in zip(rates, self.goals, strict=True))
+        for i, term in enumerate(self.configuration.terms):
+            Clock.look()
+            own = [(classes[i], p[i]) for classes, p in zip(self.classes, paid, strict=True) if i in p]
+            total += min(
+                term.parts(min(max(term.factual, cell.low), cell.high))[0]
+                - unit * sum(prices[classes[c]] for classes, prices in own)
+                for c, cell in ((c, self.view.cells[i][c]) for c in inside[i])
+            )
+        parts = sorted(set(self.view.forest.parts))
+        own_rates = [rates[parts.index(part)] for part in self.view.forest.parts]
+        for tree, classes, prices, mu in zip(self.trees, self.classes, paid, own_rates, strict=True):
+
+            def price(i: int, some: list[int], p: Any = prices, known: Any = classes) -> int:
+                return min(p[i][known[i][c]] for c in some) if i in p else 0
+
+            found = self.view.least(tree, price, {i: inside[i] for i in classes})
+            if found is None:
+                return None
+            total += min(unit * low - mu * Fraction(value) for value, low in found.items())
+        return total
+
+
+def read_prices(
+    listed: Any, classes: Sequence[dict[int, list[int]]], where: str
+) -> list[dict[int, list[int]]]:
+    """Per tree, by action it looks at: a whole number per class; what is absent is 0 and left out."""
+    if len(listed) not in (0, len(classes)):
+        raise Rejected(f"{where}: allowed: none, or one entry per tree")
+    found = []
+    for t, (own, looked) in enumerate(zip(listed or [[]] * len(classes), classes, strict=True)):
+        if len(own) not in (0, len(looked)):
+            raise Rejected(f"{where}.{t}: allowed: nothing, or one list per feature that the tree looks at")
+        prices = {}
+        for i, one in zip(looked, own, strict=False):
+            count = max(looked[i]) + 1
+            if len(one) not in (0, count):
+                raise Rejected(f"{where}.{t}: {len(one)} prices; allowed: none or {count}, one per class")
+            if any(not p.is_integer() or abs(p) > LARGEST_PRICE for p in one):
+                raise Rejected(f"{where}.{t}: a price that is no whole number of at most 2^53")
+            if any(one):
+                prices[i] = [int(p) for p in one]
+        found.append(prices)
+    return found
+
+
+def read_rates(given: dict[str, Any], sums: int, where: str) -> list[Fraction]:
+    """The multiplier of every sum: mu, times the sum's weight where there are several."""
+    weights = given["weights"] or []
+    if len(weights) != (sums if sums > 1 else 0):
+        raise Rejected(f"{where}.weights: allowed: one per sum, where there are several")
+    mu = Fraction(given["mu"])
+    return [mu * Fraction(weight) for weight in weights] or [mu]
+
+
+def scores_needed(forest: Ensemble, where: str) -> list[Fraction]:
+    """What the leaves' exact values of every part add up to at least where the ensemble accepts."""
+    parts = sorted(set(forest.parts))
+    if forest.largest and len(parts) > 1:
+        raise Rejected(f"{where}: prices where one of several sums suffices: allowed in cases (section 7.4)")
+    return [score_needed(forest.alone(part)) for part in parts]
+
+
+def score_needed(forest: Ensemble) -> Fraction:
+    """What the leaves' exact values add up to at least where the deployed sum, of one part, is accepted."""
+    trees = len(forest.trees)
+    largest = [max(abs(node) for node in tree if isinstance(node, float)) for tree in forest.trees]
+    threshold = Fraction(forest.threshold) * (trees if forest.mean else 1)
+    size = sum(map(Fraction, largest)) + abs(Fraction(forest.base)) + abs(threshold)
+    roundoff = Fraction(1, 2**24 if forest.added is float32 else 2**53)
+    return threshold - Fraction(forest.base) - 2 * (trees + 4) * roundoff * size - Fraction(1, 2**1000)
+
+
+def cells(forest: Ensemble, f: Feature, box: Interval, column: int) -> list[Cell]:
+    """An action's cells, ascending; labels with numbers of their own are a cell each."""
+    low, high = box
+    if f.table is not None:
+        rows = [(Fraction(k), f.table[k]) for k in range(int(low), int(high) + 1)]
+        return [Cell(k, k, tuple(forest.compared(float64(v)) for v in row)) for k, row in rows]
+    cuts = {n[1] for tree in forest.trees for n in tree if not isinstance(n, float) and n[0] == column}
+    found, start = [], low
+    for end in sorted({last_left(forest, cut) for cut in cuts}):
+        last = Fraction(math.floor(end)) if f.whole and math.isfinite(end) else end
+        if start <= last < high:
+            found.append((start, Fraction(last)))
+            start = Fraction(math.floor(last) + 1 if f.whole else math.nextafter(float(last), math.inf))
+    return [Cell(a, b, (forest.compared(float64(a)),)) for a, b in [*found, (start, high)]]
+
+
+def last_left(forest: Ensemble, threshold: float) -> float:
+    """The largest double that is compared as at most a threshold; checked on both sides."""
+    end = threshold
+    if forest.compared is float32:
+        nearest = float32(threshold)
+        below = nearest if nearest <= threshold else -above32(-threshold)
+        above = above32(threshold)
+        end = below + (above - below) / 2 if above < math.inf else math.inf
+        if end < math.inf and float32(end) > threshold:
+            end = math.nextafter(end, -math.inf)
+    beyond = math.nextafter(end, math.inf)
+    if forest.compared(end) > threshold or (beyond < math.inf and forest.compared(beyond) <= threshold):
+        raise Rejected(f"classifier: a threshold of {threshold!r}, too large for prices (section 7.3)")
+    return end

@@ -1,0 +1,138 @@
+"""What every ring needs: the one error, the clock, and values of a stated shape (section 4)."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from fractions import Fraction
+from itertools import count, repeat
+from typing import Any, NoReturn
+
+LONGEST = 2**17
+
+
+class Rejected(Exception):
+    """The first reason why a certificate proves nothing."""
+
+
+class Empty(Exception):
+    """A box holds nothing feasible, as a logarithm of what is nowhere positive shows."""
+
+
+class Clock:
+    """The time that one check may take (section 9)."""
+
+    end = math.inf
+
+    @classmethod
+    @contextmanager
+    def within(cls, seconds: float) -> Iterator[None]:
+        """So much for what runs inside."""
+        cls.end = time.monotonic() + seconds
+        try:
+            yield
+        finally:
+            cls.end = math.inf
+
+    @classmethod
+    def look(cls) -> None:
+        """Raise :class:`Rejected` when the time is up."""
+        if time.monotonic() > cls.end:
+            raise Rejected("the time allowed is up")
+
+
+def conform(value: Any, shape: Any, where: str) -> Any:  # noqa: PLR0912
+    """The value if it has a shape, the absent optional keys of objects filled in with None.
+
+    A shape is ``float`` (a finite number), ``str``, ``bool`` or ``list``; a set of words; ``[shape]``, a
+    list; ``(shape, ...)``, a list of that length; ``{"key": shape, "key?": shape, ...}``, an object with
+    these keys, some optional, or ``{str: shape}``, one with any; or a function of value and place.
+    """
+    if isinstance(shape, type):
+        if type(value) is not shape or (isinstance(value, float) and not math.isfinite(value)):
+            refuse(where, value, {float: "a number", str: "text", list: "a list"}.get(shape, "true or false"))
+    elif isinstance(shape, set | frozenset):
+        if not isinstance(value, str) or value not in shape:
+            refuse(where, value, "one of " + ", ".join(sorted(shape)))
+    elif isinstance(shape, list | tuple):
+        if not isinstance(value, list) or (isinstance(shape, tuple) and len(value) != len(shape)):
+            refuse(where, value, "a list" if isinstance(shape, list) else f"a list of {len(shape)}")
+        inner = repeat(shape[0]) if isinstance(shape, list) else shape
+        return [conform(item, one, f"{where}.{k}") for k, item, one in zip(count(), value, inner)]
+    elif isinstance(shape, dict):
+        if not isinstance(value, dict):
+            refuse(where, value, "an object")
+        if str in shape:
+            return {key: conform(item, shape[str], f"{where}.{key}") for key, item in value.items()}
+        known = {key.removesuffix("?") for key in shape}
+        for key in value:
+            if key not in known:
+                raise Rejected(f"{where}: unknown key {key[:40]!r}")
+        found = {}
+        for key, one in shape.items():
+            name = key.removesuffix("?")
+            if name in value:
+                found[name] = conform(value[name], one, f"{where}.{name}")
+            elif name == key:
+                raise Rejected(f"{where}: the key {name!r} is missing")
+            else:
+                found[name] = None
+        return found
+    else:
+        return shape(value, where)
+    return value
+
+
+def refuse(where: str, value: Any, allowed: str) -> NoReturn:
+    """Reject a value of the wrong type or size."""
+    shown = repr(value) if isinstance(value, str | float | bool | None) else f"a {type(value).__name__}"
+    raise Rejected(f"{where}: got {shown[:60]}; allowed: {allowed}")
+
+
+def bounded(value: Fraction) -> Fraction:
+    """The value, if it can be written with a tolerable number of digits (section 9)."""
+    if value.numerator.bit_length() + value.denominator.bit_length() > LONGEST:
+        raise Rejected(f"a number of more than {LONGEST} binary digits (section 9)")
+    return value
+
+
+def near(value: Fraction) -> str:
+    """A number for people."""
+    return repr(float(value)) if abs(value) < 2**1023 else "a number beyond every double"
+
+
+def anything(value: Any, _: str) -> Any:
+    """The shape that every value has."""
+    return value
+
+
+def maybe(shape: Any) -> Callable[[Any, str], Any]:
+    """A shape or null."""
+    return lambda value, where: None if value is None else conform(value, shape, where)
+
+
+def not_negative(value: Any, where: str) -> float:
+    """A number at least 0."""
+    if conform(value, float, where) < 0:
+        refuse(where, value, "a number at least 0")
+    return float(value)
+
+
+def positive(value: Any, where: str) -> float:
+    """A number above 0."""
+    if conform(value, float, where) <= 0:
+        refuse(where, value, "a number above 0")
+    return float(value)
+
+
+def index(size: int) -> Callable[[Any, str], int]:
+    """A whole number from 0 to ``size`` - 1."""
+
+    def checked(value: Any, where: str) -> int:
+        if type(value) is not float or not value.is_integer() or not 0 <= value < size:
+            refuse(where, value, f"a whole number from 0 to {size - 1}")
+        return int(value)
+
+    return checked
