@@ -9,9 +9,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from brute_force import attack, brute_force, complaints
-from generators import _with_threshold, random_instance, random_network
-from run import Tally, case, examine_instance
 
 from milp_recourse import solve, solve_population
 from milp_recourse.backends import Options, bab
@@ -28,6 +25,9 @@ from milp_recourse.instance import Instance, Population, Preferences
 from milp_recourse.judge import conclude
 from milp_recourse.result import Result, Status, gap_tolerance
 from milp_recourse.solve import _run_many
+from tests.properties.brute_force import attack, brute_force, complaints
+from tests.properties.generators import _with_threshold, random_instance, random_network
+from tests.properties.run import Tally, case, examine_instance
 
 INSTANCES = Path(__file__).resolve().parents[2] / "instances"
 LOAN = sorted((INSTANCES / "loan").glob("loan_*.json"))

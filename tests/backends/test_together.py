@@ -8,7 +8,6 @@ from dataclasses import fields, replace
 
 import numpy as np
 import pytest
-from generators import Style, _factual, supported_instance
 
 from milp_recourse.backends.bab import People
 from milp_recourse.benchmarks.settings import in_setting
@@ -21,6 +20,7 @@ from milp_recourse.instances_path import instances_path
 from milp_recourse.program import lower
 from milp_recourse.program.cohort import programs
 from milp_recourse.program.rationals import Mixed, Rationals
+from tests.properties.generators import Style, _factual, supported_instance
 
 STYLES = (
     Style(levers=4, curves=False, gamma=False),

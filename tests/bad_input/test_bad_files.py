@@ -8,10 +8,10 @@ import json
 from pathlib import Path
 
 import pytest
-from format_samples import loan_instance, loan_population
 
 from milp_recourse.errors import BadInput
 from milp_recourse.formats import read_any
+from tests.formats.format_samples import loan_instance, loan_population
 
 GOOD = json.dumps(loan_instance())
 

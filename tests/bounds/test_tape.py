@@ -8,7 +8,6 @@ from functools import cache
 
 import numpy as np
 import pytest
-from generators import Style, supported_instance
 
 from milp_recourse.bounds.contract import atom_ranges, contract, least_cost
 from milp_recourse.bounds.program import hull, program_bounds
@@ -23,6 +22,7 @@ from milp_recourse.domain.scm import Mechanism, StructuralCausalModel, independe
 from milp_recourse.instance import Instance, Preferences
 from milp_recourse.program import Switch, lower
 from milp_recourse.program.model import Unit
+from tests.properties.generators import Style, supported_instance
 
 SEEDS = range(120)
 STYLE = Style(levers=4, depth=4, plausible=0.6)

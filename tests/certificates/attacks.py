@@ -1,4 +1,4 @@
-"""Certificates that try to cheat: ``python tests/certificates/attacks.py`` writes them all anew.
+"""Certificates that try to cheat: ``python -m tests.certificates.attacks`` writes them all anew.
 
 Every function makes one attack from an accepted certificate; its name is the file's, its docstring
 says what is tried. ``index.json`` lists them with the reason a checker must give.
@@ -9,14 +9,12 @@ from __future__ import annotations
 import copy
 import gzip
 import json
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
-sys.path.insert(0, str(ROOT))
 
 ACCEPTED = {
     "toy.json": "docs/examples/toy_instance.json",

@@ -1,6 +1,6 @@
 """Mutants of accepted certificates: none may be accepted with a false claim.
 
-``python tests/certificates/fuzz.py --mutants 10000`` runs as many, with progress, from a fixed seed.
+``python -m tests.certificates.fuzz --mutants 10000`` runs as many, with progress, from a fixed seed.
 What is accepted is judged by the package, which shares nothing with the checker: the action must be
 feasible and cost what is said, no known action may be cheaper than the bound, and ``infeasible`` must be
 the known answer.
@@ -19,26 +19,21 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from milp_recourse.errors import BadInput
+from milp_recourse.factuals import as_number
+from milp_recourse.formats.read import read_any
+from milp_recourse.instance import Instance
+from milp_recourse.judge import judge
+from milp_recourse.solve import solve
+from tests.certificates.attacks import ACCEPTED, load
+from verify.fast.box import arithmetic
+from verify.files.instance import Source
+from verify.files.reading import parse_json
+from verify.kernel.certificate import Certificate, check
+from verify.kernel.shapes import Clock, Rejected
+
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
-for folder in (str(ROOT), str(HERE)):
-    if folder not in sys.path:
-        sys.path.insert(0, folder)
-
-from attacks import ACCEPTED, load  # noqa: E402
-
-from milp_recourse.errors import BadInput  # noqa: E402
-from milp_recourse.factuals import as_number  # noqa: E402
-from milp_recourse.formats.read import read_any  # noqa: E402
-from milp_recourse.instance import Instance  # noqa: E402
-from milp_recourse.judge import judge  # noqa: E402
-from milp_recourse.solve import solve  # noqa: E402
-from verify.fast.box import arithmetic  # noqa: E402
-from verify.files.instance import Source  # noqa: E402
-from verify.files.reading import parse_json  # noqa: E402
-from verify.kernel.certificate import Certificate, check  # noqa: E402
-from verify.kernel.shapes import Clock, Rejected  # noqa: E402
-
 NUMBERS = (0.0, 1.0, -1.0, 0.5, 1e-300, 1e300, 5e-324, 2.0**53)
 
 

@@ -20,12 +20,9 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from verify.files.instance import Source
+
 ROOT = Path(__file__).resolve().parents[2]
-if str(ROOT) not in sys.path:
-    sys.path.insert(0, str(ROOT))
-
-from verify.files.instance import Source  # noqa: E402
-
 TOY = json.loads((ROOT / "docs/examples/toy_instance.json").read_text())
 CERTIFICATE = json.loads((ROOT / "docs/examples/toy_certificate.json").read_text())
 SECONDS, MOST_SECONDS, MOST_MEGABYTES, LARGEST = 20, 40, 300, 2**20

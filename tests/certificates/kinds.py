@@ -2,34 +2,20 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 
-TESTS = Path(__file__).resolve().parents[1]
-for folder in (str(TESTS / "forests"), str(TESTS / "properties")):
-    if folder not in sys.path:
-        sys.path.insert(0, folder)
-
-from generators import Style, random_instance, with_percentile_cost  # noqa: E402
-from test_tables import one_hot_and_table  # noqa: E402
-from tree_samples import random_causal_instance, random_tree_instance, with_missing  # noqa: E402
-
-from milp_recourse.domain.cost import Cost  # noqa: E402
-from milp_recourse.domain.features import Feature  # noqa: E402
-from milp_recourse.domain.network import ReluNetwork  # noqa: E402
-from milp_recourse.domain.scm import independent  # noqa: E402
-from milp_recourse.instance import Acceptance, Instance, Preferences  # noqa: E402
-
-_spec = importlib.util.spec_from_file_location("properties_run", TESTS / "properties" / "run.py")
-_run = importlib.util.module_from_spec(_spec)  # tests/forests has a module run too
-sys.modules["properties_run"] = _run
-_spec.loader.exec_module(_run)
-case = _run.case
+from milp_recourse.domain.cost import Cost
+from milp_recourse.domain.features import Feature
+from milp_recourse.domain.network import ReluNetwork
+from milp_recourse.domain.scm import independent
+from milp_recourse.instance import Acceptance, Instance, Preferences
+from tests.forests.tree_samples import random_causal_instance, random_tree_instance, with_missing
+from tests.properties.generators import Style, random_instance, with_percentile_cost
+from tests.properties.run import case
+from tests.properties.test_tables import one_hot_and_table
 
 Drawn = Instance | None
 """None: the seed has no such problem."""

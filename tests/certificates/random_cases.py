@@ -19,10 +19,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
 
-sys.path.insert(0, str(Path(__file__).parent))
-
-from kinds import KINDS
-
 from milp_recourse.certificates import instance_digest
 from milp_recourse.errors import Unsupported
 from milp_recourse.formats import write_instance
@@ -30,6 +26,7 @@ from milp_recourse.formats.strict_json import read_json
 from milp_recourse.instance import Instance
 from milp_recourse.result import Result, Status
 from milp_recourse.solve import solve
+from tests.certificates.kinds import KINDS
 from verify.__main__ import examine
 
 REASONS = (

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from hostile import HOSTILE, MOST_MEGABYTES, measured, written
+
+from tests.certificates.hostile import HOSTILE, MOST_MEGABYTES, measured, written
 
 
 @pytest.mark.parametrize("name", ["signs", "priced"])

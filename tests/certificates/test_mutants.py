@@ -1,9 +1,9 @@
-"""A few hundred mutants here; ``python tests/certificates/fuzz.py`` runs ten thousand."""
+"""A few hundred mutants here; ``python -m tests.certificates.fuzz`` runs ten thousand."""
 
 from __future__ import annotations
 
-from attacks import ACCEPTED
-from fuzz import run
+from tests.certificates.attacks import ACCEPTED
+from tests.certificates.fuzz import run
 
 
 def test_no_mutant_passes_with_a_false_claim():

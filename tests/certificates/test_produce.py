@@ -10,8 +10,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from kinds import KINDS
-from random_cases import Tally, complaints, examined
 
 from milp_recourse.certificates import certificates_for, encode, instance_digest
 from milp_recourse.cli import main
@@ -20,6 +18,8 @@ from milp_recourse.formats.strict_json import read_json
 from milp_recourse.judge import judge
 from milp_recourse.result import Result, Status
 from milp_recourse.solve import solve
+from tests.certificates.kinds import KINDS
+from tests.certificates.random_cases import Tally, complaints, examined
 from verify.__main__ import examine
 from verify.files.instance import Source
 from verify.kernel.shapes import Rejected

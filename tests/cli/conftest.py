@@ -1,23 +1,18 @@
-"""Makes the sample problems of tests/formats importable here, and a back end that needs no solver."""
+"""Sample problems as files, and a back end that needs no solver."""
 
 import json
-import sys
-from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent.parent / "formats"))
-
-from fake_backend import FakeBackend
-from format_samples import loan_instance, loan_population
-
 import milp_recourse.backends
+from tests.cli.fake_backend import FakeBackend
+from tests.formats.format_samples import loan_instance, loan_population
 
 
 @pytest.fixture
 def fake(monkeypatch):
     """The fake back end, registered as ``fake``; nothing scripted."""
-    monkeypatch.setattr(milp_recourse.backends, "_MODULES", {"fake": "fake_backend:FakeBackend"})
+    monkeypatch.setattr(milp_recourse.backends, "_MODULES", {"fake": "tests.cli.fake_backend:FakeBackend"})
     monkeypatch.setattr(milp_recourse.backends, "PYOMO_SOLVERS", ())
     monkeypatch.setattr(FakeBackend, "script", [])
     monkeypatch.setattr(FakeBackend, "calls", 0)

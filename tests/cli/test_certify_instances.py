@@ -6,7 +6,6 @@ import csv
 import json
 
 import pytest
-from format_samples import loan_instance, tree_instance
 from jsonschema import Draft202012Validator
 
 import milp_recourse.instances_path
@@ -16,6 +15,7 @@ from milp_recourse.instance import Reference
 from milp_recourse.reports.compare import compare
 from milp_recourse.result import Result, Status
 from milp_recourse.solve import DEFAULTS
+from tests.formats.format_samples import loan_instance, tree_instance
 
 KNOWN = 2 * (5.501 / 5) ** 2
 

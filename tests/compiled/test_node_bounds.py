@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from generators import Style, random_instance
 from scipy.optimize import linprog
 
 from milp_recourse.backends.protocol import Options
@@ -38,6 +37,7 @@ from milp_recourse.domain.scm import Link, Mechanism, StructuralCausalModel
 from milp_recourse.errors import Unsupported
 from milp_recourse.instance import Acceptance, Instance, Preferences
 from milp_recourse.judge import judge
+from tests.properties.generators import Style, random_instance
 
 CAUSES = Style(levers=4, curves=False, gamma=False, plausible=0.5)
 STYLES = (

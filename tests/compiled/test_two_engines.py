@@ -10,8 +10,6 @@ import math
 from collections.abc import Callable
 
 import pytest
-from generators import PIECEWISE_LINEAR, Style, random_instance
-from test_other_units import drawn
 
 from milp_recourse.backends.bab import BabBackend
 from milp_recourse.backends.protocol import Options, Proposal
@@ -21,6 +19,8 @@ from milp_recourse.compiled.problem import impossible, lower
 from milp_recourse.errors import Unsupported
 from milp_recourse.instance import Instance
 from milp_recourse.judge import already_good, judge
+from tests.properties.generators import PIECEWISE_LINEAR, Style, random_instance
+from tests.properties.test_other_units import drawn
 
 MAKERS: dict[str, Callable[[int], Instance]] = {
     "other units": drawn,

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -24,17 +23,6 @@ from typing import Any
 
 import numpy as np
 
-HERE = Path(__file__).parent
-sys.path[:0] = [str(HERE), *(str(HERE.parent / n) for n in ("properties", "forests")), str(HERE.parents[1])]
-
-# ruff: noqa: E402
-from brute_force import axis as values_of
-from brute_force import costs, looks_feasible, number, rows_of, subsets
-from generators import Style, supported_instance
-from plain_conditions import Numbers, holds
-from random_conditions import KINDS, random_conditions, with_conditions
-from tree_samples import candidates, random_causal_instance, random_tree_instance
-
 from milp_recourse import solve
 from milp_recourse.errors import Unsupported
 from milp_recourse.formats import write_instance
@@ -42,6 +30,12 @@ from milp_recourse.instance import Instance
 from milp_recourse.judge import judge
 from milp_recourse.program.fold import without_conditions
 from milp_recourse.result import Result, Status
+from tests.conditions.plain_conditions import Numbers, holds
+from tests.conditions.random_conditions import KINDS, random_conditions, with_conditions
+from tests.forests.tree_samples import candidates, random_causal_instance, random_tree_instance
+from tests.properties.brute_force import axis as values_of
+from tests.properties.brute_force import costs, looks_feasible, number, rows_of, subsets
+from tests.properties.generators import Style, supported_instance
 from verify.__main__ import examine
 
 POINTS = {1: 201, 2: 41, 3: 13}

@@ -3,15 +3,9 @@
 from __future__ import annotations
 
 import copy
-import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
-
-sys.path.append(str(Path(__file__).parent.parent / "formats"))
-
-from format_samples import loan_instance, loan_population
 
 from milp_recourse.certificates.canonical import instance_digest
 from milp_recourse.errors import BadInput
@@ -21,6 +15,7 @@ from milp_recourse.formats import (
     population_from_dict,
     population_to_dict,
 )
+from tests.formats.format_samples import loan_instance, loan_population
 
 SAID: list[dict[str, Any]] = [
     {"at_most_actions": 2},

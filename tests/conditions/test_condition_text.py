@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from generators import Style, supported_instance
-from random_conditions import random_conditions, with_conditions
 
 from milp_recourse.domain.conditions import (
     Acted,
@@ -22,6 +20,8 @@ from milp_recourse.domain.conditions import (
 )
 from milp_recourse.domain.features import Feature
 from milp_recourse.errors import BadInput
+from tests.conditions.random_conditions import random_conditions, with_conditions
+from tests.properties.generators import Style, supported_instance
 
 FEATURES = {
     f.name: f

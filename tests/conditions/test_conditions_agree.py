@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import compare_conditions as run
 import pytest
-from random_conditions import KINDS
 
 from milp_recourse import Status, solve
 from milp_recourse.backends import cases
+from tests.conditions import compare_conditions as run
+from tests.conditions.random_conditions import KINDS
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -6,10 +6,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from generators import Style, supported_instance
-from plain_conditions import Numbers
-from plain_conditions import holds as plainly
-from random_conditions import KINDS, random_conditions, with_conditions
 
 from milp_recourse import Status, solve
 from milp_recourse.domain.conditions import FALSE, TRUE, holds
@@ -20,6 +16,10 @@ from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.domain.scm import StructuralCausalModel
 from milp_recourse.instance import Instance, Preferences
 from milp_recourse.judge import judge
+from tests.conditions.plain_conditions import Numbers
+from tests.conditions.plain_conditions import holds as plainly
+from tests.conditions.random_conditions import KINDS, random_conditions, with_conditions
+from tests.properties.generators import Style, supported_instance
 
 
 def small(kind: str = "continuous", cost: Cost | None = None) -> Instance:

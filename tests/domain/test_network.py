@@ -7,10 +7,10 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from generators import random_network
 
 from milp_recourse.domain.enclosure import Enclosure
 from milp_recourse.domain.network import ReluNetwork
+from tests.properties.generators import random_network
 from verify.kernel.problem import computed
 from verify.kernel.trees import float32
 

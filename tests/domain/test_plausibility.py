@@ -7,7 +7,6 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from generators import Style, bernoulli_instance, random_instance, sample_actions
 
 from milp_recourse.domain.enclosure import Enclosure
 from milp_recourse.domain.expression import Relu, Variable
@@ -16,6 +15,7 @@ from milp_recourse.domain.noise import Bernoulli, Gamma, Normal
 from milp_recourse.domain.plausibility import excess_energy, plausible_exact
 from milp_recourse.domain.scm import Link, Mechanism, StructuralCausalModel
 from milp_recourse.errors import Unsupported
+from tests.properties.generators import Style, bernoulli_instance, random_instance, sample_actions
 
 LEVERS = ("amount", "duration", "income", "savings")
 SUBSETS = [s for size in range(1, 5) for s in combinations(LEVERS, size)]

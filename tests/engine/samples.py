@@ -9,7 +9,6 @@ import functools
 from dataclasses import dataclass
 
 import numpy as np
-from generators import Style, supported_instance
 
 from milp_recourse.backends.bab import People
 from milp_recourse.engine import evaluate, local
@@ -19,6 +18,7 @@ from milp_recourse.engine.nodes import SIGNS
 from milp_recourse.engine.relaxation import rounding
 from milp_recourse.engine.stack import Stack
 from milp_recourse.instance import Instance
+from tests.properties.generators import Style, supported_instance
 
 Array = np.ndarray
 

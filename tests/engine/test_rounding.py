@@ -6,7 +6,6 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from generators import Style, supported_instance
 
 from milp_recourse.backends.bab import People
 from milp_recourse.domain.cost import Cost
@@ -20,6 +19,7 @@ from milp_recourse.engine import evaluate
 from milp_recourse.engine.kernel import costs_of
 from milp_recourse.engine.relaxation import Budget, adaptive, logit_line, relax, rounding
 from milp_recourse.instance import Instance, Preferences
+from tests.properties.generators import Style, supported_instance
 
 SIZE = 1e8
 PLAIN = Style(levers=4, curves=False, discrete=False, plausible=0.0, gamma=False)

@@ -13,7 +13,6 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from samples import Sample, costs_far, samples, targets
 
 from milp_recourse.engine import evaluate
 from milp_recourse.engine.contract import contract, forms, least_cost, linear_form
@@ -32,6 +31,7 @@ from milp_recourse.engine.relaxation import (
 )
 from milp_recourse.engine.units import Signs, unit_forms
 from milp_recourse.judge import judge
+from tests.engine.samples import Sample, costs_far, samples, targets
 
 Array = np.ndarray
 

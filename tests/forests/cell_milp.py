@@ -11,11 +11,11 @@ from dataclasses import replace
 
 import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, milp
-from tree_samples import candidates
 
 from milp_recourse.domain.forest import Tree, TreeEnsemble
 from milp_recourse.instance import Instance
 from milp_recourse.judge import deltas
+from tests.forests.tree_samples import candidates
 
 CLEAR = 1e-5
 """Scores this close to the threshold are left to exact arithmetic."""

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from checking import examined, same
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.tree import DecisionTreeClassifier
 
@@ -21,6 +20,7 @@ from milp_recourse.instances_path import instances_path
 from milp_recourse.judge import already_good
 from milp_recourse.readers.trees import read_sklearn_trees
 from milp_recourse.solve import solve
+from tests.forests.checking import examined, same
 
 MODELS = ((1, 5), (5, 4), (20, 5))
 

@@ -1,4 +1,4 @@
-"""The long runs behind docs/results/trees: ``python tests/forests/run.py WHAT --out FILE``.
+"""The long runs behind docs/results/trees: ``python -m tests.forests.run WHAT --out FILE``.
 
 ``agreement``: back ends bab, highs and cpsat against brute force over every combination of candidate values,
 and bab against a plain cell MILP through HiGHS. ``causal``: bab and cpsat against region-by-region solves of
@@ -13,33 +13,27 @@ from __future__ import annotations
 import argparse
 import json
 import math
-import sys
 import tempfile
 import time
 from collections import Counter
 from pathlib import Path
 
-HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE), str(HERE.parent / "properties"), str(HERE.parents[1])]
-
-import frame_flips  # noqa: E402
-import loan_forests  # noqa: E402
-from cell_milp import TOLERANCE, between_scores, solve_cells  # noqa: E402
-from checking import checked  # noqa: E402
-from flips import run as run_flips  # noqa: E402
-from regions import judged, regions  # noqa: E402
-from tree_samples import (  # noqa: E402
+from milp_recourse.backends import backend
+from milp_recourse.forests.axes import separable
+from milp_recourse.judge import already_good
+from milp_recourse.result import Status, gap_tolerance
+from milp_recourse.solve import solve
+from tests.forests import frame_flips, loan_forests
+from tests.forests.cell_milp import TOLERANCE, between_scores, solve_cells
+from tests.forests.checking import checked
+from tests.forests.flips import run as run_flips
+from tests.forests.regions import judged, regions
+from tests.forests.tree_samples import (
     brute_force,
     random_causal_instance,
     random_tree_instance,
     size_of,
 )
-
-from milp_recourse.backends import backend  # noqa: E402
-from milp_recourse.forests.axes import separable  # noqa: E402
-from milp_recourse.judge import already_good  # noqa: E402
-from milp_recourse.result import Status, gap_tolerance  # noqa: E402
-from milp_recourse.solve import solve  # noqa: E402
 
 
 def same(result, known: float | None, slack: float = 1.0) -> bool:

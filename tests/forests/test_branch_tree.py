@@ -8,13 +8,13 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from tree_samples import random_tree_instance
 
 from milp_recourse.domain.forest import TreeEnsemble, last_left
 from milp_recourse.forests.branch_tree import BranchTree, Entry
 from milp_recourse.forests.search import ForestSearch
 from milp_recourse.instance import Instance
 from milp_recourse.judge import already_good, deltas, judge
+from tests.forests.tree_samples import random_tree_instance
 
 Box = dict[str, tuple[float, float]]
 Part = dict[str, tuple[float, float] | frozenset[int]]

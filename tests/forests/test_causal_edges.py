@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from checking import checked
 
 from milp_recourse.domain.cost import Cost
 from milp_recourse.domain.expression import Constant, Expression, Variable
@@ -17,6 +16,7 @@ from milp_recourse.instance import Acceptance, Instance, Preferences
 from milp_recourse.judge import judge
 from milp_recourse.result import Result, Status
 from milp_recourse.solve import solve
+from tests.forests.checking import checked
 
 BACKENDS = ("bab", "cpsat")
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from flips import run
-from frame_flips import run as run_frames
+
+from tests.forests.flips import run
+from tests.forests.frame_flips import run as run_frames
 
 pytest.importorskip("sklearn")
 

@@ -7,8 +7,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from checking import checked
-from tree_samples import brute_force, random_tree_instance, size_of
 
 from milp_recourse.certificates.produce import why_not
 from milp_recourse.formats import instance_from_dict, instance_to_dict
@@ -16,6 +14,8 @@ from milp_recourse.instance import Instance
 from milp_recourse.judge import already_good
 from milp_recourse.result import Status, gap_tolerance
 from milp_recourse.solve import solve
+from tests.forests.checking import checked
+from tests.forests.tree_samples import brute_force, random_tree_instance, size_of
 
 
 def sample(seed: int) -> Instance | None:

@@ -10,10 +10,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from checking import checked
 from sklearn.ensemble import ExtraTreesClassifier
 from sklearn.tree import DecisionTreeClassifier
-from tree_samples import brute_force, candidates, random_tree_instance, size_of, with_missing
 
 from milp_recourse.certificates.canonical import instance_digest
 from milp_recourse.certificates.produce import why_not
@@ -30,6 +28,8 @@ from milp_recourse.instance import Instance
 from milp_recourse.judge import already_good, judge
 from milp_recourse.result import Status, gap_tolerance
 from milp_recourse.solve import solve
+from tests.forests.checking import checked
+from tests.forests.tree_samples import brute_force, candidates, random_tree_instance, size_of, with_missing
 
 LARGEST = 20000
 

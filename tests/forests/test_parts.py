@@ -11,8 +11,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from checking import examined, same
-from tree_samples import brute_force, random_causal_instance, random_tree_instance, size_of
 
 from milp_recourse.backends import backend
 from milp_recourse.certificates import certificates_for
@@ -23,6 +21,8 @@ from milp_recourse.instance import Acceptance, Instance
 from milp_recourse.judge import already_good
 from milp_recourse.result import Status, gap_tolerance
 from milp_recourse.solve import solve
+from tests.forests.checking import examined, same
+from tests.forests.tree_samples import brute_force, random_causal_instance, random_tree_instance, size_of
 
 LARGEST = 5000
 

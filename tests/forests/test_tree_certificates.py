@@ -8,9 +8,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-from checking import checked, examined
-from test_priced import deep_forest
-from tree_samples import random_causal_instance, random_tree_instance
 
 from milp_recourse.backends import backend
 from milp_recourse.certificates.produce import certificates_for, why_not
@@ -21,6 +18,9 @@ from milp_recourse.instance import Acceptance, Instance
 from milp_recourse.judge import already_good
 from milp_recourse.recipe.files import write_json
 from milp_recourse.solve import solve
+from tests.forests.checking import checked, examined
+from tests.forests.test_priced import deep_forest
+from tests.forests.tree_samples import random_causal_instance, random_tree_instance
 from verify.__main__ import examine
 
 

@@ -11,7 +11,6 @@ from fractions import Fraction
 from itertools import product
 
 import numpy as np
-from generators import Style, random_instance
 from numpy.typing import NDArray
 
 from milp_recourse.domain.cost import Cost
@@ -21,6 +20,7 @@ from milp_recourse.domain.quantiles import Quantiles
 from milp_recourse.domain.scm import independent
 from milp_recourse.instance import Acceptance, Instance, Preferences
 from milp_recourse.judge import judge
+from tests.properties.generators import Style, random_instance
 
 COSTS = ("l2-squared", "l1", "linf", "l0", "mixture", "percentile", "percentile-max")
 KINDS = ("continuous", "continuous", "continuous", "integer", "binary", "ordinal", "categorical")

@@ -7,7 +7,6 @@ import json
 from pathlib import Path
 
 import pytest
-from format_samples import loan_instance, loan_population, tree_instance
 from jsonschema import Draft202012Validator
 
 from milp_recourse.backends import Proposal
@@ -17,6 +16,7 @@ from milp_recourse.formats.json_schemas import FOLDER, json_schemas
 from milp_recourse.formats.strict_json import read_json
 from milp_recourse.instances_path import instance_files, instances_path
 from milp_recourse.judge import conclude
+from tests.formats.format_samples import loan_instance, loan_population, tree_instance
 
 
 def validator(name: str) -> Draft202012Validator:

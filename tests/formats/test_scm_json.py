@@ -7,12 +7,12 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from format_samples import loan_instance
 
 from milp_recourse.domain.enclosure import Enclosure
 from milp_recourse.domain.expression import NetworkOutput
 from milp_recourse.domain.loan import loan, loan_as_printed
 from milp_recourse.formats import instance_from_dict, instance_to_dict, scm_to_dict
+from tests.formats.format_samples import loan_instance
 
 DO = {"amount": 0.3, "income": 2.7}
 SAVINGS_AS_NETWORK = {

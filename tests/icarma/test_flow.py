@@ -8,9 +8,9 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("zuko")
 
-from milp_recourse.domain.loan import FEATURES, loan  # noqa: E402
-from milp_recourse.icarma.fit_flow import loan_flow_rows  # noqa: E402
-from milp_recourse.icarma.flow import CausalFlow  # noqa: E402
+from milp_recourse.domain.loan import FEATURES, loan
+from milp_recourse.icarma.fit_flow import loan_flow_rows
+from milp_recourse.icarma.flow import CausalFlow
 
 CHAIN = ("a", "b", "c")
 

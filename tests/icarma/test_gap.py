@@ -11,16 +11,16 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("zuko")
 
-from milp_recourse.benchmarks.settings import preferences  # noqa: E402
-from milp_recourse.domain.elicitation import LOAN_ACTIONABLE  # noqa: E402
-from milp_recourse.icarma.checkpoint import read_recommender  # noqa: E402
-from milp_recourse.icarma.exact import Certified  # noqa: E402
-from milp_recourse.icarma.gap import compare, kind_of, plan, write  # noqa: E402
-from milp_recourse.icarma.score import rows_of_population, score  # noqa: E402
-from milp_recourse.icarma.shipped import shipped  # noqa: E402
-from milp_recourse.icarma.tables import SETTINGS, draw  # noqa: E402
-from milp_recourse.instance import Population  # noqa: E402
-from milp_recourse.judge import judge  # noqa: E402
+from milp_recourse.benchmarks.settings import preferences
+from milp_recourse.domain.elicitation import LOAN_ACTIONABLE
+from milp_recourse.icarma.checkpoint import read_recommender
+from milp_recourse.icarma.exact import Certified
+from milp_recourse.icarma.gap import compare, kind_of, plan, write
+from milp_recourse.icarma.score import rows_of_population, score
+from milp_recourse.icarma.shipped import shipped
+from milp_recourse.icarma.tables import SETTINGS, draw
+from milp_recourse.instance import Population
+from milp_recourse.judge import judge
 
 HERE = 8
 

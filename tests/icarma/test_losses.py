@@ -8,7 +8,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from milp_recourse.icarma import losses  # noqa: E402
+from milp_recourse.icarma import losses
 
 
 def t(*rows: list[float]) -> torch.Tensor:

@@ -6,7 +6,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from milp_recourse.icarma.networks import ActionPolicy, MaskPolicy, gumbel_mask, likeliest_mask  # noqa: E402
+from milp_recourse.icarma.networks import ActionPolicy, MaskPolicy, gumbel_mask, likeliest_mask
 
 
 def test_a_drawn_mask_is_one_with_the_stated_probability() -> None:

@@ -9,18 +9,18 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("zuko")
 
-from milp_recourse.cli import main  # noqa: E402
-from milp_recourse.domain.loan import FEATURES, loan  # noqa: E402
-from milp_recourse.errors import BadInput  # noqa: E402
-from milp_recourse.icarma.checkpoint import read_recommender  # noqa: E402
-from milp_recourse.icarma.evaluate import mask_check  # noqa: E402
-from milp_recourse.icarma.fit_flow import loan_flow_rows  # noqa: E402
-from milp_recourse.icarma.predict import predict  # noqa: E402
-from milp_recourse.icarma.sampling import PreferenceSampler  # noqa: E402
-from milp_recourse.icarma.score import rows_of_population, score  # noqa: E402
-from milp_recourse.icarma.shipped import FOLDER, shipped  # noqa: E402
-from milp_recourse.instance import Preferences  # noqa: E402
-from milp_recourse.instances_path import instances_path  # noqa: E402
+from milp_recourse.cli import main
+from milp_recourse.domain.loan import FEATURES, loan
+from milp_recourse.errors import BadInput
+from milp_recourse.icarma.checkpoint import read_recommender
+from milp_recourse.icarma.evaluate import mask_check
+from milp_recourse.icarma.fit_flow import loan_flow_rows
+from milp_recourse.icarma.predict import predict
+from milp_recourse.icarma.sampling import PreferenceSampler
+from milp_recourse.icarma.score import rows_of_population, score
+from milp_recourse.icarma.shipped import FOLDER, shipped
+from milp_recourse.instance import Preferences
+from milp_recourse.instances_path import instances_path
 
 
 @pytest.fixture(scope="module")

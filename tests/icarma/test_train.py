@@ -10,13 +10,13 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("zuko")
 
-from milp_recourse.errors import BadInput  # noqa: E402
-from milp_recourse.icarma.checkpoint import read_recommender, write_recommender  # noqa: E402
-from milp_recourse.icarma.model import Recommender  # noqa: E402
-from milp_recourse.icarma.sampling import PreferenceSampler, everyone  # noqa: E402
-from milp_recourse.icarma.score import outside_masks, rows_of_population, score  # noqa: E402
-from milp_recourse.icarma.settings import Settings  # noqa: E402
-from milp_recourse.icarma.train import Trainer, Wanted, train  # noqa: E402
+from milp_recourse.errors import BadInput
+from milp_recourse.icarma.checkpoint import read_recommender, write_recommender
+from milp_recourse.icarma.model import Recommender
+from milp_recourse.icarma.sampling import PreferenceSampler, everyone
+from milp_recourse.icarma.score import outside_masks, rows_of_population, score
+from milp_recourse.icarma.settings import Settings
+from milp_recourse.icarma.train import Trainer, Wanted, train
 
 TINY = Settings(
     mask_hidden=(8,), action_hidden=(8,), epochs=3, batch=64, profile="mixed", seed=7, learning_rate=1e-2

@@ -5,11 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from page_samples import changes, everybody, solved
 
 from milp_recourse.reports.pages import Outcome, Person, wording
 from milp_recourse.reports.pages.person import STATUSES, outcome
 from milp_recourse.result import Status
+from tests.pages.page_samples import changes, everybody, solved
 
 BY_ID = {person.id: person for person in everybody()}
 EXPECTED = {

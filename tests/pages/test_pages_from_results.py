@@ -6,8 +6,6 @@ import shutil
 from dataclasses import replace
 
 import pytest
-from format_samples import tree_instance
-from page_samples import Reader
 
 from milp_recourse.cli import main
 from milp_recourse.domain.cost import Cost
@@ -20,6 +18,8 @@ from milp_recourse.reports.pages import facts_of, person_of, persons_of
 from milp_recourse.reports.pages.folder import people_in, person_in
 from milp_recourse.reports.pages.gather import changes_of
 from milp_recourse.solve import solve, solve_population
+from tests.formats.format_samples import tree_instance
+from tests.pages.page_samples import Reader
 
 LOAN = instances_path() / "loan" / "population.json"
 PEOPLE = 40

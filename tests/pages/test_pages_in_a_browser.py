@@ -3,14 +3,14 @@
 from dataclasses import replace
 from operator import attrgetter
 
-import browser
 import pytest
-from page_samples import FACTS, HOSTILE, Reader, crowd, everybody, solved, still
 
 from milp_recourse.reports.pages import person_page, population_page, wording
 from milp_recourse.reports.pages.person import outcome
 from milp_recourse.reports.pages.person_page import changes_table
 from milp_recourse.reports.pages.values import shown
+from tests.pages import browser
+from tests.pages.page_samples import FACTS, HOSTILE, Reader, crowd, everybody, solved, still
 
 pytestmark = pytest.mark.skipif(
     browser.find() is None, reason="no Chromium or Chrome here: apt-get install chromium"

@@ -20,15 +20,12 @@ from pathlib import Path
 
 import numpy as np
 
-sys.path.insert(0, str(Path(__file__).parent))
-
-from brute_force import attack, brute_force, complaints
-from generators import Style, bernoulli_instance, random_instance
-
 from milp_recourse import solve
 from milp_recourse.errors import Unsupported
 from milp_recourse.instance import Instance
 from milp_recourse.result import Result, Status
+from tests.properties.brute_force import attack, brute_force, complaints
+from tests.properties.generators import Style, bernoulli_instance, random_instance
 
 STYLES = (
     Style(),

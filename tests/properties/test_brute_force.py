@@ -9,9 +9,6 @@ import os
 
 import numpy as np
 import pytest
-from brute_force import attack, axis, brute_force, complaints, costs, looks_feasible, rows_of, subsets
-from generators import PIECEWISE_LINEAR, Style, random_instance, sample_actions
-from run import Tally, case, examine
 
 from milp_recourse import solve
 from milp_recourse.domain.cost import Cost
@@ -21,6 +18,18 @@ from milp_recourse.domain.scm import independent
 from milp_recourse.instance import Instance, Preferences
 from milp_recourse.judge import judge
 from milp_recourse.result import Status
+from tests.properties.brute_force import (
+    attack,
+    axis,
+    brute_force,
+    complaints,
+    costs,
+    looks_feasible,
+    rows_of,
+    subsets,
+)
+from tests.properties.generators import PIECEWISE_LINEAR, Style, random_instance, sample_actions
+from tests.properties.run import Tally, case, examine
 
 CASES = int(os.environ.get("MILP_RECOURSE_CASES", "60"))
 FORMER = (15, 159, 342, 351, 679, 808, 814, 843, 1667, 1818, 1837, 49, 604, 712, 1021, 1093, 1300, 1312, 5195)

@@ -6,14 +6,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from brute_force import brute_force
-from generators import random_instance
 
 from milp_recourse.errors import BadInput, Unsupported
 from milp_recourse.instance import Instance
 from milp_recourse.judge import already_good
 from milp_recourse.result import Status
 from milp_recourse.solve import solve
+from tests.properties.brute_force import brute_force
+from tests.properties.generators import random_instance
 
 
 def sample(seed: int) -> Instance | None:

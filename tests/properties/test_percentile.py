@@ -8,9 +8,6 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from brute_force import costs
-from generators import Style, random_instance, sample_actions, supported_instance, with_percentile_cost
-from run import Tally, examine_instance
 
 from milp_recourse import solve
 from milp_recourse.backends import backend, listed
@@ -25,6 +22,15 @@ from milp_recourse.instance import Instance, Preferences
 from milp_recourse.judge import judge
 from milp_recourse.program import lower
 from milp_recourse.result import Status
+from tests.properties.brute_force import costs
+from tests.properties.generators import (
+    Style,
+    random_instance,
+    sample_actions,
+    supported_instance,
+    with_percentile_cost,
+)
+from tests.properties.run import Tally, examine_instance
 
 CASES = int(os.environ.get("MILP_RECOURSE_CASES", "60"))
 STYLES = (Style(levers=2, curves=False), Style(levers=1), Style(levers=3, curves=False, discrete=False))

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from generators import Style, random_instance
 
 from milp_recourse.certificates.produce import certificates_for, why_not
 from milp_recourse.domain.network import ReluNetwork
@@ -18,6 +17,7 @@ from milp_recourse.instance import Instance
 from milp_recourse.recipe.files import write_json
 from milp_recourse.result import Result, Status, gap_tolerance
 from milp_recourse.solve import solve
+from tests.properties.generators import Style, random_instance
 from verify.__main__ import examine
 
 STYLE = Style(levers=2, curves=False, plausible=0.2, gamma=False, depth=2)

@@ -7,7 +7,6 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from test_other_units import drawn
 
 from milp_recourse.domain.cost import Cost
 from milp_recourse.domain.features import Feature
@@ -17,6 +16,7 @@ from milp_recourse.formats import write_instance
 from milp_recourse.instance import Instance, Preferences
 from milp_recourse.result import Status, gap_tolerance, is_closed
 from milp_recourse.solve import solve
+from tests.properties.test_other_units import drawn
 from verify.__main__ import examine
 from verify.files.instance import Source
 from verify.kernel.certificate import allowance

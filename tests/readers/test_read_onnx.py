@@ -9,8 +9,8 @@ from milp_recourse.errors import Unsupported
 from milp_recourse.readers import read_onnx
 
 onnx = pytest.importorskip("onnx")
-from onnx import TensorProto, helper, numpy_helper  # noqa: E402
-from onnx.reference import ReferenceEvaluator  # noqa: E402
+from onnx import TensorProto, helper, numpy_helper
+from onnx.reference import ReferenceEvaluator
 
 UNIT = {"float32": 2.0**-24, "float64": 2.0**-53}
 ELEMENT = {"float32": TensorProto.FLOAT, "float64": TensorProto.DOUBLE, "float16": TensorProto.FLOAT16}

@@ -6,8 +6,8 @@ import json
 import random
 
 import pytest
-from random_problems import random_instance
 
+from tests.verify.random_problems import random_instance
 from verify.files.instance import Source
 from verify.kernel.problem import Problem
 

@@ -6,8 +6,8 @@ import random
 from fractions import Fraction
 
 import pytest
-from random_problems import evaluate
 
+from tests.verify.random_problems import evaluate
 from verify.fast.box import Scaled
 from verify.kernel.arithmetic import Exact
 from verify.kernel.box import lines

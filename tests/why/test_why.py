@@ -9,10 +9,6 @@ from dataclasses import replace
 from itertools import combinations
 
 import pytest
-from format_samples import loan_instance
-from generators import Style, supported_instance
-from random_conditions import random_conditions, with_conditions
-from tree_samples import random_tree_instance
 
 from milp_recourse import Status, solve
 from milp_recourse.domain.cost import Cost
@@ -25,6 +21,10 @@ from milp_recourse.instance import Instance, Population, Preferences
 from milp_recourse.why import Why, lift, restrictions, why, why_population, widen
 from milp_recourse.why.minimal import minimal_sets
 from milp_recourse.why.widening import _span
+from tests.conditions.random_conditions import random_conditions, with_conditions
+from tests.forests.tree_samples import random_tree_instance
+from tests.formats.format_samples import loan_instance
+from tests.properties.generators import Style, supported_instance
 
 
 def small(**changes) -> Instance:

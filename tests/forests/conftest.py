@@ -1,7 +1,0 @@
-"""Helpers beside these tests are importable by name."""
-
-import sys
-from pathlib import Path
-
-HERE = Path(__file__).parent
-sys.path[:0] = [str(HERE), str(HERE.parent / "properties")]
