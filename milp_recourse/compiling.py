@@ -34,11 +34,12 @@ SECONDS = 3.0
 
 @contextlib.contextmanager
 def announced() -> Iterator[None]:
-    """Log :data:`SAID` as a warning if what is compiled inside takes longer than :data:`SECONDS`.
+    """Log :data:`SAID` as a warning if something is compiled inside for longer than :data:`SECONDS`.
 
-    Loading what is compiled already takes less.
+    Loading what is compiled already says nothing, however busy the machine is.
     """
-    timer = threading.Timer(SECONDS, LOG.warning, (SAID,))
+    _Cache.missed = False
+    timer = threading.Timer(SECONDS, lambda: LOG.warning(SAID) if _Cache.missed or _Cache.absent else None)
     timer.daemon = True
     timer.start()
     try:
@@ -102,6 +103,17 @@ class _Impl(caching.CompileResultCacheImpl):
 
 class _Cache(caching.FunctionCache):
     _impl_class = _Impl
+    missed = False
+    """Whether something had to be compiled since :func:`announced` began."""
+    absent = False
+    """Whether there is no folder to keep what is compiled."""
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """numba's, and a note of what was not there."""
+        found = super().load_overload(sig, target_context)
+        if found is None:
+            _Cache.missed = True
+        return found
 
 
 def compiled(function: Callable[..., Any]) -> Any:
@@ -115,6 +127,8 @@ def entry(function: Callable[..., Any]) -> Any:
     bare: Any = {"no_cfunc_wrapper": True}
     made: Any = numba.njit(error_model="numpy", nogil=True, **bare)(function)
     if not inspect.isfunction(made):  # NUMBA_DISABLE_JIT=1 leaves the function as it is
-        with contextlib.suppress(RuntimeError, OSError):  # nowhere to write: compiled in every process
+        try:
             made._cache = _Cache(function)
+        except (RuntimeError, OSError):  # nowhere to write: compiled in every process
+            _Cache.absent = True
     return made
