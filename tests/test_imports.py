@@ -43,12 +43,12 @@ ARROW = (
     "frames",
     "recourse",
     "",  # milp_recourse itself: its public names
-    "cli",
     "recipe",
     "benchmarks",
     "evaluation",
     "studies",
     "icarma",
+    "cli",
     "__main__",
 )
 """Each may import itself and what stands before it. A new module takes its place here first."""
