@@ -184,7 +184,14 @@ def test_only_the_command_line_and_certificates_know_the_trust_base() -> None:
         for f in FILES
         if any(n.split(".")[0] == "verify" for n in imported(f.read_text(encoding="utf-8")))
     }
-    assert {part_of(user) for user in users} <= {"cli", "frames", "reports", "recipe", "benchmarks", "studies"}
+    assert {part_of(user) for user in users} <= {
+        "cli",
+        "frames",
+        "reports",
+        "recipe",
+        "benchmarks",
+        "studies",
+    }
 
 
 def test_solvers_are_imported_by_back_ends_and_benchmarks_only() -> None:
