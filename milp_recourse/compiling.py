@@ -38,14 +38,16 @@ def announced() -> Iterator[None]:
 
     Loading what is compiled already says nothing, however busy the machine is.
     """
-    _Cache.missed = False
-    timer = threading.Timer(SECONDS, lambda: LOG.warning(SAID) if _Cache.missed or _Cache.absent else None)
+    timer = threading.Timer(SECONDS, LOG.warning, (SAID,))
     timer.daemon = True
-    timer.start()
+    _Cache.timer = timer
+    if _Cache.absent:
+        timer.start()
     try:
         yield
     finally:
         timer.cancel()
+        _Cache.timer = None
 
 
 @cache
@@ -103,16 +105,16 @@ class _Impl(caching.CompileResultCacheImpl):
 
 class _Cache(caching.FunctionCache):
     _impl_class = _Impl
-    missed = False
-    """Whether something had to be compiled since :func:`announced` began."""
+    timer: threading.Timer | None = None
+    """Of :func:`announced`; it starts when something turns out to be compiled."""
     absent = False
     """Whether there is no folder to keep what is compiled."""
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """numba's, and a note of what was not there."""
+        """numba's; what was not there is compiled next."""
         found = super().load_overload(sig, target_context)
-        if found is None:
-            _Cache.missed = True
+        if found is None and _Cache.timer is not None and _Cache.timer.ident is None:
+            _Cache.timer.start()
         return found
 
 
