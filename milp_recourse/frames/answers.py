@@ -360,7 +360,7 @@ def asked(
     wants: Callable[[object], bool],
     doubt: str | None,
 ) -> tuple[list[Result | None], list[bool | None]]:
-    """The results with the model's own word: what it contradicts is neither optimal nor infeasible.
+    """Compare results with the model's own predictions: a contradicted one is neither optimal nor infeasible.
 
     Parameters
     ----------
