@@ -105,8 +105,11 @@ def _judge(instance: Instance, action: Action) -> Judgement:
         accepted_exact = accepted_deployed = score > accept.above
     if not accepted_exact:
         faults.append("the classifier does not accept the counterfactual in exact arithmetic")
-    if instance.plausible and not plausible_exact(instance.scm, instance.factual, exact, frozenset(action)):
-        faults.append("the counterfactual is less plausible than the factual")
+    if instance.plausible and not plausible_exact(
+        instance.scm, instance.factual, exact, frozenset(action), instance.offset
+    ):
+        asked = f" and {instance.offset:+g} in log density" if instance.offset else ""
+        faults.append(f"the counterfactual is less plausible than the factual{asked}")
     faults += _condition_faults(instance, action, exact, nearest)
     return Judgement(
         tuple(faults),

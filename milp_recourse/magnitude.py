@@ -46,9 +46,12 @@ def _costs(instances: Sequence[Instance]) -> str | None:
             apart.append(_distance(one, name, max(starts), min(ends)))
         farthest[name] = max(apart)
         weights[name] = max(i.weight(name) for i in instances)
-    if one.cost.exact(farthest, weights) > LARGEST_COST:
+    cost = one.cost.squared()
+    down = {name: -distance for name, distance in farthest.items()}
+    if max(cost.exact(farthest, weights), cost.exact(down, weights)) > LARGEST_COST:
         return f"an action could cost more than {LARGEST_COST:g}: narrow the bounds or enlarge cost.scale"
-    for name, scale in one.cost.scale.items() if one.cost.uses_scale else ():
+    scales = [*cost.scale.items(), *cost.decrease.items()]
+    for name, scale in scales if cost.uses_scale else ():
         if not 1 / LARGEST_NUMBER <= scale <= LARGEST_NUMBER:
             return f"cost.scale of {name!r} is {scale:g}: its square leaves the range of a double"
     return None

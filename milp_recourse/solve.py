@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from milp_recourse.backends import Backend, BatchBackend, Options, Proposal
 from milp_recourse.backends import backend as find_backend
+from milp_recourse.domain.cost import root_below
 from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.domain.scm import StructuralCausalModel
 from milp_recourse.errors import BadInput, Unsupported
@@ -410,7 +411,7 @@ def _solve_many(
     yield from easy
     left = [instances[k] for k in hard]
     start = time.perf_counter()
-    _check(left, backend)
+    _check([_searchable(one) for one in left], backend)
     # what was spent on all before the search
     each = (start - begun) / max(1, len(instances)) + (time.perf_counter() - start) / max(1, len(left))
     for position, proposal, seconds in _searched(left, backend, options):
@@ -418,7 +419,27 @@ def _solve_many(
         yield k, _finish(instances[k], proposal, backend, seconds + each)
 
 
+def _searchable(instance: Instance) -> Instance:
+    """The problem that back ends search: l2-squared instead of l2, whose cheapest actions are the same."""
+    return replace(instance, cost=instance.cost.squared()) if instance.cost.is_root else instance
+
+
 def _searched(
+    instances: list[Instance], backend: Backend, options: Options
+) -> Iterator[tuple[int, Proposal, float]]:
+    """What the back end proposes, bounds in the instances' own costs."""
+    roots = [instance.cost.is_root for instance in instances]
+    watch = options.watch
+    if any(roots) and watch is not None:
+        given = watch
+        options = replace(options, watch=lambda cost, bound: given(math.sqrt(cost), root_below(bound)))
+    for position, proposal, seconds in _proposed([_searchable(i) for i in instances], backend, options):
+        bound = proposal.lower_bound
+        root = roots[position] and bound is not None
+        yield position, replace(proposal, lower_bound=root_below(bound or 0.0)) if root else proposal, seconds
+
+
+def _proposed(
     instances: list[Instance], backend: Backend, options: Options
 ) -> Iterator[tuple[int, Proposal, float]]:
     if isinstance(backend, BatchBackend):
@@ -452,7 +473,7 @@ def _without_search(instance: Instance, backend: Backend) -> Proposal | None:
 
 def check_backend(problem: Instance, backend: Backend) -> None:
     """Raise :class:`Unsupported` where the back end cannot solve a problem, or a population's template."""
-    reason = backend.why_not(problem)
+    reason = backend.why_not(_searchable(problem))
     if reason is not None:
         raise Unsupported(f"{problem.name or 'instance'}: backend {backend.name}: {reason}")
 

@@ -12,8 +12,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 from milp_recourse.backends.protocol import Proposal
+from milp_recourse.domain.cost import Cost
 from milp_recourse.instance import Instance
 from milp_recourse.judge import deltas
 
@@ -36,10 +38,17 @@ def cost_units(instance: Instance) -> tuple[Instance, float]:
     powers = {"l2_squared": 2 * longer, "l1": longer, "linf": longer, "l0": 0}
     parts = {part: math.ldexp(parts[part], powers[part] + larger) for part in parts}
     scale = {name: math.ldexp(s, longer) for name, s in cost.scale.items()}
-    numbers = [p for name, p in parts.items() if getattr(cost, name)] + list(scale.values())
+    decrease = {name: math.ldexp(s, longer) for name, s in cost.decrease.items()}
+    numbers = [p for name, p in parts.items() if getattr(cost, name)]
+    numbers += [*scale.values(), *decrease.values()]
     if any(math.isinf(p) or p < _SMALLEST for p in numbers):
         return instance, 1.0
-    return replace(instance, cost=replace(cost, **parts, scale=scale)), 2.0**larger
+    return replace(instance, cost=_measured(cost, parts, scale, decrease)), 2.0**larger
+
+
+def _measured(cost: Cost, parts: dict[str, Any], scale: dict[str, float], decrease: dict[str, float]) -> Cost:
+    """The cost with other coefficients and scales, which are final: none is to be read off the factual."""
+    return replace(cost, **parts, scale=scale, decrease=decrease, relative=frozenset())
 
 
 def in_own_units(proposal: Proposal, factor: float) -> Proposal:
@@ -69,7 +78,7 @@ def factor_between(instance: Instance, own: Instance) -> float:
 def _exponents(instance: Instance) -> tuple[int, int]:
     """j and k; zeros where nothing is to be changed or the numbers are no doubles."""
     ratios = [
-        (high - low) / instance.cost.scale[name]
+        (high - low) / min(instance.cost.scale[name], instance.cost.decrease.get(name, math.inf))
         for name, (low, high) in instance.levers.items()
         if instance.cost.uses_scale and instance.feature(name).kind != "categorical"
     ]
@@ -91,7 +100,8 @@ def _largest(instance: Instance) -> float:
             far = max(float(abs(deltas(instance, {name: end})[name])) for end in (low, high))
         elif instance.feature(name).kind != "categorical":
             far = max(abs(low - instance.factual[name]), abs(high - instance.factual[name]))
-        weight, step = instance.weight(name), far / cost.scale[name] if cost.uses_scale else 0.0
+        scale = min(cost.scale[name], cost.decrease.get(name, math.inf)) if cost.uses_scale else 1.0
+        weight, step = instance.weight(name), far / scale if cost.uses_scale else 0.0
         total += weight * (cost.l0 + step * (cost.l1 + cost.l2_squared * step))
         largest = max(largest, weight * cost.linf * step)
     return total + largest if math.isfinite(total + largest) else 0.0
