@@ -35,6 +35,8 @@ ARROW = (
     ("certificates", "export", "workers"),
     "solve",
     "alternatives",
+    "choices",
+    "robust",
     "why",
     "front",
     "prove",

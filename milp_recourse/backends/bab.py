@@ -75,7 +75,8 @@ class BabBackend:
         for k in trees:
             yield k, solve_trees(instances[k], options)
         rest = sorted(set(range(len(instances))) - set(trees))
-        plain = [k for k in rest if instances[k].demand == TRUE]  # rows of conditions: the batched engine
+        # rows of conditions, and scenarios: the batched engine
+        plain = [k for k in rest if instances[k].demand == TRUE and not instances[k].scenarios]
         done = set()
         for k, proposal in self._solve_compiled([instances[k] for k in plain], options):
             done.add(plain[k])
