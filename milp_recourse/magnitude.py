@@ -14,14 +14,14 @@ from milp_recourse.program.lower import reachable
 
 LARGEST_COST = 1e300
 LARGEST_NUMBER = 1e150
-"""Squares and differences of numbers up to here, and sums of many, are doubles."""
+"""Squares, differences and long sums of numbers up to this size do not overflow a double."""
 
 
 def too_large(*instances: Instance) -> str | None:
     """Why numbers would overflow a double during search, where "too dear" could pass for "impossible".
 
-    Asked of several applicants of one model with the same levers, None says that each one's numbers are
-    small enough, and a reason that they have to be asked one by one.
+    For several applicants of one model with the same levers: returns None if all of them pass; otherwise the
+    reason why they must be tested one at a time.
     """
     reach = reachable(*instances)
     return _values(reach) or _costs(instances) or _network(instances[0], reach)

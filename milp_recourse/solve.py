@@ -34,7 +34,7 @@ DEFAULTS = ("bab", "highs")
 
 
 CERTIFIED_TOGETHER = 128
-"""Most results certified in one batch: large enough for the kernel."""
+"""Most results whose certificates are searched in one batch."""
 
 _FEW_LEVERS, _TOGETHER = 4, 256  # more at once is no faster, and keeps more people waiting
 _TREES_TOGETHER = 16
@@ -243,7 +243,7 @@ def solve_together(
 
 
 def sharing(instances: Sequence[Instance]) -> list[Instance]:
-    """The same instances, equal parts of models being one object: that tells what is lowered together."""
+    """The instances with equal parts of their models made one object, which tells who is lowered together."""
     networks: dict[bytes, Classifier] = {}
     models: list[StructuralCausalModel] = []
     parts: list[object] = []
@@ -259,7 +259,7 @@ def sharing(instances: Sequence[Instance]) -> list[Instance]:
 
 
 def _known(one: T, known: list[Any], content: Callable[[T], object] = lambda one: one) -> T:
-    """What equals ``one`` among what is known, where it becomes known."""
+    """The entry of ``known`` that equals ``one``; without such an entry ``one`` itself, which is appended."""
     for other in known:
         if other is one or (type(other) is type(one) and content(other) == content(one)):
             return cast(T, other)

@@ -20,16 +20,16 @@ from milp_recourse.instance import Instance
 from milp_recourse.judge import deltas
 
 USUAL_COST, USUAL_LENGTH = (-7, 14), (-4, 10)
-"""Binary exponents of largest costs, and of longest levers in cost scales, that are left alone."""
+"""Largest cost, and longest lever in its cost scale, between these powers of two are left as they are."""
 
 _COST, _LENGTH = 5, 3
 _FURTHEST = 400
 _SMALLEST = 2.0**-960
-"""A bound below this, which times a power of two may round, is no bound."""
+"""Below this, multiplying by a power of two may round up; such a bound counts as 0."""
 
 
 def cost_units(instance: Instance) -> tuple[Instance, float]:
-    """The instance with costs of usual size, and what its costs are the own ones times."""
+    """The instance with costs multiplied to a usual size, and the factor, a power of two."""
     longer, larger = _exponents(instance)
     if not (longer or larger):
         return instance, 1.0
@@ -52,7 +52,7 @@ def _measured(cost: Cost, parts: dict[str, Any], scale: dict[str, float], decrea
 
 
 def in_own_units(proposal: Proposal, factor: float) -> Proposal:
-    """A proposal for :func:`cost_units`' instance, its bound in the instance's own units."""
+    """A proposal for the instance of :func:`cost_units`, its bound divided by the factor again."""
     bound = proposal.lower_bound
     if bound is None or factor == 1.0:
         return proposal
@@ -60,13 +60,13 @@ def in_own_units(proposal: Proposal, factor: float) -> Proposal:
 
 
 def in_cost_units(solve: Callable[[Instance], Proposal], instance: Instance) -> Proposal:
-    """What ``solve`` proposes for the instance with costs of usual size, its bound in the instance's own."""
+    """Solve the instance with costs of usual size; the proposal's bound is in the instance's own costs."""
     scaled, factor = cost_units(instance)
     return in_own_units(solve(scaled), factor)
 
 
 def factor_between(instance: Instance, own: Instance) -> float:
-    """By what :func:`in_cost_units` multiplied costs to get from an instance to the one it solves."""
+    """The factor between the costs of an instance and of the one that :func:`in_cost_units` solves."""
     name = next(iter(instance.cost.scale), None)
     longer = own.cost.scale[name] / instance.cost.scale[name] if name is not None else 1.0
     for part, power in (("l1", 1), ("l2_squared", 2), ("linf", 1), ("l0", 0)):
