@@ -1,9 +1,10 @@
 r"""Cost against plausibility: what each nat of density costs one applicant, and people on average.
 
-The point at an offset o is :math:`\min \{c(u) : u \text{ feasible}, \log p(x_{cf}) \ge \log p(x) + o\}`, proven
-as any other answer; the point without an offset asks nothing of the density. Costs never fall with the offset.
-So an optimum whose density is already enough for the next offset is the next offset's optimum too, with the
-same bound, and where nothing is feasible nothing is at any higher offset: neither is searched for again.
+The point at an offset o is the least cost of feasible actions u with
+:math:`\log p(x_{cf}(u)) \ge \log p(x) + o`, proven as any other answer; the point without an offset asks
+nothing of the density. Costs never fall with the offset. So an optimum whose density is already enough for
+the next offset is the next offset's optimum too, with the same bound, and where nothing is feasible nothing
+is at any higher offset: neither is searched for again.
 """
 
 from __future__ import annotations
@@ -87,7 +88,9 @@ def offsets_between(first: float, last: float, count: int) -> list[float]:
         They are no finite numbers in order, or fewer than two points.
     """
     if not (math.isfinite(first) and math.isfinite(last) and first < last and count >= 2):
-        raise BadInput("offsets", f"{first}:{last}:{count}", "FIRST:LAST:POINTS, ascending, at least 2 points")
+        raise BadInput(
+            "offsets", f"{first}:{last}:{count}", "FIRST:LAST:POINTS, ascending, at least 2 points"
+        )
     return [first + (last - first) * k / (count - 1) for k in range(count)]
 
 
@@ -127,22 +130,23 @@ def density_fronts(
     if people:
         check_density(people[0].scm)
     points: list[list[DensityPoint]] = [[] for _ in people]
+    found: list[Result | None]
     for offset in [None, *asked]:
         own = [_at(one, offset) for one in people]
         found = [_known(one, points[k][-1]) if points[k] else None for k, one in enumerate(own)]
         left = [k for k, result in enumerate(found) if result is None]
         for k, result in zip(left, solve_together([own[k] for k in left], backend, time_limit), strict=True):
             found[k] = _no_worse(result, points[k][-1].result if points[k] else None)
-        for k, result in enumerate(found):
-            assert result is not None
-            points[k].append(DensityPoint(offset, _gain(own[k], result), result))
+        for k, settled in enumerate(found):
+            assert settled is not None
+            points[k].append(DensityPoint(offset, _gain(own[k], settled), settled))
         if advance is not None:
             advance(len(people))
     return [DensityFront(tuple(listed)) for listed in points]
 
 
 def average(fronts: Sequence[DensityFront]) -> list[dict[str, Any]]:
-    """Per offset: the share of people with an action, and the mean cost of those who have one at every offset.
+    """Per offset: the share of people with an action, and the mean cost of those who have one throughout.
 
     Costs rise with the offset for everybody, so the means can be compared; of people who fall out on the way
     only the share tells. Costs of points that stopped at a limit count as they are.

@@ -78,7 +78,7 @@ def at_quantile(population: Population, q: float) -> Population:
     """
     if not 0 <= q <= 1:
         raise BadInput("plausibility", q, "a quantile from 0 to 1")
-    return at_level(population, quantile_level(population.template, _known_rows(population), q))
+    return at_level(population, quantile_level(population.template, known_rows(population), q))
 
 
 def quantile_level(instance: Instance, rows: Array, q: float) -> float:
@@ -86,12 +86,14 @@ def quantile_level(instance: Instance, rows: Array, q: float) -> float:
     known = log_densities(instance, rows)
     known = known[np.isfinite(known)]
     if not len(known):
-        raise BadInput("plausibility", "rows without a density", "at least one row that the causal model explains")
+        raise BadInput(
+            "plausibility", "rows without a density", "at least one row that the causal model explains"
+        )
     return float(np.quantile(known, q, method="inverted_cdf"))
 
 
 def with_offsets(population: Population, offsets: Sequence[float]) -> Population:
-    """The population with an offset of the log density for everyone; a person without a finite one cannot be read."""
+    """The population with an offset for everyone; a person without a finite one cannot be read."""
     unreadable = dict(population.unreadable)
     own = []
     for k, (preferences, offset) in enumerate(zip(population.preferences, offsets, strict=True)):
@@ -149,7 +151,12 @@ def near_rows(
         allowed = f"1 to {MOST_ROWS} different rows: take prototypes of more"
         raise BadInput("plausibility.rows", f"{len(kept)} rows", allowed)
     parts = tuple(
-        All(tuple(_near(f, value, within * scale.get(f.name, 1.0)) for f, value in zip(compared, row, strict=True)))
+        All(
+            tuple(
+                _near(f, value, within * scale.get(f.name, 1.0))
+                for f, value in zip(compared, row, strict=True)
+            )
+        )
         for row in kept.tolist()
     )
     return parts[0] if len(parts) == 1 else AnyOf_(parts)
@@ -158,8 +165,8 @@ def near_rows(
 def prototypes(rows: Array, scale: Sequence[float], count: int) -> Array:
     """At most ``count`` of the rows, spread out: each next one is the farthest from those before it.
 
-    Farthest-first traversal from the row nearest to the median; the largest distance (in scales) of a row from
-    its prototype is at most twice what any ``count`` rows could reach.
+    Farthest-first traversal from the row nearest to the median; the largest distance (in scales) of a row
+    from its prototype is at most twice what any ``count`` rows could reach.
     """
     scaled = np.asarray(rows, dtype=np.float64) / np.asarray(scale, dtype=np.float64)
     first = int(np.abs(scaled - np.median(scaled, axis=0)).max(axis=1).argmin())
@@ -183,14 +190,24 @@ def _near(feature: Feature, value: float, reach: float) -> Condition:
     return Sum(((feature.name, 1.0),), "counterfactual", value - reach, value + reach)
 
 
-def _known_rows(population: Population) -> Array:
+def known_rows(population: Population) -> Array:
+    """The rows of those people who can be read, (n, features)."""
     return np.array(
         [list(one.values()) for k, one in enumerate(population.factuals) if k not in population.unreadable]
     )
 
 
-def data_scales(instance: Instance, rows: Array, rule: str) -> dict[str, float]:
-    """s_i of every lever's feature from rows (n, features); rules as of :func:`scale_of`."""
+def data_ranges(instance: Instance, rows: Array) -> dict[str, tuple[float, float]]:
+    """The least and largest value of every feature of numbers."""
+    return {
+        f.name: (float(np.nanmin(rows[:, k])), float(np.nanmax(rows[:, k])))
+        for k, f in enumerate(instance.features)
+        if not f.labelled
+    }
+
+
+def data_scales(instance: Instance, rows: Array, rule: str, every: bool = False) -> dict[str, float]:
+    """s_i of levers' features (``every``: of all) from rows (n, features); rules as of :func:`scale_of`."""
     import pandas as pd
 
     from milp_recourse.frames.columns import scale_of
@@ -198,7 +215,7 @@ def data_scales(instance: Instance, rows: Array, rule: str) -> dict[str, float]:
     return {
         f.name: scale_of(pd.Series(np.asarray(rows)[:, k], name=f.name), f, rule)
         for k, f in enumerate(instance.features)
-        if f.actionable
+        if f.actionable or every
     }
 
 
