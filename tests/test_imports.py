@@ -195,6 +195,7 @@ NAMED_TWICE = {
     "evaluate",
     "fold",
     "front",
+    "density_front",
     "interior",
     "loan",
     "local",
