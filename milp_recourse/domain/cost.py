@@ -19,7 +19,8 @@ indices (or of their Q). What merely flows downstream is free (Karimi et al. 202
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import lru_cache
@@ -75,6 +76,14 @@ class Cost:
         exact, quantiles = Fraction(value), self.quantiles.get(name)
         return exact if quantiles is None else quantiles.exact(exact)
 
+    def change(self, name: str, before: float, after: float) -> Fraction:
+        """How far apart two values lie on that axis, exactly."""
+        if name in self.quantiles:
+            return self.position(name, after) - self.position(name, before)
+        (m, c), (n, d) = after.as_integer_ratio(), before.as_integer_ratio()
+        below = max(c, d)  # powers of two
+        return Fraction(m * (below // c) - n * (below // d), below)
+
     @property
     def uses_scale(self) -> bool:
         """Whether distances enter at all (not under pure l0)."""
@@ -112,21 +121,38 @@ class Cost:
         weights
             w_i per feature.
         """
-        total, largest = Fraction(0), Fraction(0)
+        terms, largest = [], Fraction(0)
         for name, delta in deltas.items():
             w = weights[name]
             if self.l0:
-                total += _rate(self.l0, w)
+                terms.append((_rate(self.l0, w), 1, 1))
             if not self.uses_scale:
                 continue
-            scale, distance = self.scale[name], abs(delta)
+            scale, n, d = self.scale[name], abs(delta.numerator), delta.denominator
             if self.l2_squared:
-                total += _rate(self.l2_squared, w, scale, 2) * (distance * distance)
+                terms.append((_rate(self.l2_squared, w, scale, 2), n * n, d * d))
             if self.l1:
-                total += _rate(self.l1, w, scale) * distance
+                terms.append((_rate(self.l1, w, scale), n, d))
             if self.linf:
-                largest = max(largest, _rate(self.linf, w, scale) * distance)
-        return total + largest
+                largest = max(largest, _rate(self.linf, w, scale) * abs(delta))
+        return _total(terms) + largest
+
+
+def _total(terms: Sequence[tuple[Fraction, int, int]]) -> Fraction:
+    """The sum of rate * n / d: over a common denominator, so that common factors are looked for once."""
+    if not terms:
+        return Fraction(0)
+    numerators, below = _together(tuple(rate for rate, _, _ in terms))
+    common = math.lcm(*(d for _, _, d in terms))
+    above = sum(r * n * (common // d) for r, (_, n, d) in zip(numerators, terms, strict=True))
+    return Fraction(above, below * common)
+
+
+@lru_cache(maxsize=256)
+def _together(rates: tuple[Fraction, ...]) -> tuple[tuple[int, ...], int]:
+    """Numbers over their least common denominator."""
+    below = math.lcm(*(rate.denominator for rate in rates))
+    return tuple(rate.numerator * (below // rate.denominator) for rate in rates), below
 
 
 @lru_cache(maxsize=4096)
