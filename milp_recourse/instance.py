@@ -206,9 +206,8 @@ class Instance:
 
         A missing lever counts no distance: whatever it is set to costs the same.
         """
-        position = self.cost.position
         widths = {
-            name: position(name, high) - position(name, low)
+            name: self.cost.change(name, low, high)
             for name, (low, high) in self.levers.items()
             if self.feature(name).kind != "categorical" and name not in self.missing
         }

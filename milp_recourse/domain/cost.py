@@ -31,6 +31,8 @@ from milp_recourse.domain.quantiles import Quantiles
 LEVER_GAP = 1e-12
 """Share of a lever's interval whose cost counts as no gap."""
 
+_LEVER_GAP = Fraction(LEVER_GAP)
+
 
 @dataclass(frozen=True)
 class Cost:
@@ -107,9 +109,9 @@ class Cost:
         float
             At most the exact cost, and 0 where that is below 1e-300.
         """
-        moves = {name: Fraction(LEVER_GAP) * width for name, width in widths.items()}
-        cost = replace(self, l0=0.0).exact(moves, weights)
-        return float(cost) * (1 - 2.0**-50) if cost > Fraction(1e-300) else 0.0
+        moves = {name: _LEVER_GAP * width for name, width in widths.items()}
+        cost = float((self if not self.l0 else replace(self, l0=0.0)).exact(moves, weights))
+        return cost * (1 - 2.0**-50) if cost > 1e-300 else 0.0
 
     def exact(self, deltas: Mapping[str, Fraction], weights: Mapping[str, float]) -> Fraction:
         """The cost of an action in exact arithmetic.
@@ -125,20 +127,24 @@ class Cost:
         for name, delta in deltas.items():
             w = weights[name]
             if self.l0:
-                terms.append((_rate(self.l0, w), 1, 1))
+                terms.append(((self.l0, w, 1.0, 1), 1, 1))
             if not self.uses_scale:
                 continue
             scale, n, d = self.scale[name], abs(delta.numerator), delta.denominator
             if self.l2_squared:
-                terms.append((_rate(self.l2_squared, w, scale, 2), n * n, d * d))
+                terms.append(((self.l2_squared, w, scale, 2), n * n, d * d))
             if self.l1:
-                terms.append((_rate(self.l1, w, scale), n, d))
+                terms.append(((self.l1, w, scale, 1), n, d))
             if self.linf:
-                largest = max(largest, _rate(self.linf, w, scale) * abs(delta))
+                largest = max(largest, _rate((self.linf, w, scale, 1)) * abs(delta))
         return _total(terms) + largest
 
 
-def _total(terms: Sequence[tuple[Fraction, int, int]]) -> Fraction:
+_Rate = tuple[float, float, float, int]
+"""Coefficient, weight, scale and power."""
+
+
+def _total(terms: Sequence[tuple[_Rate, int, int]]) -> Fraction:
     """The sum of rate * n / d: over a common denominator, so that common factors are looked for once."""
     if not terms:
         return Fraction(0)
@@ -149,13 +155,15 @@ def _total(terms: Sequence[tuple[Fraction, int, int]]) -> Fraction:
 
 
 @lru_cache(maxsize=256)
-def _together(rates: tuple[Fraction, ...]) -> tuple[tuple[int, ...], int]:
-    """Numbers over their least common denominator."""
-    below = math.lcm(*(rate.denominator for rate in rates))
-    return tuple(rate.numerator * (below // rate.denominator) for rate in rates), below
+def _together(rates: tuple[_Rate, ...]) -> tuple[tuple[int, ...], int]:
+    """Rates over their least common denominator."""
+    exact = [_rate(rate) for rate in rates]
+    below = math.lcm(*(rate.denominator for rate in exact))
+    return tuple(rate.numerator * (below // rate.denominator) for rate in exact), below
 
 
 @lru_cache(maxsize=4096)
-def _rate(coefficient: float, weight: float, scale: float = 1.0, power: int = 1) -> Fraction:
+def _rate(rate: _Rate) -> Fraction:
     """coefficient * weight / scale^power: the same few come up for every applicant."""
+    coefficient, weight, scale, power = rate
     return Fraction(coefficient) * Fraction(weight) / Fraction(scale) ** power

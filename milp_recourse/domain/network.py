@@ -190,8 +190,8 @@ class ReluNetwork:
         A term passes, in every layer of n inputs, a product and at most n additions, in whatever order, and
         at the start the rounding of an input; ReLUs bring values closer. So with N the sum of n + 1 over the
         layers, and one more, the error is at most :math:`\gamma_N` times the same computation on absolute
-        values; :func:`~milp_recourse.domain.enclosure.gamma` covers the errors of that too. What underflows
-        is added.
+        values; :func:`~milp_recourse.domain.enclosure.gamma` covers the errors of that too. Units that are
+        off in whatever arithmetic count for nothing. What underflows is added.
 
         Returns
         -------
@@ -204,15 +204,15 @@ class ReluNetwork:
         if not float(size.max()) * growth[0] + growth[1] < growth[2]:  # false for nan
             return None
         z = np.asarray(x, dtype=np.float64)
+        coarse = gamma(operations, 2.0**-24 if self.dtype == "float32" else 2.0**-53)
         for k, (w, b) in enumerate(zip(self.weights, self.biases, strict=True)):
             if k:
+                size[z + coarse * size < -lost[1]] = 0.0  # off in whatever arithmetic
                 z = np.maximum(z, 0.0)
             z, size = w @ z + b, scales[k][0] @ size + scales[k][1]
         most = float(size[0])
         error = gamma(operations) * most + lost[0]
-        deployed = (
-            error + gamma(operations, 2.0**-24 if self.dtype == "float32" else 2.0**-53) * most + lost[1]
-        )
+        deployed = error + coarse * most + lost[1]
         return Rounded(float(z[0]), error), deployed * (1.0 + 2.0**-50)
 
     @cached_property
