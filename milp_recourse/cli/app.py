@@ -17,6 +17,7 @@ from milp_recourse.cli.evaluate_command import evaluate
 from milp_recourse.cli.exit_codes import BAD_INPUT, DONE, INTERRUPTED, MACHINE_FAILED, Interrupted
 from milp_recourse.cli.export_command import export
 from milp_recourse.cli.front_command import front
+from milp_recourse.cli.prepare_command import prepare
 from milp_recourse.cli.prove_command import prove
 from milp_recourse.cli.report_command import report
 from milp_recourse.cli.solve_command import solve
@@ -43,6 +44,7 @@ COMMANDS: tuple[Callable[..., None], ...] = (
     alternatives,
     why,
     front,
+    prepare,
     backends,
     export,
     report,
