@@ -25,7 +25,10 @@ LAYERS = (
     ("4 back ends and certificates", ("backends.protocol", "backends", "certificates")),
     (
         "5 questions",
-        ("workers", "instances_path", "solve", "prove", "alternatives", "choices", "robust", "front", "why"),
+        (
+            *("workers", "instances_path", "solve", "prove", "alternatives", "choices", "robust", "front"),
+            *("density_front", "why"),
+        ),
     ),
     (
         "6 doors",
@@ -184,6 +187,8 @@ def test_exceptions_go_when_they_are_not_needed() -> None:
 
 
 NAMED_TWICE = {
+    "answer",
+    "plausibility",
     "answers",
     "causal",
     "causes",
@@ -195,7 +200,6 @@ NAMED_TWICE = {
     "evaluate",
     "fold",
     "front",
-    "density_front",
     "interior",
     "loan",
     "local",
