@@ -23,7 +23,10 @@ LAYERS = (
         ("bounds", "engine", "encodings", "search", "compiling", "compiled", "forests"),
     ),
     ("4 back ends and certificates", ("backends.protocol", "backends", "certificates")),
-    ("5 questions", ("workers", "instances_path", "solve", "prove", "alternatives", "front", "why")),
+    (
+        "5 questions",
+        ("workers", "instances_path", "solve", "prove", "alternatives", "front", "density_front", "why"),
+    ),
     (
         "6 doors",
         ("export", "reports", "frames", "recourse", "", "evaluation", "icarma", "cli", "__main__"),
@@ -192,7 +195,6 @@ NAMED_TWICE = {
     "evaluate",
     "fold",
     "front",
-    "density_front",
     "interior",
     "loan",
     "local",
