@@ -152,7 +152,8 @@ class _Whole(codegen.JITCodeLibrary):
     def finalize(self) -> None:
         self._raise_if_finalized()
         own = {f.name for f in self._final_module.functions if not f.is_declaration}
-        parts, waiting = {}, list(self._linking_libraries)
+        parts: dict[Any, None] = {}
+        waiting = list(self._linking_libraries)
         while waiting:
             part = waiting.pop()
             if part not in parts:

@@ -42,7 +42,7 @@ class Judgement:
     counterfactual
         The doubles nearest to the exact counterfactual; nan where a value is missing and stays so.
     logit
-        Exact or enclosed; None for trees.
+        Exact or enclosed; of the worst of the instance's scenarios, if it has any. None for trees.
     score
         Deployed score of trees; None for networks.
     accepted_exact, accepted_deployed
@@ -97,7 +97,7 @@ def _judge(instance: Instance, action: Action) -> Judgement:
     logit: Enclosure | None = None
     score: float | None = None
     if isinstance(instance.classifier, ReluNetwork):
-        logit = instance.classifier.enclose(_model_inputs(instance, exact))[0]
+        logit = _least_logit(instance, action, exact)
         accepted_exact = logit.lower >= Fraction(accept.threshold) + Fraction(accept.margin)
         accepted_deployed = instance.classifier.deploys_at_least(row, accept.threshold)
     else:
@@ -397,6 +397,18 @@ def _condition_faults(
     if not all(holds(one, exact, action) and holds(one, returned, action) for one in instance.demands):
         faults.append("a demand of the alternative at hand does not hold")
     return faults
+
+
+def _least_logit(instance: Instance, action: Action, exact: Mapping[str, Enclosure]) -> Enclosure:
+    """The logit of the counterfactual, or of the scenario that brings it lowest."""
+    network = instance.classifier
+    assert isinstance(network, ReluNetwork)
+    least = network.enclose(_model_inputs(instance, exact))[0]
+    for scenario in instance.scenarios:
+        values = instance.scm.counterfactual_exact(known_factual(instance), action, scenario)
+        logit = network.enclose(_model_inputs(instance, values))[0]
+        least = logit if logit.lower < least.lower else least
+    return least
 
 
 def _model_inputs(instance: Instance, values: Mapping[str, Enclosure]) -> list[Enclosure]:

@@ -25,7 +25,18 @@ LAYERS = (
     ("4 back ends and certificates", ("backends.protocol", "backends", "certificates")),
     (
         "5 questions",
-        ("workers", "instances_path", "solve", "prove", "alternatives", "front", "density_front", "why"),
+        (
+            "workers",
+            "instances_path",
+            "solve",
+            "prove",
+            "alternatives",
+            "choices",
+            "robust",
+            "front",
+            "density_front",
+            "why",
+        ),
     ),
     (
         "6 doors",
