@@ -241,7 +241,7 @@ class TreeSearch:
             yield Not(Acted(name))
 
     def _shifts(self, outcomes: Outcomes, scenario: Scenario) -> dict[str, tuple[Fraction, Fraction]]:
-        """Per feature, what its value in the outcome, or in any it can have by itself, exceeds the plan by."""
+        """Per feature, what its value in the outcome, or in any of its own, is above planned."""
         limits = self.uncertainty
         if self.alone:
             missed = {name: Fraction(limits.missed.get(name, 0.0)) for name in self.columns}
