@@ -158,7 +158,6 @@ def _from_json(instance: Instance, result: Mapping[str, Any], name: str) -> Pers
         message=own_message(result["status"], result.get("message")),
         features=changes_of(instance, result["action"], result["counterfactual"]),
         group=group_of(instance),
-        **numbers,
     )
 
 
@@ -197,12 +196,15 @@ def _person(population: Population, k: int, row: Mapping[str, str], where: str) 
     return Person(
         id=id,
         status=status,
+        cost=numbers["cost"],
+        lower_bound=numbers["lower_bound"],
+        gap=numbers["gap"],
+        seconds=numbers["seconds"],
         proof=row["proof"] or None,
         confirmed=told.get(row.get("confirmed", "").lower()),
         message=message,
         features=changes_of(instance, action, after),
         group=group_of(instance),
-        **numbers,
     )
 
 
