@@ -9,7 +9,7 @@ from typing import Any
 
 from verify.files.reading import by, parse_json, read_raw, unpacked
 from verify.kernel.shapes import Rejected, conform, index, maybe, positive
-from verify.kernel.trees import float32
+from verify.kernel.trees import Ensemble, Node, float32
 
 MOST_LAYERS = 100
 LAYERS = [{"weight": [[float]], "bias": [float]}]
@@ -103,6 +103,34 @@ def without_rule(content: dict[str, Any]) -> set[int]:
         for column, left in zip(tree["feature"], tree["left"], strict=True)
         if left != -1 and "missing_left" not in tree
     }
+
+
+def ensemble(content: dict[str, Any], accept: dict[str, float]) -> Ensemble | None:
+    """The kernel's view of an ensemble's canonical content; None of a network's."""
+    if "layers" in content:
+        return None
+    sizes = content.get("parts", [len(content["trees"])])
+    [(rule, threshold)] = accept.items()
+    return Ensemble(
+        trees=[_nodes(tree) for tree in content["trees"]],
+        parts=[k for k, size in enumerate(sizes) for _ in range(int(size))],
+        largest=content.get("combine") == "largest",
+        mean="aggregate" not in content,
+        base=content.get("base", 0.0),
+        single=content["dtype"] == "float32",
+        single_sum=content.get("sum_dtype") == "float32",
+        strict=rule == "above",
+        threshold=threshold,
+    )
+
+
+def _nodes(tree: dict[str, Any]) -> list[Node]:
+    rules = tree.get("missing_left") or [None] * len(tree["value"])
+    arrays = (tree[key] for key in ARRAYS)
+    return [
+        value if left == -1 else (int(column), threshold, int(left), int(right), rule)
+        for column, threshold, left, right, value, rule in zip(*arrays, rules, strict=True)
+    ]
 
 
 def _forest(data: dict[str, Any]) -> dict[str, Any]:
