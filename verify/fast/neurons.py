@@ -23,7 +23,7 @@ class Layer:
     """weight x + bias less what the output must reach, every number times ``unit``."""
 
     def __init__(self, layer: Mapping[str, Any], needed: Fraction) -> None:
-        weight = [[Fraction(w) for w in row] for row in layer["weight"]]
+        weight = ([Fraction(w) for w in row] for row in layer["weight"])
         rows, self.unit = whole_numbers([*weight, [Fraction(b) - needed for b in layer["bias"]]])
         self.rows, self.bias = rows[:-1], rows[-1]
         self.columns = list(zip(*self.rows, strict=True))

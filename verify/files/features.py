@@ -23,6 +23,14 @@ FEATURE = {
     "table?": maybe([[float]]),
 }
 
+
+def table_cells(content: Mapping[str, Any]) -> int:
+    """How many numbers a feature's table holds."""
+    count = len(content["categories"] or ())
+    width = count if content["encoding"] == "one-hot" else len((content.get("table") or [[]])[0])
+    return count * width
+
+
 DIRECTION = {None: 0, "increase": 1, "decrease": -1}
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import re
 import struct
 from collections.abc import Mapping
@@ -18,7 +19,7 @@ from typing import Any, NamedTuple
 from verify.files.classifier import LAYERS, accepted, check_layers, ensemble, read_classifier, without_rule
 from verify.files.conditions import canonical
 from verify.files.demands import Reader
-from verify.files.features import FEATURE, Variable, feature_content
+from verify.files.features import FEATURE, Variable, feature_content, table_cells
 from verify.files.lines import Lines
 from verify.files.loan import LOAN_FEATURES, LOANS
 from verify.files.reading import by, interval, parse_json, read_bytes, share
@@ -34,6 +35,9 @@ from verify.kernel.shapes import (
 )
 
 DEEPEST = 50
+MOST_FEATURES = 10_000
+MOST_CONDITIONS = 10_000
+MOST_CELLS = 4_000_000
 PARTS = ("l0", "l1", "l2-squared", "linf")
 NOTHING: dict[str, Any] = {"equation": 0.0, "link": None, "noise": None}
 
@@ -119,7 +123,13 @@ class Everyone:
     """What a file says about everyone, in canonical form (section 1)."""
 
     def __init__(self, data: dict[str, Any], folder: Path) -> None:
+        if len(data["features"]) > MOST_FEATURES:
+            raise Rejected(f"features: more than {MOST_FEATURES} (section 9)")
         features = [feature_content(f, f"features.{k}") for k, f in enumerate(data["features"])]
+        if sum(table_cells(f) for f in features) > MOST_CELLS:
+            raise Rejected(
+                f"features: tables of more than {MOST_CELLS} numbers, one-hot included (section 9)"
+            )
         self.variables = {f["name"]: Variable(f) for f in features}
         if len(self.variables) < len(features) or not features:
             raise Rejected("features: a name twice, or none")
@@ -135,6 +145,8 @@ class Everyone:
         classifier, cost = self.content["classifier"], self.content["cost"]
         accept = accepted(classifier, data["accept"], sum(f.width for f in kernels))
         self.content["accept"] = accept
+        self.without_rule = without_rule(classifier)
+        self.written = {key: written(value) for key, value in self.content.items() if key != "cost"}
         self.parents = {
             name: set(_reads(mechanisms.get(name, NOTHING)["equation"])) for name in self.variables
         }
@@ -155,11 +167,11 @@ class Everyone:
         if data["plausibility"] and any(m["noise"] is None for m in self.model.mechanisms.values()):
             raise Rejected("plausibility: the causal model does not state the noise of every feature")
         self.conditions = self.said(data["conditions"], "conditions")
-        self.without_rule = without_rule(classifier)
-        self.hexed = {key: hexed(value) for key, value in self.content.items() if key != "cost"}
 
     def said(self, conditions: list[Any] | None, where: str) -> list[dict[str, Any]]:
         """Conditions in canonical form."""
+        if sum(map(_conditions_in, conditions or [])) > MOST_CONDITIONS:
+            raise Rejected(f"{where}: more than {MOST_CONDITIONS} (section 9)")
         return [canonical(one, self.variables, f"{where}.{k}") for k, one in enumerate(conditions or [])]
 
     def _check_whole(self, moved: set[str]) -> None:
@@ -205,8 +217,8 @@ class Everyone:
         if conditions:
             person["conditions"] = conditions
         problem = self._problem(person)
-        text = json.dumps(self.hexed | hexed(person), sort_keys=True, separators=(",", ":"))
-        return Applicant(problem, hashlib.sha256(text.encode("ascii")).hexdigest(), self.variables)
+        parts = self.written | {key: written(value) for key, value in person.items()}
+        return Applicant(problem, hashlib.sha256(_object(parts).encode("ascii")).hexdigest(), self.variables)
 
     def _problem(self, person: dict[str, Any]) -> Problem:
         """The kernel's problem of an applicant's canonical content."""
@@ -240,6 +252,12 @@ class Everyone:
                 raise Rejected(f"factual.{f.name}: missing, and the classifier has no rule for it")
             if self.model.plausible or any(self.parents.values()):
                 raise Rejected(f"factual.{f.name}: missing inside a causal model, or under plausibility")
+
+
+def _conditions_in(condition: Any) -> int:
+    """How many objects and labels a condition is made of, itself included."""
+    parts = condition.values() if isinstance(condition, dict) else condition
+    return 1 + sum(map(_conditions_in, parts)) if isinstance(condition, dict | list) else 1
 
 
 def causes_first(parents: Mapping[str, set[str]]) -> list[str]:
@@ -332,13 +350,24 @@ def _cost(data: dict[str, Any], features: list[dict[str, Any]]) -> dict[str, Any
     return {part: cost[part] or 0.0 for part in PARTS} | {"scale": cost["scale"] or {}}
 
 
-def hexed(value: Any) -> Any:
-    """The value with every number as the hex digits of its double (section 1)."""
-    if isinstance(value, float):
-        return struct.pack(">d", conform(value, float, "a number") + 0.0).hex()  # -0.0 + 0.0 is 0.0
+def written(value: Any) -> str:
+    """The JSON text that is digested: keys sorted, numbers as the hex digits of their doubles (section 1)."""
     if isinstance(value, dict):
-        return {key: hexed(item) for key, item in value.items()}
-    return [hexed(item) for item in value] if isinstance(value, list) else value
+        return _object({key: written(item) for key, item in value.items()})
+    if isinstance(value, float):
+        return written([value])[1:-1]
+    if not isinstance(value, list):
+        return json.dumps(value)
+    if not value or not all(isinstance(item, float) for item in value):
+        return "[" + ",".join(map(written, value)) + "]"
+    for item in value if not all(map(math.isfinite, value)) else ():
+        conform(item, float, "a number")
+    digits = struct.pack(f">{len(value)}d", *value).hex(",", 8).replace("8000000000000000", "0" * 16)  # -0.0
+    return '["' + digits.replace(",", '","') + '"]'
+
+
+def _object(parts: dict[str, str]) -> str:
+    return "{" + ",".join(f"{json.dumps(key)}:{parts[key]}" for key in sorted(parts)) + "}"
 
 
 class People:

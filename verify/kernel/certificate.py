@@ -68,7 +68,7 @@ def check(
     bound = None
     if certificate.claim != "infeasible":
         bound, cost = Fraction(certificate.lower_bound), Fraction(certificate.cost)
-        check_action(problem, action, cost)
+        check_action(problem, action, certificate.cost)
         if bound > cost:
             raise Rejected("lower_bound: above the cost")
         if certificate.claim == "optimal" and cost - bound > RELATIVE_GAP * cost + allowance(problem):
@@ -94,7 +94,7 @@ def allowance(problem: Problem) -> Fraction:
     return total(term.paid(LEVER_GAP * move) for term, move in moves if not term.label)
 
 
-def check_action(problem: Problem, action: Mapping[str, Fraction], cost: Fraction) -> None:
+def check_action(problem: Problem, action: Mapping[str, Fraction], cost: float) -> None:
     """The action is permitted, feasible, and costs what is stated (section 4)."""
     problem.check_permitted(action)
     if reason := problem.why_not(action):
@@ -102,7 +102,7 @@ def check_action(problem: Problem, action: Mapping[str, Fraction], cost: Fractio
     if not problem.deployed(action):
         raise Rejected("action: the network, computed in its dtype, does not accept (section 4)")
     exact = problem.cost(action)
-    if not exact <= cost <= exact * (1 + Fraction(1, 2**52)):
+    if not nextafter(cost, -inf) < exact <= Fraction(cost):
         raise Rejected(f"cost: not the action's, {near(exact)}")
 
 
