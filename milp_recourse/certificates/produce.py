@@ -8,6 +8,7 @@ import math
 import re
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import combinations
 from typing import Any
 
@@ -17,7 +18,7 @@ from milp_recourse.certificates.canonical import instance_digest
 from milp_recourse.certificates.causal import causal_configurations, why_not_causal
 from milp_recourse.certificates.conditions import why_not_cases
 from milp_recourse.certificates.document import CERTIFICATE_FORMAT
-from milp_recourse.certificates.limits import too_large
+from milp_recourse.certificates.limits import fits, too_large
 from milp_recourse.certificates.networks import beyond_a_support, configurations_of
 from milp_recourse.certificates.prices import ensemble_configurations
 from milp_recourse.domain.conditions import TRUE
@@ -74,6 +75,27 @@ def reason_for_none(instance: Instance, result: Result) -> str:
         return f"{result.status.value} claims nothing that could be proven"
     own = _beyond_limits(instance) if _needs_no_tree(instance, result) else why_not(instance)
     return own or "the proof took more time, nodes or room than a certificate is allowed"
+
+
+def without_certificate(instance: Instance, result: Result, reason: str | None = None) -> Result:
+    """The result as it is called where no certificate can be had: ``solver``, with the reason in the message.
+
+    ``rigorous`` promises a certificate: an optimum or an infeasibility that none can back is not called so.
+
+    Parameters
+    ----------
+    reason
+        Why there is none; by default, what the problem itself excludes, if it does.
+    """
+    if result.proof != "rigorous" or result.status not in (Status.OPTIMAL, Status.INFEASIBLE):
+        return result
+    if reason is None:
+        reason = _beyond_limits(instance) if _needs_no_tree(instance, result) else why_not(instance)
+    if reason is None:
+        return result
+    said = f"No certificate: {reason}."
+    message = said if result.message is None else f"{result.message} {said}"
+    return replace(result, proof="solver", message=message)
 
 
 def _needs_no_tree(instance: Instance, result: Result) -> bool:
@@ -133,7 +155,8 @@ def certificates_for(
     for k, tree in trees.items():
         if tree is not None:
             index = None if indices is None else indices[k]
-            certificates[k] = _certificate(instances[k], results[k], _bound(results[k]), tree, index)
+            found = _certificate(instances[k], results[k], _bound(results[k]), tree, index)
+            certificates[k] = found if fits(found) else None
     return certificates
 
 

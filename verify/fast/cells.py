@@ -18,7 +18,7 @@ Allowed = dict[int, tuple[int, ...]]
 """Per action, the cells that are left: the first and the last, or all of them where labels have numbers."""
 
 
-MOST_ROOM = 1_000_000
+MOST_WAYS = 1_000_000
 """Actions on the way to leaves, all trees together."""
 
 
@@ -85,7 +85,7 @@ class Ordered:
         forest = seen.forest
         self.values = sorted({node for tree in forest.trees for node in tree if isinstance(node, float)})
         self.number = {value: k for k, value in enumerate(self.values)}
-        self.room = MOST_ROOM
+        self.room = MOST_WAYS
         self.trees = [self._tree(tree) for tree in forest.trees]
 
     def _tree(self, tree: Sequence[Node]) -> Tree:

@@ -111,7 +111,7 @@ def without_rule(content: dict[str, Any]) -> set[int]:
 
 
 def ensemble(content: dict[str, Any], accept: dict[str, float]) -> Ensemble | None:
-    """The kernel's view of an ensemble's canonical content, whose arrays are given up; None of a network's."""
+    """The kernel's view of an ensemble's canonical content, which loses its arrays; None of a network's."""
     if "layers" in content:
         return None
     sizes = content.get("parts", [len(content["trees"])])

@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 from verify.kernel.shapes import Rejected, conform, refuse
 
 LARGEST_FILE = 32 * 2**20
-MOST_ROOM = 3_000_000
+MOST_ROOM = 2_200_000
 """What JSON text may ask for: 1 for a comma, 2 for a list, 4 for an object, and 1 for 8 bytes of text that is
 not all ASCII (a character may then take 4): up to 60 bytes of memory each."""
 
