@@ -178,13 +178,21 @@ def _pop(t):
 
 
 @compiled
+def _copy(source, target):
+    """Numbers from one array to another of the same shape; an assignment would bring code for messages."""
+    one, other = source.reshape(-1), target.reshape(-1)
+    for i in range(len(one)):
+        other[i] = one[i]
+
+
+@compiled
 def _load(t, slot, w):
     w.scalar[CASE] = t.case[slot]
-    w.box[:] = t.box[slot]
-    w.allowed[:] = t.allowed[slot]
-    w.unit[:3] = t.unit[slot]
-    w.col[CUT] = t.cut[slot]
-    w.at[CUT_SHARES] = t.shares[slot]
+    _copy(t.box[slot], w.box)
+    _copy(t.allowed[slot], w.allowed)
+    _copy(t.unit[slot], w.unit[:3])
+    _copy(t.cut[slot], w.col[CUT])
+    _copy(t.shares[slot], w.at[CUT_SHARES])
     w.scalar[CUT_CONST] = t.const[slot]
 
 
@@ -195,11 +203,11 @@ def _store(t, w, bound):
     t.state[1] = n
     slot = t.free[n]
     t.case[slot] = int(w.scalar[CASE])
-    t.box[slot] = w.box
-    t.allowed[slot] = w.allowed
-    t.unit[slot] = w.unit[:3]
-    t.cut[slot] = w.col[CUT]
-    t.shares[slot] = w.at[CUT_SHARES]
+    _copy(w.box, t.box[slot])
+    _copy(w.allowed, t.allowed[slot])
+    _copy(w.unit[:3], t.unit[slot])
+    _copy(w.col[CUT], t.cut[slot])
+    _copy(w.at[CUT_SHARES], t.shares[slot])
     t.const[slot] = w.scalar[CUT_CONST]
     t.bound[slot] = bound
     _push(t, slot)
@@ -248,8 +256,8 @@ def plant(pp, w, t, allowance, ceiling):
 @compiled
 def _root(p, w):
     """The root node of a configuration into w."""
-    w.box[:] = p.box
-    w.allowed[:] = p.allowed
+    _copy(p.box, w.box)
+    _copy(p.allowed, w.allowed)
     w.unit[SPLIT] = 0.0
     for k in range(len(p.widths)):
         for j in range(p.widths[k]):

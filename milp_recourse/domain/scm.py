@@ -20,6 +20,10 @@ from numpy.typing import NDArray
 from milp_recourse.domain.enclosure import Enclosure
 from milp_recourse.domain.expression import Constant, Expression, logit, sigmoid
 from milp_recourse.domain.noise import Noise
+from milp_recourse.domain.scenario import Scenario
+
+AS_PLANNED = Scenario()
+"""Every target is met, and noise is as abducted."""
 
 
 @dataclass(frozen=True)
@@ -190,7 +194,7 @@ class StructuralCausalModel:
     # -- exact ---------------------------------------------------------------------------
 
     def counterfactual_exact(
-        self, x: Mapping[str, float], action: Mapping[str, float]
+        self, x: Mapping[str, float], action: Mapping[str, float], scenario: Scenario = AS_PLANNED
     ) -> dict[str, Enclosure]:
         """The counterfactual in exact arithmetic, one enclosure per feature.
 
@@ -204,9 +208,13 @@ class StructuralCausalModel:
             m = self.mechanisms[f]
             if f in action:
                 values[f] = Enclosure.of(action[f])
+                if scenario.missed.get(f):
+                    values[f] = values[f] + Enclosure.of(scenario.missed[f])
                 moved.add(f)
             elif self.parents(f) & moved:
                 shift = m.equation.enclose(values) - m.equation.enclose(factual)
+                if scenario.noise.get(f):
+                    shift = shift + Enclosure.of(scenario.noise[f])
                 values[f] = shift_exact(factual[f], shift, m.link)
                 moved.add(f)
             else:

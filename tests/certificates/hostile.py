@@ -231,7 +231,7 @@ def too_many_weights() -> Made:
 def many_nodes() -> Made:
     """Trees as many as the checker reads."""
     made = forest(30, comb(60, 30))
-    made["classifier"]["trees"] *= 4800
+    made["classifier"]["trees"] *= 3600
     return made, claim(chain(30), [["e"]])
 
 
@@ -263,7 +263,7 @@ def many_people() -> Made:
     """A population as long as the checker reads, of which one is asked about."""
     made = problem(["x"], layers([1, 1])) | {"format": "milp-recourse/population-1"}
     made = {key: value for key, value in made.items() if key not in ("factual", "reference")}
-    return made | {"factuals": [{"x": 0}] * 500_000}, claim(["x"], [["e"]]) | {"index": 0}
+    return made | {"factuals": [{"x": 0}] * 430_000}, claim(["x"], [["e"]]) | {"index": 0}
 
 
 def many_conditions() -> Made:

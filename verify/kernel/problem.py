@@ -85,6 +85,7 @@ class Model:
 class Term(NamedTuple):
     """One action's kappa delta^2 + beta |delta| + jump [delta != 0], and omega |delta| in the maximum.
 
+    ``fall``: how many times as much as a rise a fall counts, delta being so many times as long.
     ``knots``: delta is that of a piecewise linear function through these (value, probability), constant
     outside them, instead of the value's own.
     """
@@ -96,11 +97,12 @@ class Term(NamedTuple):
     jump: Fraction
     label: bool
     knots: tuple[tuple[Fraction, Fraction], ...] = ()
+    fall: Fraction = Fraction(1)
 
     def position(self, value: Fraction) -> Fraction:
         """Where a value lies on the axis that changes are measured on."""
         if not self.knots:
-            return value
+            return value if value >= self.factual else self.factual - self.fall * (self.factual - value)
         k = sum(v <= value for v, _ in self.knots)
         if not 0 < k < len(self.knots):
             return self.knots[k - 1 if k else 0][1]
@@ -135,8 +137,13 @@ class Problem:
     ----------
     factual, missing
         Values by feature, 0 for those that are missing, and which these are.
-    ranges, weight, scale
-        Of what may be acted on: the limits of the action (or None), and w and s of the cost.
+    ranges, weight, scale, fall
+        Of what may be acted on: the limits of the action (or None), w and s of the cost, and how many times
+        as much as a rise a fall counts.
+    power
+        2 where the cost is the root of what its terms add up to, else 1.
+    offset
+        By how much the counterfactual's log density must exceed the factual's.
     demand
         What the conditions come to (section 11).
     """
@@ -147,6 +154,9 @@ class Problem:
     ranges: Mapping[str, Sequence[float] | None]
     weight: Mapping[str, Fraction]
     scale: Mapping[str, Fraction]
+    fall: Mapping[str, Fraction]
+    power: int
+    offset: Fraction
     demand: Demand
 
     @property
@@ -197,7 +207,7 @@ class Problem:
         if label:
             return Term(factual, zero, zero, omega, kappa + beta, True)
         knots = tuple((Fraction(v), Fraction(p)) for v, p in self.model.knots.get(f.name, ()))
-        return Term(factual, kappa, beta, omega, zero, False, knots)
+        return Term(factual, kappa, beta, omega, zero, False, knots, self.fall[f.name])
 
     def terms(self, acted: Iterable[str]) -> dict[str, Term]:
         """Those of some features, in the order of ``features``."""
@@ -209,7 +219,7 @@ class Problem:
         return self.model.part["l0"] * sum((self.weight[f] for f in acted), Fraction(0))
 
     def cost(self, action: Mapping[str, Fraction]) -> Fraction:
-        """What an action costs."""
+        """What an action costs; its square where the cost is a root (section 3)."""
         return self.fixed(action) + total(term.parts(action[f]) for f, term in self.terms(action).items())
 
     def check_permitted(self, action: Mapping[str, Fraction]) -> None:
