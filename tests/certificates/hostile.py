@@ -207,7 +207,7 @@ def packed(text: str) -> Callable[[], Made]:
 
 def many_splits() -> Made:
     """As many nodes as the checker reads, each of them allowed, and nothing proven."""
-    nodes = ",".join(f'["a",0,{k}e-7],["e"]' for k in range(1, 300_000))
+    nodes = ",".join(f'["a",0,{k}e-7],["e"]' for k in range(1, 250_000))
     head = json.dumps(claim(["x"], ["?"])).replace('"?"', "%s")
     return problem(["x"], layers([1, 4, 1])), head % nodes
 
@@ -231,7 +231,7 @@ def too_many_weights() -> Made:
 def many_nodes() -> Made:
     """Trees as many as the checker reads."""
     made = forest(30, comb(60, 30))
-    made["classifier"]["trees"] *= 3600
+    made["classifier"]["trees"] *= 3500
     return made, claim(chain(30), [["e"]])
 
 
