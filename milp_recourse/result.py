@@ -74,7 +74,7 @@ class Result:
     lower_bound
         No feasible action costs less; None when infeasible or when nothing is claimed.
     proof
-        ``rigorous``, ``solver`` (rests on a floating-point solver's bound), or None.
+        ``rigorous`` (a certificate can be had), ``solver`` (rests on what a solver or search says), or None.
     action
         Value per feature acted on (labels as labels); None without one, {} when the factual
         is accepted as it is.
