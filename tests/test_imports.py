@@ -186,8 +186,6 @@ def test_exceptions_go_when_they_are_not_needed() -> None:
 
 
 NAMED_TWICE = {
-    "answer",
-    "plausibility",
     "answers",
     "causal",
     "causes",
