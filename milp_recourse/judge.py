@@ -43,7 +43,8 @@ class Judgement:
     counterfactual
         The doubles nearest to the exact counterfactual; nan where a value is missing and stays so.
     logit
-        Enclosed, exactly where doubles leave open whether it is enough; None for trees.
+        Enclosed, exactly where doubles leave open whether it is enough; of the worst of the instance's
+        scenarios, if it has any. None for trees.
     score
         Deployed score of trees; None for networks.
     accepted_exact, accepted_deployed
@@ -97,14 +98,17 @@ def _judge(instance: Instance, action: Action) -> Judgement:
     logit: Enclosure | None = None
     score: float | None = None
     if isinstance(instance.classifier, ReluNetwork):
-        logit, accepted_exact, accepted_deployed = _network_accepts(instance, exact, row)
+        logit, accepted_exact, accepted_deployed = _network_accepts(instance, action, exact, row)
     else:
         score = instance.classifier.score(row)
         accepted_exact = accepted_deployed = score > instance.accept.above
     if not accepted_exact:
         faults.append("the classifier does not accept the counterfactual in exact arithmetic")
-    if instance.plausible and not plausible_exact(instance.scm, instance.factual, exact, frozenset(action)):
-        faults.append("the counterfactual is less plausible than the factual")
+    if instance.plausible and not plausible_exact(
+        instance.scm, instance.factual, exact, frozenset(action), instance.offset
+    ):
+        asked = f" and {instance.offset:+g} in log density" if instance.offset else ""
+        faults.append(f"the counterfactual is less plausible than the factual{asked}")
     faults += _condition_faults(instance, action, exact, nearest)
     return Judgement(
         tuple(faults),
@@ -120,13 +124,14 @@ def _judge(instance: Instance, action: Action) -> Judgement:
 
 
 def _network_accepts(
-    instance: Instance, exact: Mapping[str, Enclosure], row: NDArray[np.float64]
+    instance: Instance, action: Action, exact: Mapping[str, Enclosure], row: NDArray[np.float64]
 ) -> tuple[Enclosure, bool, bool]:
     """The logit, whether it is enough, and whether as deployed; exact arithmetic where doubles leave it
     open."""
     network, accept = instance.classifier, instance.accept
     assert isinstance(network, ReluNetwork)
-    near = network.nearly(row) if all(e.exact for e in exact.values()) else None
+    single = not instance.scenarios and all(e.exact for e in exact.values())
+    near = network.nearly(row) if single else None
     logit: Enclosure | None = None
     if near is not None:
         value, error, deployed = near[0].value, near[0].error, near[1]
@@ -139,7 +144,7 @@ def _network_accepts(
         if logit is not None and value - accept.threshold > deployed + hair:
             return logit, accepted, True
     if logit is None:
-        logit = network.enclose(_model_inputs(instance, exact))[0]
+        logit = _least_logit(instance, action, exact)
         accepted = logit.lower >= Fraction(accept.threshold) + Fraction(accept.margin)
     return logit, accepted, network.deploys_at_least(row, accept.threshold)
 
@@ -167,16 +172,16 @@ def deltas(instance: Instance, action: Action) -> dict[str, Fraction]:
 
 
 def known_factual(instance: Instance) -> Mapping[str, float]:
-    """The factual with some number in place of missing values, which nothing depends on."""
+    """The factual with a number in place of each missing value; no result depends on the number."""
     if not instance.missing:
         return instance.factual
     return {name: 0.0 if name in instance.missing else x for name, x in instance.factual.items()}
 
 
 def without_idle_holds(instance: Instance, action: Action) -> dict[str, float]:
-    """The action less those entries that change nothing: a factual value nothing would move.
+    """The action without idle holds: features set to the factual value that they would have anyway.
 
-    All entries stay where conditions count on them.
+    They stay where conditions count features that are acted on.
     """
     kept = _without_idle_holds(instance, action)
     if len(kept) < len(action) and any(
@@ -200,7 +205,7 @@ def conclude(
     repair: Repair | None = None,
     as_given: bool = False,
 ) -> Result:
-    """The one door to a result: re-judge the proposed action, repair a hair, weigh the bound.
+    """Make a result of a proposal: judge its action exactly, repair rounding, compare cost and bound.
 
     Parameters
     ----------
@@ -287,7 +292,7 @@ HAIR = 2e-3
 
 
 def held_exactly(instance: Instance, action: Action, judgement: Judgement) -> tuple[Action, Judgement]:
-    """The action with values a hair from the factual put exactly on it, where that stays feasible.
+    """The action with values within rounding of the factual set exactly to it, where it stays feasible.
 
     Searches move every action a little; "hold duration" reads better than a change of 1e-5, and
     costs no more. Squared costs hide changes up to the root of the gap, so that is how far it looks.
@@ -332,7 +337,7 @@ def _surely_refused(instance: Instance) -> bool:
 def _weigh(
     cost: float | None, bound: float, proof: Proof | None, message: str | None, allowance: float
 ) -> tuple[Status, float, str | None]:
-    """Optimal or limit, and never a bound above the cost in hand."""
+    """The status, optimal or limit, and the lower bound, which is never above the cost."""
     bound = max(0.0, bound)
     if cost is None:
         if bound == math.inf:  # an action was proposed and refused, or nothing backs the claim
@@ -416,7 +421,7 @@ def _domain_faults(instance: Instance, values: Mapping[str, Enclosure]) -> list[
 def _condition_faults(
     instance: Instance, action: Action, exact: Mapping[str, Enclosure], nearest: Mapping[str, float]
 ) -> list[str]:
-    """Conditions hold of the counterfactual itself, and of the doubles that are returned for it."""
+    """What conditions the exact counterfactual breaks, or the doubles that are returned for it."""
     if instance.demand == TRUE:
         return []
     returned = {name: Enclosure.of(value) for name, value in nearest.items() if not math.isnan(value)}
@@ -429,6 +434,18 @@ def _condition_faults(
     if not all(holds(one, exact, action) and holds(one, returned, action) for one in instance.demands):
         faults.append("a demand of the alternative at hand does not hold")
     return faults
+
+
+def _least_logit(instance: Instance, action: Action, exact: Mapping[str, Enclosure]) -> Enclosure:
+    """The logit of the counterfactual, or of the scenario that brings it lowest."""
+    network = instance.classifier
+    assert isinstance(network, ReluNetwork)
+    least = network.enclose(_model_inputs(instance, exact))[0]
+    for scenario in instance.scenarios:
+        values = instance.scm.counterfactual_exact(known_factual(instance), action, scenario)
+        logit = network.enclose(_model_inputs(instance, values))[0]
+        least = logit if logit.lower < least.lower else least
+    return least
 
 
 def _model_inputs(instance: Instance, values: Mapping[str, Enclosure]) -> list[Enclosure]:

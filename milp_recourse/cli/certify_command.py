@@ -43,8 +43,9 @@ def certify(
 ) -> None:
     """Solve an instance, a population or the shipped instances; results in DIR.
 
-    A population's run that was stopped goes on where it was when the same command runs again. With
-    --preferences the problem that was solved is written to DIR too: verify DIR DIR/population.json.
+    A population's run that was stopped goes on where it was when the same command runs again. The command
+    verify DIR FILE checks the certificates. With --preferences the problem that was solved is written to
+    DIR too, and verify DIR finds it there.
     """
     from milp_recourse.formats import read_any
     from milp_recourse.solve import check_options

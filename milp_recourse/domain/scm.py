@@ -20,6 +20,10 @@ from numpy.typing import NDArray
 from milp_recourse.domain.enclosure import Enclosure
 from milp_recourse.domain.expression import Constant, Expression, logit, rounded, sigmoid
 from milp_recourse.domain.noise import Noise
+from milp_recourse.domain.scenario import Scenario
+
+AS_PLANNED = Scenario()
+"""Every target is met, and noise is as abducted."""
 
 
 @dataclass(frozen=True)
@@ -194,7 +198,7 @@ class StructuralCausalModel:
     # -- exact ---------------------------------------------------------------------------
 
     def counterfactual_exact(
-        self, x: Mapping[str, float], action: Mapping[str, float]
+        self, x: Mapping[str, float], action: Mapping[str, float], scenario: Scenario = AS_PLANNED
     ) -> dict[str, Enclosure]:
         """The counterfactual in exact arithmetic, one enclosure per feature.
 
@@ -205,9 +209,14 @@ class StructuralCausalModel:
         values = factual | {f: Enclosure.of(a) for f, a in action.items()}
         moved = set(action)
         for f in self.order:
-            if f not in action and self.parents(f) & moved:
+            if f in action:
+                if scenario.missed.get(f):
+                    values[f] = values[f] + Enclosure.of(scenario.missed[f])
+            elif self.parents(f) & moved:
                 m = self.mechanisms[f]
                 shift = m.equation.enclose(values) - m.equation.enclose(factual)
+                if scenario.noise.get(f):
+                    shift = shift + Enclosure.of(scenario.noise[f])
                 values[f] = shift_exact(factual[f], shift, m.link)
                 moved.add(f)
         return {f: values[f] for f in self.order}

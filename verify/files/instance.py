@@ -43,13 +43,29 @@ FEATURE = {
     "encoding?": maybe({"code", "one-hot", "table"}),
     "table?": maybe([[float]]),
 }
-SCALE = {str: positive}
+
+
+def _scale(value: Any, where: str) -> Any:
+    """A feature's scale: one, two by direction, or the applicant's own value (section 1)."""
+    if isinstance(value, str):
+        return conform(value, {RELATIVE}, where)
+    if not isinstance(value, dict):
+        return positive(value, where)
+    two = conform(value, {"increase": positive, "decrease": positive}, where)
+    return two if two["increase"] != two["decrease"] else two["increase"]
+
+
+RELATIVE = "factual"
+SCALE = {str: _scale}
 PERCENTILES = {"percentile": "l1", "percentile-max": "linf"}
+LOGARITHMS = {f"log-{kind}": part for kind, part in PERCENTILES.items()}
+ROOT = "l2"
 COST = by(
     "kind",
-    {part: {"scale?" if part == "l0" else "scale": SCALE} for part in PARTS}
+    {part: {"scale?" if part == "l0" else "scale": SCALE} for part in (*PARTS, ROOT)}
     | {"mixture": {f"{part}?": not_negative for part in PARTS} | {"scale?": SCALE}}
-    | {kind: {"quantiles": {str: [(float, share)]}} for kind in PERCENTILES},
+    | {kind: {"quantiles": {str: [(float, share)]}} for kind in PERCENTILES}
+    | {kind: {"quantiles": {str: [(float, not_negative)]}} for kind in LOGARITHMS},
 )
 NOISE = by(
     "kind",
@@ -69,6 +85,7 @@ PREFERENCES = {
     "weights?": {str: positive},
     "ranges?": {str: interval},
     "conditions?": [anything],
+    "density_offset?": maybe(float),
 }
 SHARED = {
     "name?": maybe(str),
@@ -78,7 +95,7 @@ SHARED = {
     "classifier": anything,
     "accept?": {"at_least?": maybe(float), "margin?": maybe(not_negative), "above?": maybe(float)},
     "cost": COST,
-    "plausibility?": maybe({"kind": {"scm-density"}, "at_least": {"factual"}}),
+    "plausibility?": maybe({"kind": {"scm-density"}, "at_least": {"factual"}, "offset?": maybe(float)}),
     "conditions?": [anything],
 }
 REFERENCE = {
@@ -121,6 +138,7 @@ class Everyone:
             "cost": _cost(data["cost"], features),
             "plausibility": data["plausibility"] is not None,
         }
+        self.offset: float = (data["plausibility"] or {}).get("offset") or 0.0
         columns = sum(_width(f) for f in features)
         self.content["accept"] = accepted(self.content["classifier"], data["accept"], columns)
         self.model = Model(self.content, mechanisms)
@@ -170,8 +188,15 @@ class Everyone:
             "actionable": actionable,
             "weights": {f: weights.get(f, 1.0) for f in actionable},
             "ranges": {f: ranges.get(f) for f in actionable},
-            "cost": self.content["cost"] | {"scale": {f: scale.get(f, 1.0) for f in actionable}},
+            "cost": self.content["cost"]
+            | {"scale": {f: _own(scale.get(f, 1.0), factual[f], f) for f in actionable}},
         }
+        own = given["density_offset"]
+        if own is not None and not self.content["plausibility"]:
+            raise Rejected("preferences.density_offset: plausibility is not asked for")
+        offset = self.offset if own is None else own
+        if offset:
+            person["density_offset"] = offset
         if "quantiles" in person["cost"]:
             person["cost"]["quantiles"] = {
                 f: knots for f, knots in person["cost"]["quantiles"].items() if f in actionable
@@ -246,20 +271,37 @@ class Source:
 def _cost(data: dict[str, Any], features: list[dict[str, Any]]) -> dict[str, Any]:
     """The canonical cost: coefficients, scale, and the knots of what is measured in percentiles."""
     kinds = {f["name"]: f["kind"] for f in features}
-    if data["kind"] in PERCENTILES:
+    if data["kind"] in PERCENTILES | LOGARITHMS:
         for name, knots in data["quantiles"].items():
             rising = all(a[0] < b[0] and a[1] <= b[1] for a, b in pairwise(knots))
             if kinds.get(name, "categorical") == "categorical" or len(knots) < 2 or not rising:
                 raise Rejected(f"cost.quantiles.{name}: of no feature, of a category, or no distribution")
         ones = [name for name, kind in kinds.items() if kind == "categorical" or name in data["quantiles"]]
-        part = dict.fromkeys(PARTS, 0.0) | {PERCENTILES[data["kind"]]: 1.0}
+        part = dict.fromkeys(PARTS, 0.0) | {(PERCENTILES | LOGARITHMS)[data["kind"]]: 1.0}
         return part | {"scale": dict.fromkeys(ones, 1.0), "quantiles": data["quantiles"]}
     if set(data["scale"] or ()) - kinds.keys():
         raise Rejected("cost.scale: names no feature")
+    for name, scale in (data["scale"] or {}).items():
+        labels = {"categorical", "ordinal"} if scale == RELATIVE else {"categorical"}
+        if not isinstance(scale, float) and kinds[name] in labels:
+            raise Rejected(f"cost.scale.{name}: not of a feature that is {kinds[name]}")
+    if data["kind"] == ROOT:
+        squares = dict.fromkeys(PARTS, 0.0) | {"l2-squared": 1.0}
+        return squares | {"scale": data["scale"], "root": True}
     cost = dict.fromkeys(PARTS, 0.0) | {data["kind"]: 1.0} | data
     if not any(cost[part] for part in PARTS):
         raise Rejected("cost: coefficients that are all 0")
     return {part: cost[part] or 0.0 for part in PARTS} | {"scale": cost["scale"] or {}}
+
+
+def _own(scale: Any, given: Any, name: str) -> Any:
+    """An applicant's scale: the size of the factual value where changes are relative to it (section 1)."""
+    if scale != RELATIVE or given is None:
+        return 1.0 if scale == RELATIVE else scale
+    size = abs(conform(given, float, f"factual.{name}"))
+    if not size:
+        raise Rejected(f"cost.scale.{name}: relative to a factual value of 0")
+    return size
 
 
 def _feature(content: dict[str, Any], where: str) -> dict[str, Any]:

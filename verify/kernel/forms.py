@@ -128,12 +128,14 @@ class Counterfactual:
         return plus(forms[0], constant(self.problem.model.needed), -1)
 
     def ball(self) -> tuple[list[tuple[Fraction, Form]], Form]:
-        """Weight and residual of each square, and the rest: log p(factual) - log p, which may not exceed 0.
+        """Weight and residual of each square, and the rest: log p(factual) + offset - log p, at most 0.
 
         Squares are those of normal noise, in the order of ``features``; see sections 2 and 5.
         """
         squares: list[tuple[Fraction, Form]] = []
         rest: Form = {}
+        if self.problem.offset:
+            add(rest, constant(self.problem.offset), 1)
         for f, x in self.problem.factual.items() if self.problem.model.plausible else ():
             mechanism, value, noise = self.problem.model.mechanisms[f], self.values[f], Form()
             if mechanism["link"] and (f in self.acted or value != constant(x)):

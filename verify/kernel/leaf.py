@@ -136,7 +136,8 @@ def least(term: Term, low: Fraction, high: Fraction, p: Fraction, share: Fractio
     x, beta = term.factual, term.beta + share * term.omega
     points = [low, high, x, *(v for v, _ in term.knots)] + [x - 1, x + 1] * term.label
     if term.kappa:
-        points += [x + (p - beta) / (2 * term.kappa), x + (p + beta) / (2 * term.kappa)]
+        falls = term.fall
+        points += [x + (p - beta) / (2 * term.kappa), x + (p + beta * falls) / (2 * term.kappa * falls**2)]
     found = [(a, *term.parts(a)) for a in points if low <= a <= high]
     return min(cost + share * most - p * a for a, cost, most in found)
 

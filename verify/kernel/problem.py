@@ -113,6 +113,7 @@ def reads(expression: Any) -> list[str]:
 class Term(NamedTuple):
     """One action's kappa delta^2 + beta |delta| + jump [delta != 0], and omega |delta| in the maximum.
 
+    ``fall``: how many times as much as a rise a fall counts, delta being so many times as long.
     ``knots``: delta is that of a piecewise linear function through these (value, probability), constant
     outside them, instead of the value's own.
     """
@@ -124,11 +125,12 @@ class Term(NamedTuple):
     jump: Fraction
     label: bool
     knots: tuple[tuple[Fraction, Fraction], ...] = ()
+    fall: Fraction = Fraction(1)
 
     def position(self, value: Fraction) -> Fraction:
         """Where a value lies on the axis that changes are measured on."""
         if not self.knots:
-            return value
+            return value if value >= self.factual else self.factual - self.fall * (self.factual - value)
         k = sum(v <= value for v, _ in self.knots)
         if not 0 < k < len(self.knots):
             return self.knots[k - 1 if k else 0][1]
@@ -166,7 +168,14 @@ class Problem:
         self.actionable: list[str] = person["actionable"]
         self.ranges: dict[str, list[float] | None] = person["ranges"]
         self.weight = {f: Fraction(w) for f, w in person["weights"].items()}
-        self.scale = {f: Fraction(s) for f, s in person["cost"]["scale"].items()}
+        scales: Any = {
+            f: s if isinstance(s, dict) else dict.fromkeys(("increase", "decrease"), s)
+            for f, s in person["cost"]["scale"].items()
+        }
+        self.scale = {f: Fraction(s["increase"]) for f, s in scales.items()}
+        self.fall = {f: self.scale[f] / Fraction(s["decrease"]) for f, s in scales.items()}
+        self.power = 1 + person["cost"].get("root", False)
+        self.offset = Fraction(person.get("density_offset", 0.0))
         self.demand = Reader(
             {f.name for f in self.features if f.whole},
             {f.name: len(f.labels) for f in self.features if f.labels is not None},
@@ -221,17 +230,15 @@ class Problem:
         zero = Fraction(0)
         if label:
             return Term(factual, zero, zero, omega, kappa + beta, True)
-        knots = self.model.knots.get(name, [])
-        return Term(
-            factual, kappa, beta, omega, zero, False, tuple((Fraction(v), Fraction(p)) for v, p in knots)
-        )
+        knots = tuple((Fraction(v), Fraction(p)) for v, p in self.model.knots.get(name, []))
+        return Term(factual, kappa, beta, omega, zero, False, knots, self.fall[name])
 
     def fixed(self, acted: Iterable[str]) -> Fraction:
         """The part of the cost that only depends on which features are acted on."""
         return self.model.part["l0"] * sum((self.weight[f] for f in acted), Fraction(0))
 
     def cost(self, action: Mapping[str, Fraction]) -> Fraction:
-        """What an action costs."""
+        """What an action costs; its square where the cost is a root (section 3)."""
         return self.fixed(action) + total(self.term(f).parts(value) for f, value in action.items())
 
     def read(self, action: Mapping[str, Any]) -> dict[str, Fraction]:
