@@ -395,7 +395,9 @@ class Population:
         if len(own) != len(frame):
             raise BadInput("preferences", f"{len(own)}", f"one for all, or one per row ({len(frame)})")
         table, unreadable = as_table(people_of(frame, names), template)
-        unreadable |= not_judged(template.features, template.conditions, table, own, unreadable)
+        unreadable |= not_judged(
+            template.features, template.conditions, table, own, unreadable, template.cost
+        )
         if len(unreadable) == len(table):
             raise unreadable[0]
         first = next(k for k in range(len(table)) if k not in unreadable)

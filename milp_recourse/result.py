@@ -30,7 +30,10 @@ def gap_tolerance(cost: float, allowance: float = 0.0) -> float:
 
 def is_closed(cost: float, lower_bound: float, allowance: float = 0.0) -> bool:
     """Whether cost - lower_bound <= :func:`gap_tolerance`, the difference taken exactly."""
-    return Fraction(cost) - Fraction(lower_bound) <= gap_tolerance(cost, allowance)
+    gap, most = cost - lower_bound, gap_tolerance(cost, allowance)
+    if abs(gap - most) > 2.0**-50 * abs(gap):  # rounding did not decide it
+        return gap < most
+    return Fraction(cost) - Fraction(lower_bound) <= most
 
 
 class Status(str, Enum):

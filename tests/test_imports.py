@@ -25,7 +25,10 @@ LAYERS = (
     ("4 back ends and certificates", ("backends.protocol", "backends", "certificates")),
     (
         "5 questions",
-        ("workers", "instances_path", "solve", "prove", "alternatives", "choices", "robust", "front", "why"),
+        (
+            *("workers", "instances_path", "solve", "prove", "alternatives", "choices", "robust", "front"),
+            *("density_front", "why"),
+        ),
     ),
     (
         "6 doors",

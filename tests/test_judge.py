@@ -193,7 +193,7 @@ def test_deltas_of_labels_are_changes() -> None:
 def test_one_hot_columns_follow_the_label() -> None:
     """Red adds one to the logit, green does not."""
     red, green = (judge(problem(), {"d": k}).logit for k in (1.0, 2.0))
-    assert red.lower - green.lower == 1
+    assert red.midpoint - green.midpoint == 1
 
 
 def test_idle_holds_are_dropped_and_real_ones_kept() -> None:

@@ -85,7 +85,7 @@ class BabBackend:
         plain = [
             k
             for k in rest
-            if instances[k].demand == TRUE and not instances[k].offset and not instances[k].scenarios
+            if instances[k].demand == TRUE and not (instances[k].offset or instances[k].scenarios)
         ]
         done = set()
         for k, proposal in self._solve_compiled([instances[k] for k in plain], options):

@@ -18,6 +18,7 @@ from milp_recourse.cli.evaluate_command import evaluate
 from milp_recourse.cli.exit_codes import BAD_INPUT, DONE, INTERRUPTED, MACHINE_FAILED, Interrupted
 from milp_recourse.cli.export_command import export
 from milp_recourse.cli.front_command import front
+from milp_recourse.cli.prepare_command import prepare
 from milp_recourse.cli.prove_command import prove
 from milp_recourse.cli.report_command import report
 from milp_recourse.cli.robust_command import robust
@@ -47,6 +48,7 @@ COMMANDS: tuple[Callable[..., None], ...] = (
     robust,
     why,
     front,
+    prepare,
     backends,
     export,
     report,

@@ -175,11 +175,14 @@ def _formula(instance: Instance) -> str:
     cost = instance.cost
     formulas = {
         "l2-squared": "sum of weight × (change / scale)²",
+        "l2": "root of the sum of weight × (change / scale)²",
         "l1": "sum of weight × |change| / scale",
         "linf": "the largest weight × |change| / scale",
         "l0": "sum of the weights of what is acted on, held features included",
         "percentile": "sum of weight × shift in percentile ranks",
         "percentile-max": "the largest weight × shift in percentile ranks",
+        "log-percentile": "sum of weight × shift of −log(1 − percentile rank)",
+        "log-percentile-max": "the largest weight × shift of −log(1 − percentile rank)",
     }
     if cost.kind in formulas:
         return f"{cost.kind}: {formulas[cost.kind]}"
