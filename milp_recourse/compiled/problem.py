@@ -29,7 +29,7 @@ from milp_recourse.compiled.causes import (
     is_label,
     no_effects,
 )
-from milp_recourse.compiled.curves import LOG, RELU
+from milp_recourse.compiled.elementary import LOG, RELU
 from milp_recourse.compiled.layout import FACTUAL, GRID, LABEL, UNIT
 from milp_recourse.compiled.numerics import HUGE, Slacks, slacks
 from milp_recourse.compiling import compiled
@@ -44,6 +44,8 @@ from milp_recourse.program.lower import EDGE
 from milp_recourse.program.model import Program
 
 Array = NDArray[np.float64]
+
+_ZERO = Fraction(0)
 
 MOST_ROWS = 48
 """Rows of one Lagrangian besides those of domains and the ball: the logit's lines and the signs split on."""
@@ -105,7 +107,7 @@ class Problem(NamedTuple):
     resting
         The causal units at the factual, (M,): r is a unit's value less this.
     kind, edge
-        What each causal unit is (:mod:`milp_recourse.compiled.curves`), and what its argument is at least
+        What each causal unit is (:mod:`milp_recourse.compiled.elementary`), and what its argument is at least
         where anything is plausible (of a logarithm), (M,).
     widths
         Units of each layer, (K + 1,).
@@ -637,6 +639,10 @@ def decode(instance: Instance, p: Problems, values: Array, c: int = 0) -> dict[s
     return action
 
 
+_ONE, _NONE = np.ones(1, dtype=np.uint8), np.zeros((2, 1))
+"""What a numeric lever's column allows and costs by label."""
+
+
 class _Lever:
     """One lever's numbers.
 
@@ -655,7 +661,7 @@ class _Lever:
         free = feature.domain is None or feature.domain[0] <= x <= feature.domain[1]
         cost, weight = instance.cost, instance.weight(name)
         scale = cost.scale[name] if cost.uses_scale else 1.0
-        self.fixed = Fraction(cost.l0) * Fraction(weight) if cost.l0 else Fraction(0)
+        self.fixed = Fraction(cost.l0) * Fraction(weight) if cost.l0 else _ZERO
         parts = (cost.l1, 1), (cost.l2_squared, 2), (cost.linf, 1)
         if is_label(feature):
             assert feature.categories is not None
@@ -675,12 +681,11 @@ class _Lever:
             self.knots = np.zeros((2, 1))
             return
         self.unit = _unit(instance, name)
-        self.allowed = np.ones(1, dtype=np.uint8)
-        self.columns = np.zeros((2, 1))
+        self.allowed, self.columns = _ONE, _NONE
         shift = math.floor(x) - x if feature.integral else 0.0  # an imputed value may be no whole number
         mode = ACTED if (low <= x <= high and not self.fixed and not shift) or not free else EITHER
         self.box = [*_in_units(low, high, x, self.unit), mode]
-        fixed = 0.0 if moved else max(0.0, below(self.fixed))
+        fixed = 0.0 if moved or not cost.l0 else max(0.0, below(self.fixed))
         rate = [_rate(part, weight, scale, power, self.unit) for part, power in parts]
         step = 1.0 / self.unit if feature.integral else 0.0
         self.numbers = [0.0, step, fixed, *rate, x, self.unit, fixed, 0.0, 0.0, 0.0]
