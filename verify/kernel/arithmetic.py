@@ -41,10 +41,19 @@ class Bounds(Protocol):
 
 
 class PriceBounds(Protocol):
-    """What the rules ask of tables of prices (section 7.3)."""
+    """What the rules ask of tables of prices (section 7.3); what is gone is of a kind of their own."""
 
-    def bound(self, k: int, ends: Sequence[Interval]) -> Fraction | None:
-        """What actions in a box cost at least by table k; None: there are none."""
+    def start(self) -> Any:
+        """Nothing is gone."""
+
+    def bound(self, k: int, ends: Sequence[Interval], gone: Any) -> Fraction | None:
+        """What actions in what is left of a box cost at least by table k; None: there are none."""
+
+    def taken_out(self, k: int, ends: Sequence[Interval], gone: Any, target: Fraction) -> Any:
+        """What is gone once table k has taken out what reaches the target."""
+
+    def merged(self, ends: Sequence[Interval], gone: Any) -> Any:
+        """What is gone once cheaper cells stand for others."""
 
 
 class Arithmetic(Protocol):

@@ -7,7 +7,7 @@ from fractions import Fraction
 from math import inf, nextafter
 from typing import Any
 
-from verify.kernel.arithmetic import Arithmetic
+from verify.kernel.arithmetic import Arithmetic, PriceBounds
 from verify.kernel.conditions import FALSE, Case, alternatives, for_acted
 from verify.kernel.configuration import Cells, Configuration
 from verify.kernel.leaf import closed, proven, split
@@ -28,7 +28,7 @@ SHAPE = {
 }
 RELATIVE_GAP, LEVER_GAP = Fraction(1e-6), Fraction(1e-12)
 MOST_NODES = 1_000_000
-KINDS = {"a", "s", "n", "c", "e", "d", "p", "o"}
+KINDS = {"a", "s", "n", "c", "e", "d", "p", "t", "m", "o"}
 
 
 class Certificate:
@@ -148,17 +148,18 @@ def check_coverage(problem: Problem, configurations: list[list[str]]) -> None:
 
 
 class Walk:
-    """The box, signs and cells at a node: one state, changed on the way down and back.
+    """The box, signs, cells and what is gone at a node: one state, changed on the way down and back.
 
     What a node adds is undone before the next one that is not below it, so that a tree takes memory for its
     deepest path once, however deep.
     """
 
-    def __init__(self, box: Sequence[Interval], case_: Case = ((), ())) -> None:
+    def __init__(self, box: Sequence[Interval], case_: Case = ((), ()), gone: Any = None) -> None:
         self.ends: dict[int, Interval] = dict(enumerate(box))
         self.signs: dict[tuple[int, int], int] = {}
         self.cells: Cells = {}
         self.case: dict[int, Case] = {0: case_}
+        self.gone: dict[int, Any] = {0: gone}
         self._undo: list[tuple[dict[Any, Any], Any, Any]] = []
         self._waiting: list[tuple[int, dict[Any, Any], Any, Any]] = [(0, {}, None, None)]
 
@@ -198,7 +199,8 @@ class Tree:
     def check(self, nodes: list[Any]) -> None:
         """Raise :class:`Rejected` unless the nodes, in preorder, prove the target."""
         configuration = self.configuration
-        walk, widths = Walk(configuration.box, configuration.case), configuration.widths
+        gone = None if self.prices is None else self.prices.start()
+        walk, widths = Walk(configuration.box, configuration.case, gone), configuration.widths
         for k, node in enumerate(nodes):
             Clock.look()
             here = f"{self.where}.tree.{k}"
@@ -227,10 +229,29 @@ class Tree:
                 if not walk.case[0][1]:
                     raise Rejected(f"{here}: no alternative of the conditions is open")
                 walk.fork(walk.case, 0, alternatives(walk.case[0]))
+            elif kind in ("t", "m"):
+                walk.fork(walk.gone, 0, [self.less(walk, kind, node, here)])
             else:
                 self.leaf(walk, kind, node, here)
         if walk:
             raise Rejected(f"{self.where}.tree: ends before all of the box is covered")
+
+    def priced(self, here: str) -> PriceBounds:
+        """The tables of prices, where there are some."""
+        if self.prices is None:
+            raise Rejected(f"{here}: a node of prices in a configuration without prices")
+        return self.prices
+
+    def less(self, walk: Walk, kind: str, node: Any, here: str) -> Any:
+        """What is gone below a node that takes something out (section 7.5)."""
+        prices, ends = self.priced(here), list(walk.ends.values())
+        if kind == "t":
+            _, k = conform(node, (str, index(self.tables)), here)
+            return prices.taken_out(k, ends, walk.gone[0], self.target)
+        conform(node, (str,), here)
+        if self.configuration.problem.model.plausible or any(walk.case[0]):
+            raise Rejected(f"{here}: cells stand for others only where nothing else is asked")
+        return prices.merged(ends, walk.gone[0])
 
     def leaf(self, walk: Walk, kind: str, node: Any, here: str) -> None:
         """Raise :class:`Rejected` unless a leaf of one of the three kinds holds (section 7)."""
@@ -241,10 +262,9 @@ class Tree:
             if not closed(self.configuration, self.arithmetic, ends, walk.cells, rows, self.target):
                 raise Rejected(f"{here}: an 'e' leaf that none of the rules closes")
         elif kind == "p":
-            if self.prices is None:
-                raise Rejected(f"{here}: a 'p' leaf in a configuration without prices")
+            prices = self.priced(here)
             _, k = conform(node, (str, index(self.tables)), here)
-            proven_ = self.prices.bound(k, ends)
+            proven_ = prices.bound(k, ends, walk.gone[0])
             if proven_ is not None and proven_ < self.target:
                 raise Rejected(f"{here}: prices that prove less than is claimed")
         else:

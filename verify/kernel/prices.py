@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
 from verify.kernel.configuration import Configuration
 from verify.kernel.forms import ZERO, is_constant
 from verify.kernel.problem import Feature, Interval
-from verify.kernel.shapes import Clock, Rejected, conform, maybe, not_negative, positive
+from verify.kernel.shapes import Clock, Empty, Rejected, conform, maybe, not_negative, positive
 from verify.kernel.trees import Ensemble, Node, above32, float32, float64
 
 LARGEST_PRICE = 2.0**53
-TABLE = {"unit": positive, "mu": not_negative, "trees": [[[float]]], "weights?": maybe([not_negative])}
+LISTS = maybe([not_negative])
+TABLE = {"unit": positive, "mu": not_negative, "trees": [[[float]]], "weights?": LISTS, "shares?": LISTS}
+Rises = dict[tuple[int, int], Fraction | None]
 
 
 class Cell(NamedTuple):
@@ -78,25 +80,23 @@ class View:
             found[i] = [known[key] for key in keys]
         return found
 
-    def least(
-        self, nodes: list[Node], price: Callable[[int, list[int]], int], inside: dict[int, list[int]]
-    ) -> dict[float, int] | None:
-        """By value of the leaves that a box reaches, the least sum of prices of the cells; None without any.
+    def leaves(
+        self, tree: int, inside: dict[int, list[int]]
+    ) -> Iterator[tuple[int, float, dict[int, list[int]]]]:
+        """Number and value of every leaf that a box reaches, and per action the cells to reach it from.
+
+        The cells, which are one state changed on the way, are to be used at once.
 
         Parameters
         ----------
-        price
-            Of an action and some cells, the least price.
         inside
             Per action that the tree looks at, the box's cells.
         """
-        found: dict[float, int] = {}
-        left, cut = dict(inside), list[tuple[int, list[int]]]()
-        start = sum(price(i, cells_) for i, cells_ in inside.items())
-        waiting: list[tuple[int, int | None, list[int], int, int]] = [(0, None, [], start, 0)]
+        nodes, left, cut = self.forest.trees[tree], dict(inside), list[tuple[int, list[int]]]()
+        waiting: list[tuple[int, int | None, list[int], int]] = [(0, None, [], 0)]
         while waiting:
             Clock.look()
-            number, narrowed, kept, total, depth = waiting.pop()
+            number, narrowed, kept, depth = waiting.pop()
             while len(cut) > depth:  # what lies on another way
                 i, before = cut.pop()
                 left[i] = before
@@ -105,7 +105,7 @@ class View:
                 left[narrowed] = kept
             node = nodes[number]
             if isinstance(node, float):
-                found[node] = min(total, found.get(node, total))
+                yield number, node, left
                 continue
             column, threshold, *children, missing_left = node
             for child, goes_left in zip(children, (True, False), strict=True):
@@ -113,13 +113,18 @@ class View:
                     i, k = self.owner[column]
                     kept = [c for c in left[i] if (self.cells[i][c].numbers[k] <= threshold) == goes_left]
                     if kept:
-                        change = price(i, kept) - price(i, left[i])
-                        waiting.append((child, i, kept, total + change, len(cut)))
+                        waiting.append((child, i, kept, len(cut)))
                 else:
                     value = self.constant[column]
                     if (bool(missing_left) if value is None else value <= threshold) == goes_left:
-                        waiting.append((child, None, [], total, len(cut)))
-        return found or None
+                        waiting.append((child, None, [], len(cut)))
+
+
+class Gone(NamedTuple):
+    """What tables took out on the way to a node: (action, cell) and (tree, node of a leaf)."""
+
+    cells: frozenset[tuple[int, int]] = frozenset()
+    leaves: frozenset[tuple[int, int]] = frozenset()
 
 
 class Prices:
@@ -132,38 +137,108 @@ class Prices:
         self.classes = [self.view.classes(tree) for tree in self.trees]
         self.goals = scores_needed(self.view.forest, where)
 
-    def bound(self, k: int, ends: Sequence[Interval]) -> Fraction | None:
-        """What actions in a box cost at least by table k; None: a tree has no leaf there."""
-        given = conform(self.listed[k], TABLE, f"{self.where}.{k}")
-        unit, rates = Fraction(given["unit"]), read_rates(given, len(self.goals), f"{self.where}.{k}")
-        paid = read_prices(given["trees"], self.classes, f"{self.where}.{k}.trees")
-        inside = [
-            [c for c, cell in enumerate(listed) if cell.low <= high and low <= cell.high]
-            for listed, (low, high) in zip(self.view.cells, ends, strict=True)
-        ]
-        if not all(inside):
+    def start(self) -> Gone:
+        """Nothing is taken out at the root."""
+        return Gone()
+
+    def bound(self, k: int, ends: Sequence[Interval], gone: Gone) -> Fraction | None:
+        """What actions in what is left of a box cost at least by table k; None: nothing is left."""
+        try:
+            return self._terms(k, ends, gone)[0]
+        except Empty:
             return None
+
+    def taken_out(self, k: int, ends: Sequence[Interval], gone: Gone, target: Fraction) -> Gone:
+        """What is gone below a node: also each cell and leaf by which the bound rises to the target."""
+        try:
+            total, cells, leaves = self._terms(k, ends, gone)
+        except Empty:
+            return gone
+        found = [frozenset(key for key, more in part.items() if more is None or total + more >= target)
+                 for part in (cells, leaves)]  # fmt: skip
+        return Gone(gone.cells | found[0], gone.leaves | found[1])
+
+    def merged(self, ends: Sequence[Interval], gone: Gone) -> Gone:
+        """What is gone where, of cells from which the same leaves can be reached, the cheapest stays."""
+        inside, found = self._inside(ends, gone), set[tuple[int, int]]()
+        reached: dict[tuple[int, int], list[tuple[int, int]]] = {}
+        for t, classes in enumerate(self.classes):
+            for number, _, left in self.view.leaves(t, {i: inside[i] for i in classes}):
+                for key in (
+                    (i, c) for i, some in left.items() for c in some if (t, number) not in gone.leaves
+                ):
+                    reached.setdefault(key, []).append((t, number))
+        for i, some in enumerate(inside):
+            stay = set()
+            for _, c in sorted((self._paid(i, c), c) for c in some):
+                mine = tuple(reached.get((i, c), ()))
+                if mine in stay:
+                    found.add((i, c))
+                stay.add(mine)
+        return Gone(gone.cells | found, gone.leaves)
+
+    def _paid(self, i: int, c: int) -> tuple[Fraction, Fraction]:
+        """The least cost of a cell, and what enters the maximum."""
+        term, cell = self.configuration.terms[i], self.view.cells[i][c]
+        return term.parts(min(max(term.factual, cell.low), cell.high))
+
+    def _inside(self, ends: Sequence[Interval], gone: Gone) -> list[list[int]]:
+        """Per action, the cells that are left in a box."""
+        return [
+            [
+                c
+                for c, cell in enumerate(listed)
+                if cell.low <= high and low <= cell.high and (i, c) not in gone.cells
+            ]
+            for i, (listed, (low, high)) in enumerate(zip(self.view.cells, ends, strict=True))
+        ]
+
+    def _terms(self, k: int, ends: Sequence[Interval], gone: Gone) -> tuple[Fraction, Rises, Rises]:
+        """The bound, and by how much it rises if a cell or leaf is used (None: nothing is left)."""
+        where, view = f"{self.where}.{k}", self.view
+        given = conform(self.listed[k], TABLE, where)
+        unit, rates = Fraction(given["unit"]), read_rates(given, len(self.goals), where)
+        shares = read_shares(given, len(ends), where)
+        paid = read_prices(given["trees"], self.classes, f"{where}.trees")
+        inside = self._inside(ends, gone)
+        if not all(inside):
+            raise Empty
+        cells: Rises = {}
+        leaves: Rises = {}
         total = self.configuration.fixed + sum(mu * goal for mu, goal in zip(rates, self.goals, strict=True))
-        for i, term in enumerate(self.configuration.terms):
+        for i, share in enumerate(shares):
             Clock.look()
             own = [(classes[i], p[i]) for classes, p in zip(self.classes, paid, strict=True) if i in p]
-            total += min(
-                term.parts(min(max(term.factual, cell.low), cell.high))[0]
-                - unit * sum(prices[classes[c]] for classes, prices in own)
-                for c, cell in ((c, self.view.cells[i][c]) for c in inside[i])
-            )
-        parts = sorted(set(self.view.forest.parts))
-        own_rates = [rates[parts.index(part)] for part in self.view.forest.parts]
-        for tree, classes, prices, mu in zip(self.trees, self.classes, paid, own_rates, strict=True):
-
-            def price(i: int, some: list[int], p: Any = prices, known: Any = classes) -> int:
-                return min(p[i][known[i][c]] for c in some) if i in p else 0
-
-            found = self.view.least(tree, price, {i: inside[i] for i in classes})
-            if found is None:
-                return None
-            total += min(unit * low - mu * Fraction(value) for value, low in found.items())
-        return total
+            rest = {}
+            for c in inside[i]:
+                cost, most = self._paid(i, c)
+                rest[c] = cost + share * most - unit * sum(p[classes[c]] for classes, p in own)
+            low = min(rest.values())
+            total += low
+            cells |= {(i, c): value - low for c, value in rest.items()}
+        parts = sorted(set(view.forest.parts))
+        for t, (part, classes, prices) in enumerate(zip(view.forest.parts, self.classes, paid, strict=True)):
+            mu = rates[parts.index(part)]
+            energy: dict[int, Fraction] = {}
+            least_at: dict[tuple[int, int], Fraction] = {}
+            for number, value, left in view.leaves(t, {i: inside[i] for i in classes}):
+                if (t, number) in gone.leaves:
+                    continue
+                lows = {i: min(prices[i][classes[i][c]] for c in left[i]) for i in prices}
+                energy[number] = here = unit * sum(lows.values()) - mu * Fraction(value)
+                for i, some in left.items():
+                    for c in some:
+                        more = here + unit * (prices[i][classes[i][c]] - lows[i]) if i in prices else here
+                        least_at[i, c] = min(more, least_at.get((i, c), more))
+            if not energy:
+                raise Empty
+            low = min(energy.values())
+            total += low
+            leaves |= {(t, number): value - low for number, value in energy.items()}
+            for key in ((i, c) for i in classes for c in inside[i]):
+                so_far, more_ = cells[key], least_at.get(key)
+                cells[key] = None if so_far is None or more_ is None else so_far + more_ - low
+        return total, cells, leaves
 
 
 def read_prices(
@@ -178,7 +253,7 @@ def read_prices(
             raise Rejected(f"{where}.{t}: allowed: nothing, or one list per feature that the tree looks at")
         prices = {}
         for i, one in zip(looked, own, strict=False):
-            count = max(looked[i]) + 1
+            count = looked[i][-1] + 1  # they ascend
             if len(one) not in (0, count):
                 raise Rejected(f"{where}.{t}: {len(one)} prices; allowed: none or {count}, one per class")
             if any(not p.is_integer() or abs(p) > LARGEST_PRICE for p in one):
@@ -196,6 +271,14 @@ def read_rates(given: dict[str, Any], sums: int, where: str) -> list[Fraction]:
         raise Rejected(f"{where}.weights: allowed: one per sum, where there are several")
     mu = Fraction(given["mu"])
     return [mu * Fraction(weight) for weight in weights] or [mu]
+
+
+def read_shares(given: dict[str, Any], actions: int, where: str) -> list[Fraction]:
+    """Every action's share of the cost's maximum."""
+    shares = [Fraction(share) for share in given["shares"] or [0] * actions]
+    if len(shares) != actions or sum(shares) > 1:
+        raise Rejected(f"{where}.shares: allowed: one per action, which sum to at most 1")
+    return shares
 
 
 def scores_needed(forest: Ensemble, where: str) -> list[Fraction]:
