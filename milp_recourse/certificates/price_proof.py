@@ -51,7 +51,10 @@ WEIGHT = 10.0
 FEW = 0.01
 """The share of what is left that is not worth a node to take out."""
 
-REPEATS = 3
+ENOUGH = 0.2
+"""The share of what all of a node's prices take out that the last ones may leave."""
+
+REPEATS = 2
 """How often a table is applied, as long as it takes something out."""
 
 AIM, CLEAR = 0.1, 1e-7
@@ -316,7 +319,7 @@ class PriceProof:
         """Do to the state what the prices did: the checker gets the last ones alone, or more where needed."""
         counts = [1 << k for k in range(len(rounds).bit_length()) if 1 << k < len(rounds)] + [len(rounds)]
         plans = [(COARSE[0], 1)] * closed + [(COARSE[1], n) for n in counts] + [(FINE, len(rounds))] * closed
-        enough = now.size() + GAIN * (state.size() - now.size())
+        enough = now.size() + ENOUGH * (state.size() - now.size())
         self._merge(state, begun := list[PriceTable | None]())
         for bits, count in plans:
             trial, used = state.copy(), begun.copy()

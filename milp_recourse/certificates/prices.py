@@ -48,6 +48,9 @@ def ensemble_configurations(
     deadline = None if time_limit is None else time.perf_counter() + time_limit
     configurations, left = [], MOST_NODES
     for acted in acted_sets(instance):
+        if _outside_domain(instance, acted):
+            configurations.append({"acted": list(acted), "tree": [["e"]]})
+            continue
         cases = []
         for part in each_part(instance):
             made = _proof(part, acted, bound, deadline, left)
@@ -58,6 +61,14 @@ def ensemble_configurations(
         proof = cases[0] if len(cases) == 1 else {"cases": cases}
         configurations.append({"acted": list(acted), **proof})
     return configurations
+
+
+def _outside_domain(instance: Instance, acted: tuple[str, ...]) -> bool:
+    """Whether a feature that is not acted on keeps a value outside its domain: nothing there is feasible."""
+    kept = (
+        f for f in instance.features if f.domain is not None and f.name not in {*acted, *instance.missing}
+    )
+    return any(not f.domain[0] <= instance.factual[f.name] <= f.domain[1] for f in kept if f.domain)
 
 
 def _proof(
