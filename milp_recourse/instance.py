@@ -6,6 +6,7 @@ import math
 import operator
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, overload
 
@@ -17,6 +18,7 @@ from milp_recourse.domain.cost import Cost
 from milp_recourse.domain.features import Feature, input_columns
 from milp_recourse.domain.forest import TreeEnsemble
 from milp_recourse.domain.network import ReluNetwork
+from milp_recourse.domain.scenario import Scenario
 from milp_recourse.domain.scm import StructuralCausalModel
 from milp_recourse.errors import BadInput
 from milp_recourse.factuals import ID, as_table, check_missing, not_judged, people_of
@@ -61,12 +63,15 @@ class Preferences:
         The applicant's own lowest and highest value, in the feature's unit.
     conditions
         What the applicant demands besides; all must hold.
+    density_offset
+        This applicant's, instead of everybody's (:attr:`Instance.density_offset`); None: everybody's.
     """
 
     actionable: tuple[str, ...] = ()
     weights: Mapping[str, float] = field(default_factory=dict)
     ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     conditions: tuple[Condition, ...] = ()
+    density_offset: float | None = None
 
 
 @dataclass(frozen=True)
@@ -91,18 +96,23 @@ class Instance:
     preferences
         The applicant's mask, weights and ranges.
     plausible
-        Whether log p(x_cf) >= log p(x) is demanded.
+        Whether log p(x_cf) >= log p(x) + offset is demanded.
     conditions
         What is demanded of everybody besides; all must hold, and the applicant's own too.
+    density_offset
+        By how much the log density must rise (below 0: by how much it may fall), in nats.
     demands
         Further demands on the counterfactual, which no file has: the alternative that a search is in.
+    scenarios
+        Ways in which the action may turn out, which no file has: a network must accept in each of them too.
+        Domains, conditions and plausibility are about the action as planned.
 
     Raises
     ------
     BadInput
         An action on one feature would move another that is a whole number or a label; or a value is missing
         (nan) and cannot be, see :func:`check_missing`; or a condition cannot be judged for this factual, see
-        :func:`milp_recourse.domain.conditions.meaning`.
+        :func:`milp_recourse.domain.conditions.meaning`; or a cost is relative to a value that is 0.
     """
 
     features: tuple[Feature, ...]
@@ -118,11 +128,14 @@ class Instance:
     reference: Reference | None = None
     conditions: tuple[Condition, ...] = ()
     demands: tuple[Demand, ...] = ()
+    density_offset: float = 0.0
+    scenarios: tuple[Scenario, ...] = ()
 
     def __post_init__(self) -> None:
         check_whole(self.features, self.scm)
         check_missing(self, self.missing)
         if self.factual:
+            object.__setattr__(self, "cost", self.cost.of_applicant(self.factual))
             _ = self.demand
 
     @property
@@ -166,6 +179,14 @@ class Instance:
         """w of every individually actionable feature."""
         return {name: self.weight(name) for name in self.preferences.actionable}
 
+    @property
+    def offset(self) -> float:
+        """By how much this applicant's log density must rise, in nats; 0 where plausibility is not asked."""
+        if not self.plausible:
+            return 0.0
+        own = self.preferences.density_offset
+        return self.density_offset if own is None else own
+
     def allowed(self, name: str) -> tuple[float, float] | None:
         """Lowest and highest value an action on the feature may set; None: there is none.
 
@@ -206,13 +227,22 @@ class Instance:
 
         A missing lever counts no distance: whatever it is set to costs the same.
         """
-        position = self.cost.position
         widths = {
-            name: position(name, high) - position(name, low)
+            name: self._width(name, low, high)
             for name, (low, high) in self.levers.items()
             if self.feature(name).kind != "categorical" and name not in self.missing
         }
         return self.cost.gap_allowance(widths, self.weights)
+
+    def _width(self, name: str, low: float, high: float) -> Fraction:
+        """An interval's length on the axis that changes are measured on, in scales of increases."""
+        cost = self.cost
+        if name not in cost.decrease:
+            return cost.position(name, high) - cost.position(name, low)
+        x, ratio = Fraction(self.factual[name]), Fraction(cost.scale[name]) / Fraction(cost.decrease[name])
+        ends = [Fraction(end) - x for end in (low, high)]
+        first, last = (end * ratio if end < 0 else end for end in ends)
+        return last - first
 
     def gap_tolerance(self, cost: float) -> float:
         """The gap up to which a cost counts as optimal; see :func:`milp_recourse.result.gap_tolerance`."""
@@ -247,6 +277,14 @@ class Instance:
     @cached_property
     def _by_name(self) -> dict[str, Feature]:
         return {f.name: f for f in self.features}
+
+
+def demanding(instance: Instance, conditions: Sequence[Condition]) -> Instance:
+    """The problem with further conditions of this applicant's."""
+    if not conditions:
+        return instance
+    own = replace(instance.preferences, conditions=(*instance.preferences.conditions, *conditions))
+    return replace(instance, preferences=own, reference=None)
 
 
 def check_density(scm: StructuralCausalModel) -> None:
@@ -357,7 +395,9 @@ class Population:
         if len(own) != len(frame):
             raise BadInput("preferences", f"{len(own)}", f"one for all, or one per row ({len(frame)})")
         table, unreadable = as_table(people_of(frame, names), template)
-        unreadable |= not_judged(template.features, template.conditions, table, own, unreadable)
+        unreadable |= not_judged(
+            template.features, template.conditions, table, own, unreadable, template.cost
+        )
         if len(unreadable) == len(table):
             raise unreadable[0]
         first = next(k for k in range(len(table)) if k not in unreadable)
@@ -411,13 +451,13 @@ class Population:
 def of_one_model(instances: Sequence[Instance]) -> list[list[int]]:
     """Positions of the instances that differ in name, factual, weights and allowed values only.
 
-    Models are compared by identity: a population's applicants share their objects. Whoever has conditions is
-    alone: what they demand has the factual's numbers in it.
+    Models are compared by identity: a population's applicants share their objects. Whoever has conditions or
+    scenarios is alone: what they demand has the factual's numbers in it.
     """
     groups: dict[object, list[int]] = {}
     for k, one in enumerate(instances):
         shared = (one.features, one.scm, one.classifier, one.cost)
-        alone = None if one.demand == TRUE else k
+        alone = None if one.demand == TRUE and not one.scenarios else k
         key = (*map(id, shared), one.accept, one.plausible, tuple(one.levers), alone)
         groups.setdefault(key, []).append(k)
     return list(groups.values())

@@ -14,15 +14,15 @@ from fractions import Fraction
 from typing import Any, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
-from milp_recourse.backends.protocol import Proposal
 from milp_recourse.domain.conditions import TRUE, Counted, Switched, condition_text, holds, leaves, meaning
 from milp_recourse.domain.enclosure import Enclosure
 from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.domain.plausibility import plausible_exact
 from milp_recourse.errors import Unsupported
 from milp_recourse.instance import Instance
-from milp_recourse.result import Proof, Result, Status, gap_tolerance, is_closed
+from milp_recourse.result import Proof, Proposal, Result, Status, gap_tolerance, is_closed
 from milp_recourse.smaller import smaller_changes
 
 Action = Mapping[str, float]
@@ -42,7 +42,8 @@ class Judgement:
     counterfactual
         The doubles nearest to the exact counterfactual; nan where a value is missing and stays so.
     logit
-        Exact or enclosed; None for trees.
+        Enclosed, exactly where doubles leave open whether it is enough; of the worst of the instance's
+        scenarios, if it has any. None for trees.
     score
         Deployed score of trees; None for networks.
     accepted_exact, accepted_deployed
@@ -90,23 +91,23 @@ def _judge(instance: Instance, action: Action) -> Judgement:
     for name in instance.missing - action.keys():
         del exact[name]
     nearest = dict.fromkeys(instance.missing, math.nan)
-    nearest |= {name: double(e.midpoint, f"the counterfactual's {name!r}") for name, e in exact.items()}
+    nearest |= {name: _nearest(e, f"the counterfactual's {name!r}") for name, e in exact.items()}
     faults += _domain_faults(instance, exact)
     row = instance.model_rows(np.array([nearest[f.name] for f in instance.features]))
-    accept = instance.accept
     logit: Enclosure | None = None
     score: float | None = None
     if isinstance(instance.classifier, ReluNetwork):
-        logit = instance.classifier.enclose(_model_inputs(instance, exact))[0]
-        accepted_exact = logit.lower >= Fraction(accept.threshold) + Fraction(accept.margin)
-        accepted_deployed = instance.classifier.deploys_at_least(row, accept.threshold)
+        logit, accepted_exact, accepted_deployed = _network_accepts(instance, action, exact, row)
     else:
         score = instance.classifier.score(row)
-        accepted_exact = accepted_deployed = score > accept.above
+        accepted_exact = accepted_deployed = score > instance.accept.above
     if not accepted_exact:
         faults.append("the classifier does not accept the counterfactual in exact arithmetic")
-    if instance.plausible and not plausible_exact(instance.scm, instance.factual, exact, frozenset(action)):
-        faults.append("the counterfactual is less plausible than the factual")
+    if instance.plausible and not plausible_exact(
+        instance.scm, instance.factual, exact, frozenset(action), instance.offset
+    ):
+        asked = f" and {instance.offset:+g} in log density" if instance.offset else ""
+        faults.append(f"the counterfactual is less plausible than the factual{asked}")
     faults += _condition_faults(instance, action, exact, nearest)
     return Judgement(
         tuple(faults),
@@ -119,6 +120,36 @@ def _judge(instance: Instance, action: Action) -> Judgement:
         accepted_exact,
         accepted_deployed,
     )
+
+
+def _network_accepts(
+    instance: Instance, action: Action, exact: Mapping[str, Enclosure], row: NDArray[np.float64]
+) -> tuple[Enclosure, bool, bool]:
+    """The logit, whether it is enough, and whether as deployed; exact arithmetic where doubles leave it
+    open."""
+    network, accept = instance.classifier, instance.accept
+    assert isinstance(network, ReluNetwork)
+    single = not instance.scenarios and all(e.exact for e in exact.values())
+    near = network.nearly(row) if single else None
+    logit: Enclosure | None = None
+    if near is not None:
+        value, error, deployed = near[0].value, near[0].error, near[1]
+        need = accept.threshold + accept.margin
+        hair = ROUNDOFF * (
+            abs(accept.threshold) + accept.margin + abs(value)
+        )  # of this sum and the differences
+        if abs(value - need) > error + hair:
+            logit, accepted = near[0], value > need
+        if logit is not None and value - accept.threshold > deployed + hair:
+            return logit, accepted, True
+    if logit is None:
+        logit = _least_logit(instance, action, exact)
+        accepted = logit.lower >= Fraction(accept.threshold) + Fraction(accept.margin)
+    return logit, accepted, network.deploys_at_least(row, accept.threshold)
+
+
+ROUNDOFF = 2.0**-50
+"""Eight times that of a double: for a few roundings."""
 
 
 def deltas(instance: Instance, action: Action) -> dict[str, Fraction]:
@@ -134,22 +165,22 @@ def deltas(instance: Instance, action: Action) -> dict[str, Fraction]:
         elif instance.feature(name).kind == "categorical":
             delta = Fraction(int(value != x))
         else:
-            delta = instance.cost.position(name, value) - instance.cost.position(name, x)
+            delta = instance.cost.change(name, x, value)
         result[name] = delta
     return result
 
 
 def known_factual(instance: Instance) -> Mapping[str, float]:
-    """The factual with some number in place of missing values, which nothing depends on."""
+    """The factual with a number in place of each missing value; no result depends on the number."""
     if not instance.missing:
         return instance.factual
     return {name: 0.0 if name in instance.missing else x for name, x in instance.factual.items()}
 
 
 def without_idle_holds(instance: Instance, action: Action) -> dict[str, float]:
-    """The action less those entries that change nothing: a factual value nothing would move.
+    """The action without idle holds: features set to the factual value that they would have anyway.
 
-    All entries stay where conditions count on them.
+    They stay where conditions count features that are acted on.
     """
     kept = _without_idle_holds(instance, action)
     if len(kept) < len(action) and any(
@@ -173,7 +204,7 @@ def conclude(
     repair: Repair | None = None,
     as_given: bool = False,
 ) -> Result:
-    """The one door to a result: re-judge the proposed action, repair a hair, weigh the bound.
+    """Make a result of a proposal: judge its action exactly, repair rounding, compare cost and bound.
 
     Parameters
     ----------
@@ -248,7 +279,7 @@ def _shown(instance: Instance, action: Action | None, judgement: Judgement | Non
     return {
         "action": {n: instance.feature(n).show(v) for n, v in action.items()},
         "counterfactual": {f.name: f.shown(judgement.counterfactual[f.name]) for f in instance.features},
-        "logit": None if judgement.logit is None else double(judgement.logit.midpoint, "the logit"),
+        "logit": None if judgement.logit is None else _nearest(judgement.logit, "the logit"),
         "score": judgement.score,
         "accepted_exact": judgement.accepted_exact,
         "accepted_deployed": judgement.accepted_deployed,
@@ -260,7 +291,7 @@ HAIR = 2e-3
 
 
 def held_exactly(instance: Instance, action: Action, judgement: Judgement) -> tuple[Action, Judgement]:
-    """The action with values a hair from the factual put exactly on it, where that stays feasible.
+    """The action with values within rounding of the factual set exactly to it, where it stays feasible.
 
     Searches move every action a little; "hold duration" reads better than a change of 1e-5, and
     costs no more. Squared costs hide changes up to the root of the gap, so that is how far it looks.
@@ -305,7 +336,7 @@ def _surely_refused(instance: Instance) -> bool:
 def _weigh(
     cost: float | None, bound: float, proof: Proof | None, message: str | None, allowance: float
 ) -> tuple[Status, float, str | None]:
-    """Optimal or limit, and never a bound above the cost in hand."""
+    """The status, optimal or limit, and the lower bound, which is never above the cost."""
     bound = max(0.0, bound)
     if cost is None:
         if bound == math.inf:  # an action was proposed and refused, or nothing backs the claim
@@ -342,6 +373,14 @@ def double(value: Fraction, what: str) -> float:
         return float(value)
     except OverflowError:
         raise Unsupported(f"{what} is larger than any double: use larger units or smaller weights") from None
+
+
+def _nearest(value: Enclosure, what: str) -> float:
+    """The double nearest to the middle of an enclosure; raises as :func:`double`."""
+    try:
+        return value.nearest
+    except OverflowError:
+        return double(value.midpoint, what)
 
 
 def _round_up(value: Fraction) -> float:
@@ -381,7 +420,7 @@ def _domain_faults(instance: Instance, values: Mapping[str, Enclosure]) -> list[
 def _condition_faults(
     instance: Instance, action: Action, exact: Mapping[str, Enclosure], nearest: Mapping[str, float]
 ) -> list[str]:
-    """Conditions hold of the counterfactual itself, and of the doubles that are returned for it."""
+    """What conditions the exact counterfactual breaks, or the doubles that are returned for it."""
     if instance.demand == TRUE:
         return []
     returned = {name: Enclosure.of(value) for name, value in nearest.items() if not math.isnan(value)}
@@ -394,6 +433,18 @@ def _condition_faults(
     if not all(holds(one, exact, action) and holds(one, returned, action) for one in instance.demands):
         faults.append("a demand of the alternative at hand does not hold")
     return faults
+
+
+def _least_logit(instance: Instance, action: Action, exact: Mapping[str, Enclosure]) -> Enclosure:
+    """The logit of the counterfactual, or of the scenario that brings it lowest."""
+    network = instance.classifier
+    assert isinstance(network, ReluNetwork)
+    least = network.enclose(_model_inputs(instance, exact))[0]
+    for scenario in instance.scenarios:
+        values = instance.scm.counterfactual_exact(known_factual(instance), action, scenario)
+        logit = network.enclose(_model_inputs(instance, values))[0]
+        least = logit if logit.lower < least.lower else least
+    return least
 
 
 def _model_inputs(instance: Instance, values: Mapping[str, Enclosure]) -> list[Enclosure]:

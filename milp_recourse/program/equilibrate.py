@@ -29,7 +29,7 @@ from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.domain.quantiles import Quantiles
 from milp_recourse.instance import Acceptance
 from milp_recourse.program.affine import Affine
-from milp_recourse.program.model import Action, Atom, Ball, CostTerm, Program, Row, Switch, Unit
+from milp_recourse.program.model import Action, Atom, Ball, CostTerm, Elementary, Program, Row, Switch
 
 Array = NDArray[np.float64]
 
@@ -39,7 +39,7 @@ _FURTHEST = 400  # exponents beyond say that a size means nothing
 
 
 def equilibrate(program: Program) -> Program:
-    """The program in units of its own size; its ``decode`` returns the actions' own units."""
+    """The program in units that bring its numbers to similar size; ``decode`` converts actions back."""
     network = program.classifier
     if not isinstance(network, ReluNetwork) or any(a.unit != 1.0 for a in program.actions):
         return program
@@ -106,7 +106,7 @@ def _evaluate(form: Affine, values: Array) -> Array:
     return total
 
 
-def _apply(unit: Unit, x: Array) -> Array:
+def _apply(unit: Elementary, x: Array) -> Array:
     match unit.function:
         case "relu":
             return np.maximum(x, 0.0)

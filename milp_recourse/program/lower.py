@@ -17,8 +17,12 @@ import numpy as np
 from milp_recourse.domain.conditions import TRUE, Demand, unlabelled
 from milp_recourse.domain.conditions import Row as ConditionRow
 from milp_recourse.domain.enclosure import Enclosure
+from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.domain.noise import Bernoulli, Gamma, Noise, Normal
+from milp_recourse.domain.quantiles import Quantiles
+from milp_recourse.domain.scenario import Scenario
 from milp_recourse.domain.scm import Link, Mechanism
+from milp_recourse.domain.several import smallest_logit
 from milp_recourse.errors import Unsupported
 from milp_recourse.instance import Instance
 from milp_recourse.program.affine import Affine
@@ -37,7 +41,7 @@ def lower(instance: Instance) -> Program:
         Plausibility is asked of a mechanism that states no noise.
     """
     check_edges(instance)
-    return _lower(instance, instance.factual, instance.levers, instance.weights)
+    return _lower(instance, instance.factual, instance.levers, instance.weights, instance.offset)
 
 
 def lower_together(instances: Sequence[Instance]) -> Program:
@@ -49,13 +53,15 @@ def lower_together(instances: Sequence[Instance]) -> Program:
         Their programs differ in more than constants, bounds and weights.
     """
     first = instances[0]
-    if _has_edges(first) or first.cost.quantiles:
+    special = first.cost.quantiles or first.cost.decrease or first.scenarios
+    if _has_edges(first) or special:
         raise everyone(len(instances))
     table = np.array([[i.factual[f] for f in first.scm.features] for i in instances])
     limits = np.array([list(i.levers.values()) for i in instances])
     levers = {f: (limits[:, k, 0], limits[:, k, 1]) for k, f in enumerate(first.levers)}
     weights = {f: np.array([i.weight(f) for i in instances]) for f in levers}
-    return _lower(first, dict(zip(first.scm.features, table.T, strict=True)), levers, weights)
+    offsets = np.array([i.offset for i in instances])
+    return _lower(first, dict(zip(first.scm.features, table.T, strict=True)), levers, weights, offsets)
 
 
 def _lower(
@@ -63,6 +69,7 @@ def _lower(
     numbers: Mapping[str, Any],
     levers: Mapping[str, tuple[Any, Any]],
     weights: Mapping[str, Any],
+    offset: Any,
 ) -> Program:
     """The program of applicants whose numbers are given: doubles, or arrays with one for each.
 
@@ -86,16 +93,13 @@ def _lower(
             terms.append(_cost_term(build, instance, f, action, numbers[f], weights[f]))
         if instance.plausible:
             energies += _energy(build, instance, f, values, natural[f], factual)
-    columns = []
-    for feature in instance.features:
-        value, lookup = values[feature.name], feature.lookup if feature.by_label else None
-        if lookup is None:
-            columns.append(value)
-            continue
-        labels = [build.unit("indicator", value, k) for k in range(len(lookup))]
-        for numbers_ in lookup.T.tolist():
-            terms_ = (label.scaled(Fraction(c)) for label, c in zip(labels, numbers_, strict=True) if c)
-            columns.append(sum(terms_, Affine()))
+    columns, names, classifier = _columns(build, instance, values), instance.columns, instance.classifier
+    if instance.scenarios:
+        assert isinstance(classifier, ReluNetwork)
+        for k, scenario in enumerate(instance.scenarios, 1):
+            columns += _columns(build, instance, _turned_out(build, instance, scenario, factual, values))
+            names += tuple(f"{name} in scenario {k}" for name in instance.columns)
+        classifier = smallest_logit(classifier, 1 + len(instance.scenarios))
     rows = tuple(
         Row(f"domain_{f.name}", values[f.name], *f.domain) for f in instance.features if f.domain is not None
     )
@@ -110,11 +114,11 @@ def _lower(
     program = Program(
         atoms=tuple(build.atoms),
         columns=tuple(columns),
-        column_names=instance.columns,
-        classifier=instance.classifier,
+        column_names=names,
+        classifier=classifier,
         accept=instance.accept,
         rows=rows,
-        ball=_ball(energies) if instance.plausible else None,
+        ball=_ball(energies, offset) if instance.plausible else None,
         cost_terms=tuple(terms),
         cost=CostCoefficients(*(Fraction(c) for c in (cost.l2_squared, cost.l1, cost.linf, cost.l0))),
         factual={f: numbers[f] for f in levers},
@@ -124,6 +128,49 @@ def _lower(
     return program.demanding(demand)
 
 
+def _columns(build: Builder, instance: Instance, values: Mapping[str, Affine]) -> list[Affine]:
+    """The classifier's input columns where features have these values."""
+    columns = []
+    for feature in instance.features:
+        value, lookup = values[feature.name], feature.lookup if feature.by_label else None
+        if lookup is None:
+            columns.append(value)
+            continue
+        labels = [build.unit("indicator", value, k) for k in range(len(lookup))]
+        for numbers in lookup.T.tolist():
+            terms = (label.scaled(Fraction(c)) for label, c in zip(labels, numbers, strict=True) if c)
+            columns.append(sum(terms, Affine()))
+    return columns
+
+
+def _turned_out(
+    build: Builder,
+    instance: Instance,
+    scenario: Scenario,
+    factual: dict[str, Affine],
+    planned: Mapping[str, Affine],
+) -> dict[str, Affine]:
+    """The counterfactual in a scenario; features for which nothing is otherwise keep their planned forms."""
+    scm, values = instance.scm, dict[str, Affine]()
+    actions = {atom.feature: k for k, atom in enumerate(build.atoms) if isinstance(atom, Action)}
+    for f in scm.order:
+        missed, noise = scenario.missed.get(f, 0.0), scenario.noise.get(f, 0.0)
+        upstream = [g for g in actions if g != f and f in scm.descendants({g})]
+        as_planned = all(values[p] == planned[p] for p in scm.parents(f))
+        if as_planned and not (missed and f in actions) and not (noise and upstream):
+            values[f] = planned[f]
+            continue
+        more = Affine()
+        for g in upstream if noise else ():  # where one of them is acted on
+            more = build.add(Switch(g, acted=Affine.of(noise), natural=more))
+        natural = _natural(build, scm.mechanisms[f], factual[f], values, factual, f, more)
+        if f in actions:
+            acted = Affine.atom(actions[f]) + Affine.of(missed)
+            natural = build.add(Switch(f, acted=acted, natural=natural))
+        values[f] = natural
+    return values
+
+
 def _natural(
     build: Builder,
     mechanism: Mechanism,
@@ -131,11 +178,13 @@ def _natural(
     values: dict[str, Affine],
     factual: dict[str, Affine],
     name: str,
+    more: Affine = Affine(),  # noqa: B008  # a value
 ) -> Affine:
-    """The counterfactual value when the feature is not acted on."""
-    if all(values[p] == factual[p] for p in mechanism.equation.parents()):
+    """The counterfactual value when the feature is not acted on, its noise ``more`` above the abducted."""
+    if all(values[p] == factual[p] for p in mechanism.equation.parents()) and more == Affine():
         return x  # and no atom is spent on an equation that cancels
     shift = build.lower(mechanism.equation, values | {name: x}) - build.lower(mechanism.equation, factual)
+    shift = shift + more
     if shift.is_constant and shift.constant == 0:
         return x
     if mechanism.link.kind == "identity":
@@ -167,7 +216,36 @@ def _cost_term(
         )
         delta = sum(bends, Affine(start))
     scale = Fraction(instance.cost.scale[name]) if instance.cost.uses_scale else Fraction(1)
+    if name in instance.cost.decrease:
+        delta, scale, quantiles = _two_slopes(build, instance, name, action)
     return CostTerm(name, delta, Affine.of(weight).constant, scale, quantiles)
+
+
+def _two_slopes(
+    build: Builder, instance: Instance, name: str, action: Affine
+) -> tuple[Affine, Fraction, Quantiles]:
+    r"""Changes whose scale depends on their sign, as changes of one function g with one scale.
+
+    :math:`g(a) = u (a - x) / s` with s the scale of the change's direction and u, a power of two, the
+    scale of g: its values are at most 1 in size.
+    """
+    cost, x, (low, high) = instance.cost, instance.factual[name], instance.levers[name]
+    slopes = [1 / Fraction(cost.decrease[name]), 1 / Fraction(cost.scale[name])]
+    ends = sorted({min(low, x), x, max(high, x)})
+    values = [(Fraction(end) - Fraction(x)) * slopes[end > x] for end in ends]
+    size = max(abs(value) for value in values)
+    unit = Fraction(2) ** -_exponent_above(size) if size else Fraction(1)
+    change = action - Affine.of(x)
+    delta = change.scaled(slopes[0] * unit)
+    delta = delta + build.unit("relu", change).scaled((slopes[1] - slopes[0]) * unit)
+    if len(ends) == 1:
+        ends, values = [x, math.nextafter(x, math.inf)], [Fraction(0), Fraction(0)]
+    return delta, unit, Quantiles(tuple(ends), tuple(float(value * unit) for value in values))
+
+
+def _exponent_above(value: Fraction) -> int:
+    """k with value <= 2^k, for a positive rational."""
+    return value.numerator.bit_length() - value.denominator.bit_length() + 1
 
 
 def _farthest_logit(instance: Instance, name: str, ranges: dict[str, Enclosure]) -> float:
@@ -238,7 +316,7 @@ def check_edges(instance: Instance) -> None:
     reach = -math.log(EDGE)
     ranges = reachable(instance)
     noise = dict(zip(scm.features, scm.abduct(instance.factual_row), strict=True))
-    budget = 0.0
+    budget = max(-instance.offset, 0.0)
     edges: dict[str, float] = {}
     for f in scm.features:
         m, u = scm.mechanisms[f], float(noise[f])
@@ -348,6 +426,6 @@ def _impossible(noise: Noise | None, u: Fraction) -> bool:
     return isinstance(noise, Gamma) and u <= 0
 
 
-def _ball(energies: list[Energy]) -> Ball:
+def _ball(energies: list[Energy], offset: Any) -> Ball:
     squares = tuple(square for square, _ in energies if square is not None)
-    return Ball(squares, sum((rest for _, rest in energies), Affine()))
+    return Ball(squares, sum((rest for _, rest in energies), Affine.of(offset)))

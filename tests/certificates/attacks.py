@@ -88,9 +88,9 @@ def first(certificate: dict[str, Any], kind: str, k: int = 0) -> list[Any]:
 # -- the claim ------------------------------------------------------------------------------------
 
 
-@attack("toy.json", "proves a cost of")
+@attack("toy.json", "cost: not the action's")
 def raised_bound(c):
-    """Cost and bound both raised: the action is paid for, the bound is not proven."""
+    """Cost and bound both raised to the next double: that is not the least one at or above the cost."""
     c["lower_bound"] = c["cost"] = 2.2500000000000004
 
 

@@ -9,8 +9,8 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from verify.kernel.configuration import Configuration
+from verify.kernel.curves import Interval
 from verify.kernel.prices import View
-from verify.kernel.problem import Interval
 from verify.kernel.shapes import Clock
 from verify.kernel.trees import Node
 
@@ -20,7 +20,7 @@ Allowed = dict[int, tuple[int, int] | int]
 """Per action, the cells that are left: the first and the last, or their bits where labels have numbers."""
 
 
-MOST_ROOM = 1_000_000
+MOST_WAYS = 1_000_000
 """Actions on the way to leaves, all trees together."""
 
 
@@ -68,7 +68,7 @@ class Ordered:
 
     def __init__(self, configuration: Configuration, where: str) -> None:
         seen = View(configuration, where)
-        self.owner, self.constant = seen.owner, seen.constant
+        self.columns = seen.columns
         self.levers = [
             Lever(
                 [(cell.low, cell.high) for cell in cells],
@@ -80,28 +80,28 @@ class Ordered:
         forest = seen.forest
         self.values = sorted({node for tree in forest.trees for node in tree if isinstance(node, float)})
         self.number = {value: k for k, value in enumerate(self.values)}
-        self.room = MOST_ROOM
+        self.room = MOST_WAYS
         self.classes = [self._classes(tree) for tree in forest.trees]
         self.leaves = [
             sorted(self._leaves(tree, classes), key=lambda leaf: -leaf.value)
             for tree, classes in zip(forest.trees, self.classes, strict=True)
         ]
 
-    def _classes(self, tree: list[Node]) -> dict[int, list[int]]:
-        inner = [node for node in tree if not isinstance(node, float)]
+    def _classes(self, tree: Sequence[Node]) -> dict[int, list[int]]:
+        seen = [(self.columns[node[0]], node[1]) for node in tree if not isinstance(node, float)]
         classes: dict[int, list[int]] = {}
-        for i in sorted({self.owner[node[0]][0] for node in inner if node[0] in self.owner}):
+        for i in sorted({one[0] for one, _ in seen if isinstance(one, tuple)}):
             lever = self.levers[i]
             if lever.numbers is not None:
                 classes[i] = list(range(len(lever.cells)))
                 continue
-            cuts = {node[1] for node in inner if self.owner.get(node[0]) == (i, 0)}
+            cuts = {threshold for one, threshold in seen if one == (i, 0)}
             borders = sorted({bisect_right(lever.least, cut) for cut in cuts} - {0, len(lever.cells)})
             spans = enumerate(pairwise([0, *borders, len(lever.cells)]))
             classes[i] = [k for k, (a, b) in spans for _ in range(a, b)]
         return classes
 
-    def _leaves(self, tree: list[Node], classes: dict[int, list[int]]) -> Iterator[Leaf]:
+    def _leaves(self, tree: Sequence[Node], classes: dict[int, list[int]]) -> Iterator[Leaf]:
         waiting = [(0, Allowed())]
         while waiting:
             Clock.look()
@@ -123,11 +123,11 @@ class Ordered:
     def _child(self, node: Inner, allowed: Allowed, left: bool) -> Allowed | None:
         """The cells that go on to a child; None where there are none."""
         column, threshold, _, _, missing_left = node
-        if column not in self.owner:
-            value = self.constant[column]
-            goes_left = bool(missing_left) if value is None else value <= threshold
+        seen = self.columns[column]
+        if not isinstance(seen, tuple):
+            goes_left = bool(missing_left) if seen is None else seen <= threshold
             return allowed if goes_left == left else None
-        i, k = self.owner[column]
+        i, k = seen
         lever = self.levers[i]
         before = allowed.get(i)
         if lever.numbers is not None:

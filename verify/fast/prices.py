@@ -15,9 +15,10 @@ from operator import mul
 from typing import Any, NamedTuple
 
 from verify.fast.cells import Leaf, Ordered, listed
+from verify.kernel import prices as kernel
 from verify.kernel.configuration import Configuration
+from verify.kernel.curves import Interval
 from verify.kernel.prices import TABLE, read_prices, read_rates, read_shares, scores_needed
-from verify.kernel.problem import Interval
 from verify.kernel.shapes import Clock, Empty, conform
 
 FINER = 24
@@ -39,30 +40,30 @@ class Left(NamedTuple):
     leaves: tuple[list[Leaf], ...]
 
 
-class Prices:
+class Prices(kernel.Prices):
     """A configuration's tables of prices, each read when a node first needs it."""
 
     def __init__(self, configuration: Configuration, given: list[Any], where: str) -> None:
         assert configuration.trees is not None
         self.configuration, self.listed, self.where = configuration, given, f"{where}.prices"
-        self.view = Ordered(configuration, where)
+        self.ordered = Ordered(configuration, where)
         self.goals = scores_needed(configuration.trees, where)
         parts = sorted(set(configuration.trees.parts))
         self.part = [parts.index(part) for part in configuration.trees.parts]
         self.tables: dict[int, Table] = {}
-        values = [value.as_integer_ratio() for value in self.view.values]
+        values = [value.as_integer_ratio() for value in self.ordered.values]
         self.digits = max(below.bit_length() - 1 for _, below in values)
         self.whole_values = [above << self.digits - below.bit_length() + 1 for above, below in values]
         self._costs: dict[tuple[int, int], tuple[Fraction, Fraction]] = {}
-        self._met: list[dict[int, dict[int, int]]] = [{i: {} for i in own} for own in self.view.classes]
-        self.groups = [{i: _groups(classes) for i, classes in own.items()} for own in self.view.classes]
+        self._met: list[dict[int, dict[int, int]]] = [{i: {} for i in own} for own in self.ordered.classes]
+        self.groups = [{i: _groups(classes) for i, classes in own.items()} for own in self.ordered.classes]
 
     def cost(self, i: int, cell: int) -> tuple[Fraction, Fraction]:
         """The least cost of a cell of an action, and what enters the maximum."""
         found = self._costs.get((i, cell))
         if found is None:
-            term, (low, high) = self.configuration.terms[i], self.view.levers[i].cells[cell]
-            found = self._costs[i, cell] = term.parts(min(max(term.factual, low), high))
+            term, (low, high) = self.configuration.terms[i], self.ordered.levers[i].cells[cell]
+            found = self._costs[i, cell] = term.nearest(low, high)
         return found
 
     def met(self, t: int, i: int, cells: int) -> int:
@@ -72,32 +73,34 @@ class Prices:
             known[cells] = sum(1 << k for k, (_, mask) in enumerate(self.groups[t][i]) if cells & mask)
         return known[cells]
 
-    def start(self) -> Left:
+    def start(self) -> Any:
         """All cells and leaves."""
-        return Left(tuple((1 << len(lever.cells)) - 1 for lever in self.view.levers), tuple(self.view.leaves))
+        return Left(
+            tuple((1 << len(lever.cells)) - 1 for lever in self.ordered.levers), tuple(self.ordered.leaves)
+        )
 
-    def bound(self, k: int, ends: Sequence[Interval], left: Left) -> Fraction | None:
+    def bound(self, k: int, ends: Sequence[Interval], left: Any) -> Fraction | None:
         """What actions in what is left of a box cost at least by table k; None: nothing is left."""
         try:
             table = self._table(k)
-            total = table.bound(self._inside(ends, left), left)
+            total = table.bound(self._within_box(ends, left), left)
         except Empty:
             return None
         return total * table.grid + self.configuration.fixed
 
-    def taken_out(self, k: int, ends: Sequence[Interval], left: Left, target: Fraction) -> Left:
+    def taken_out(self, k: int, ends: Sequence[Interval], left: Any, target: Fraction) -> Any:
         """What is left below a node, each cell and leaf by which the bound rises to the target being gone."""
         try:
             table = self._table(k)
             need = -floor((self.configuration.fixed - target) / table.grid)
-            return table.taken_out(self._inside(ends, left), left, need)
+            return table.taken_out(self._within_box(ends, left), left, need)
         except Empty:
             return left
 
-    def merged(self, ends: Sequence[Interval], left: Left) -> Left:
+    def merged(self, ends: Sequence[Interval], left: Any) -> Any:
         """What is left where, of cells from which the same leaves can be reached, the cheapest stays."""
         try:
-            inside = self._inside(ends, left)
+            inside = self._within_box(ends, left)
         except Empty:
             return left
         trees = tuple(self.within(t, leaves, inside) for t, leaves in enumerate(left.leaves))
@@ -117,7 +120,7 @@ class Prices:
 
     def _dearer_gone(self, i: int, cells: int, sets: list[tuple[int, dict[int, int]]]) -> int:
         """An action's cells without those for which a cheaper one stands; by tree, the leaves of classes."""
-        classes = [(self.view.classes[t][i], own) for t, own in sets]
+        classes = [(self.ordered.classes[t][i], own) for t, own in sets]
         stay = set()
         kept = 0
         for c in sorted(listed(cells), key=lambda c: (self.cost(i, c), c)):
@@ -150,10 +153,10 @@ class Prices:
             self.tables[k] = Table(self, conform(self.listed[k], TABLE, f"{self.where}.{k}"), k)
         return self.tables[k]
 
-    def _inside(self, ends: Sequence[Interval], left: Left) -> list[int]:
+    def _within_box(self, ends: Sequence[Interval], left: Left) -> list[int]:
         """The cells that are left in a box."""
         inside = []
-        for lever, cells, (low, high) in zip(self.view.levers, left.cells, ends, strict=True):
+        for lever, cells, (low, high) in zip(self.ordered.levers, left.cells, ends, strict=True):
             first = bisect_left(lever.cells, low, key=lambda cell: cell[1])
             last = bisect_right(lever.cells, high, key=lambda cell: cell[0]) - 1
             met = cells & ((2 << last) - (1 << first)) if first <= last else 0
@@ -173,7 +176,7 @@ class Table:
     """One table of prices."""
 
     def __init__(self, prices: Prices, given: dict[str, Any], k: int) -> None:
-        self.prices, view = prices, prices.view
+        self.prices, view = prices, prices.ordered
         self.grid = Fraction(given["unit"]) / 2**FINER
         rates = read_rates(given, len(prices.goals), f"{prices.where}.{k}")
         self.shares = read_shares(given, len(view.levers), f"{prices.where}.{k}")
@@ -207,7 +210,7 @@ class Table:
         for i, cells in enumerate(inside):
             rests.append(self._left_over(i, cells))
             total += min(rests[-1])
-        steps = [[0] * len(lever.cells) for lever in self.prices.view.levers]
+        steps = [[0] * len(lever.cells) for lever in self.prices.ordered.levers]
         trees = []
         for t, groups in enumerate(self.prices.groups):
             tree = Payments(self, t, inside, left.leaves[t], True)

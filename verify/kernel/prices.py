@@ -8,11 +8,12 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
+from verify.kernel.box import Box, Signs
 from verify.kernel.configuration import Configuration
-from verify.kernel.forms import ZERO, is_constant
+from verify.kernel.forms import ONE, ZERO, is_constant
 from verify.kernel.problem import Feature, Interval
 from verify.kernel.shapes import Clock, Empty, Rejected, conform, maybe, not_negative, positive
-from verify.kernel.trees import Ensemble, Node, above32, float32, float64
+from verify.kernel.trees import Ensemble, Inside, Node, above32, float32, float64, reached, with_item
 
 LARGEST_PRICE = 2.0**53
 LISTS = maybe([not_negative])
@@ -33,91 +34,57 @@ class View:
 
     Attributes
     ----------
-    cells
-        Per action, its cells, ascending.
-    owner
-        Column -> the action that fills it, and which of its numbers; ``constant``: what other columns are
-        compared as, None where missing.
+    columns
+        What fills each: an action and which of its numbers; or what is compared, None where missing.
+    cells, labelled
+        Per action, its cells, ascending; and the actions whose labels have numbers of their own.
     """
 
     def __init__(self, configuration: Configuration, where: str) -> None:
         assert configuration.trees is not None
-        self.forest, self.acted = configuration.trees, configuration.acted
-        self.owner: dict[int, tuple[int, int]] = {}
-        self.constant: dict[int, float | None] = {}
+        self.forest, acted = configuration.trees, configuration.acted
+        self.columns: list[tuple[int, int] | float | None] = []
         self.cells: list[list[Cell]] = []
-        self.labelled: set[int] = set()
-        column = 0
+        self.labelled = {
+            acted.index(f.name) for f in configuration.problem.features if f.table and f.name in acted
+        }
         for f in configuration.problem.features:
-            mine = range(column, column + f.width)
-            column += f.width
             value = configuration.values[f.name]
-            if f.name in self.acted:
-                i = self.acted.index(f.name)
-                self.owner |= {c: (i, k) for k, c in enumerate(mine)}
-                self.labelled |= {i} if f.table else set()
-                self.cells.append(cells(self.forest, f, configuration.box[i], mine[0]))
+            if f.name in acted:
+                i = acted.index(f.name)
+                self.cells.append(cells(self.forest, f, configuration.box[i], len(self.columns)))
+                self.columns += [(i, k) for k in range(f.width)]
             elif f.name in configuration.missing:
-                self.constant |= dict.fromkeys(mine)
+                self.columns += [None] * f.width
             elif not is_constant(value):
                 raise Rejected(f"{where}: prices need actions that move nothing else (section 7.3)")
             else:
-                x = sum(value.values(), ZERO)
+                x = value.get(ONE, ZERO)
                 numbers = f.table[int(x)] if f.table else [x]
-                self.constant |= {
-                    c: self.forest.compared(float64(v)) for c, v in zip(mine, numbers, strict=True)
-                }
+                self.columns += [self.forest.compared(float64(v)) for v in numbers]
 
-    def classes(self, nodes: list[Node]) -> dict[int, list[int]]:
+    def classes(self, nodes: Sequence[Node]) -> dict[int, list[int]]:
         """For each action that a tree looks at, every cell's class."""
-        inner = [node for node in nodes if not isinstance(node, float)]
+        looks = [(self.columns[node[0]], node[1]) for node in nodes if not isinstance(node, float)]
         found = {}
-        for i in sorted({self.owner[node[0]][0] for node in inner if node[0] in self.owner}):
-            cuts = sorted({node[1] for node in inner if self.owner.get(node[0]) == (i, 0)})
+        for i in sorted({seen[0] for seen, _ in looks if isinstance(seen, tuple)}):
+            cuts = sorted({threshold for seen, threshold in looks if seen == (i, 0)})
             sides = [bisect_left(cuts, cell.numbers[0]) for cell in self.cells[i]]
             keys = list(range(len(sides))) if i in self.labelled else sides
             known = {key: k for k, key in enumerate(sorted(set(keys)))}
             found[i] = [known[key] for key in keys]
         return found
 
-    def leaves(
-        self, tree: int, inside: dict[int, list[int]]
-    ) -> Iterator[tuple[int, float, dict[int, list[int]]]]:
-        """Number and value of every leaf that a box reaches, and per action the cells to reach it from.
-
-        The cells, which are one state changed on the way, are to be used at once.
-
-        Parameters
-        ----------
-        inside
-            Per action that the tree looks at, the box's cells.
-        """
-        nodes, left, cut = self.forest.trees[tree], dict(inside), list[tuple[int, list[int]]]()
-        waiting: list[tuple[int, int | None, list[int], int]] = [(0, None, [], 0)]
-        while waiting:
-            Clock.look()
-            number, narrowed, kept, depth = waiting.pop()
-            while len(cut) > depth:  # what lies on another way
-                i, before = cut.pop()
-                left[i] = before
-            if narrowed is not None:
-                cut.append((narrowed, left[narrowed]))
-                left[narrowed] = kept
-            node = nodes[number]
-            if isinstance(node, float):
-                yield number, node, left
-                continue
-            column, threshold, *children, missing_left = node
-            for child, goes_left in zip(children, (True, False), strict=True):
-                if column in self.owner:
-                    i, k = self.owner[column]
-                    kept = [c for c in left[i] if (self.cells[i][c].numbers[k] <= threshold) == goes_left]
-                    if kept:
-                        waiting.append((child, i, kept, len(cut)))
-                else:
-                    value = self.constant[column]
-                    if (bool(missing_left) if value is None else value <= threshold) == goes_left:
-                        waiting.append((child, None, [], len(cut)))
+    def side(self, inside: Inside, node: Any, left: bool) -> Inside | None:
+        """The cells that go to one side of a node; None where there are none of some action."""
+        column, threshold, _, _, missing_left = node
+        seen = self.columns[column]
+        if not isinstance(seen, tuple):
+            goes_left = bool(missing_left) if seen is None else seen <= threshold
+            return inside if goes_left == left else None
+        i, k = seen
+        kept = tuple(c for c in inside[i] if (self.cells[i][c].numbers[k] <= threshold) == left)
+        return with_item(inside, i, kept) if kept else None
 
 
 class Gone(NamedTuple):
@@ -137,41 +104,41 @@ class Prices:
         self.classes = [self.view.classes(tree) for tree in self.trees]
         self.goals = scores_needed(self.view.forest, where)
 
-    def start(self) -> Gone:
+    def start(self) -> Any:
         """Nothing is taken out at the root."""
         return Gone()
 
-    def bound(self, k: int, ends: Sequence[Interval], gone: Gone) -> Fraction | None:
+    def bound(self, k: int, ends: Sequence[Interval], gone: Any) -> Fraction | None:
         """What actions in what is left of a box cost at least by table k; None: nothing is left."""
         try:
             return self._terms(k, ends, gone)[0]
         except Empty:
             return None
 
-    def taken_out(self, k: int, ends: Sequence[Interval], gone: Gone, target: Fraction) -> Gone:
+    def taken_out(self, k: int, ends: Sequence[Interval], gone: Any, target: Fraction) -> Any:
         """What is gone below a node: also each cell and leaf by which the bound rises to the target."""
         try:
-            total, cells, leaves = self._terms(k, ends, gone)
+            total, *rises = self._terms(k, ends, gone)
         except Empty:
             return gone
-        found = [frozenset(key for key, more in part.items() if more is None or total + more >= target)
-                 for part in (cells, leaves)]  # fmt: skip
+        found = [
+            frozenset(key for key, more in part.items() if more is None or total + more >= target)
+            for part in rises
+        ]
         return Gone(gone.cells | found[0], gone.leaves | found[1])
 
-    def merged(self, ends: Sequence[Interval], gone: Gone) -> Gone:
+    def merged(self, ends: Sequence[Interval], gone: Any) -> Any:
         """What is gone where, of cells from which the same leaves can be reached, the cheapest stays."""
         inside, found = self._inside(ends, gone), set[tuple[int, int]]()
-        reached: dict[tuple[int, int], list[tuple[int, int]]] = {}
+        met: dict[tuple[int, int], list[tuple[int, int]]] = {}
         for t, classes in enumerate(self.classes):
-            for number, _, left in self.view.leaves(t, {i: inside[i] for i in classes}):
-                for key in (
-                    (i, c) for i, some in left.items() for c in some if (t, number) not in gone.leaves
-                ):
-                    reached.setdefault(key, []).append((t, number))
+            for number, _, left in self._leaves(t, inside, gone):
+                for key in [(i, c) for i in classes for c in left[i]]:
+                    met.setdefault(key, []).append((t, number))
         for i, some in enumerate(inside):
             stay = set()
             for _, c in sorted((self._paid(i, c), c) for c in some):
-                mine = tuple(reached.get((i, c), ()))
+                mine = tuple(met.get((i, c), ()))
                 if mine in stay:
                     found.add((i, c))
                 stay.add(mine)
@@ -179,27 +146,36 @@ class Prices:
 
     def _paid(self, i: int, c: int) -> tuple[Fraction, Fraction]:
         """The least cost of a cell, and what enters the maximum."""
-        term, cell = self.configuration.terms[i], self.view.cells[i][c]
-        return term.parts(min(max(term.factual, cell.low), cell.high))
+        return self.configuration.terms[i].nearest(*self.view.cells[i][c][:2])
 
-    def _inside(self, ends: Sequence[Interval], gone: Gone) -> list[list[int]]:
+    def _inside(self, ends: Sequence[Interval], gone: Gone) -> Inside:
         """Per action, the cells that are left in a box."""
-        return [
-            [
+        return tuple(
+            tuple(
                 c
-                for c, cell in enumerate(listed)
+                for c, cell in enumerate(own)
                 if cell.low <= high and low <= cell.high and (i, c) not in gone.cells
-            ]
-            for i, (listed, (low, high)) in enumerate(zip(self.view.cells, ends, strict=True))
-        ]
+            )
+            for i, (own, (low, high)) in enumerate(zip(self.view.cells, ends, strict=True))
+        )
+
+    def _leaves(self, t: int, inside: Inside, gone: Gone) -> Iterator[tuple[int, float, Inside]]:
+        """A tree's leaves that are left."""
+        if not all(inside):
+            return
+        for number, value, left in reached(self.trees[t], inside, self.view.side):
+            if (t, number) not in gone.leaves:
+                yield number, value, left
 
     def _terms(self, k: int, ends: Sequence[Interval], gone: Gone) -> tuple[Fraction, Rises, Rises]:
         """The bound, and by how much it rises if a cell or leaf is used (None: nothing is left)."""
         where, view = f"{self.where}.{k}", self.view
         given = conform(self.listed[k], TABLE, where)
         unit, rates = Fraction(given["unit"]), read_rates(given, len(self.goals), where)
-        shares = read_shares(given, len(ends), where)
-        paid = read_prices(given["trees"], self.classes, f"{where}.trees")
+        shares, paid = (
+            read_shares(given, len(ends), where),
+            read_prices(given["trees"], self.classes, f"{where}.trees"),
+        )
         inside = self._inside(ends, gone)
         if not all(inside):
             raise Empty
@@ -217,28 +193,42 @@ class Prices:
             total += low
             cells |= {(i, c): value - low for c, value in rest.items()}
         parts = sorted(set(view.forest.parts))
-        for t, (part, classes, prices) in enumerate(zip(view.forest.parts, self.classes, paid, strict=True)):
+        for t, (part, classes, p) in enumerate(zip(view.forest.parts, self.classes, paid, strict=True)):
             mu = rates[parts.index(part)]
             energy: dict[int, Fraction] = {}
             least_at: dict[tuple[int, int], Fraction] = {}
-            for number, value, left in view.leaves(t, {i: inside[i] for i in classes}):
-                if (t, number) in gone.leaves:
-                    continue
-                lows = {i: min(prices[i][classes[i][c]] for c in left[i]) for i in prices}
+            for number, value, left in self._leaves(t, inside, gone):
+                lows = {i: min(p[i][classes[i][c]] for c in left[i]) for i in p}
                 energy[number] = here = unit * sum(lows.values()) - mu * Fraction(value)
-                for i, some in left.items():
-                    for c in some:
-                        more = here + unit * (prices[i][classes[i][c]] - lows[i]) if i in prices else here
-                        least_at[i, c] = min(more, least_at.get((i, c), more))
+                for i, c in [(j, c) for j in classes for c in left[j]]:
+                    more = here + unit * (p[i][classes[i][c]] - lows[i]) if i in p else here
+                    least_at[i, c] = min(more, least_at.get((i, c), more))
             if not energy:
                 raise Empty
             low = min(energy.values())
             total += low
             leaves |= {(t, number): value - low for number, value in energy.items()}
-            for key in ((i, c) for i in classes for c in inside[i]):
+            for key in [(j, c) for j in classes for c in inside[j]]:
                 so_far, more_ = cells[key], least_at.get(key)
                 cells[key] = None if so_far is None or more_ is None else so_far + more_ - low
         return total, cells, leaves
+
+
+class Exact:
+    """How boxes of one configuration are bounded: the kernel's own arithmetic; verify/fast has another."""
+
+    def __init__(self, configuration: Configuration) -> None:
+        self.configuration = configuration
+
+    def box(self, ends: Sequence[Interval], slopes: str, signs: Signs) -> Box:
+        """The bounds on a box; ``slopes`` for the neurons' intervals."""
+        box = Box(self.configuration.moved, ends, slopes, signs)
+        box.look_at_logarithms()
+        return box
+
+    def prices(self, listed: Any, where: str) -> Prices:
+        """The bounds by tables of prices."""
+        return Prices(self.configuration, listed, where)
 
 
 def read_prices(
@@ -295,7 +285,7 @@ def score_needed(forest: Ensemble) -> Fraction:
     largest = [max(abs(node) for node in tree if isinstance(node, float)) for tree in forest.trees]
     threshold = Fraction(forest.threshold) * (trees if forest.mean else 1)
     size = sum(map(Fraction, largest)) + abs(Fraction(forest.base)) + abs(threshold)
-    roundoff = Fraction(1, 2**24 if forest.added is float32 else 2**53)
+    roundoff = Fraction(1, 2**24 if forest.single_sum else 2**53)
     return threshold - Fraction(forest.base) - 2 * (trees + 4) * roundoff * size - Fraction(1, 2**1000)
 
 
@@ -318,7 +308,7 @@ def cells(forest: Ensemble, f: Feature, box: Interval, column: int) -> list[Cell
 def last_left(forest: Ensemble, threshold: float) -> float:
     """The largest double that is compared as at most a threshold; checked on both sides."""
     end = threshold
-    if forest.compared is float32:
+    if forest.single:
         nearest = float32(threshold)
         below = nearest if nearest <= threshold else -above32(-threshold)
         above = above32(threshold)
