@@ -21,7 +21,7 @@ from milp_recourse.solve import check_options, solve_together
 By = Literal["leaf", "features"]
 
 MOST_LEVERS = 8
-"""Features acted on are told apart up to here: 255 sets."""
+"""Most levers for one recourse per set of features: 8 levers have 255 sets, each a problem of its own."""
 
 
 @dataclass(frozen=True)

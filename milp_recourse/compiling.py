@@ -23,7 +23,7 @@ from typing import Any
 
 import numba
 import numpy as np
-from numba.core import caching
+from numba.core import caching, codegen, compiler, types
 
 LOG = logging.getLogger("milp_recourse")
 """Where no logging is set up, Python prints its warnings on stderr: on terminals, in notebooks, in logs."""
@@ -34,17 +34,20 @@ SECONDS = 3.0
 
 @contextlib.contextmanager
 def announced() -> Iterator[None]:
-    """Log :data:`SAID` as a warning if what is compiled inside takes longer than :data:`SECONDS`.
+    """Log :data:`SAID` as a warning if something is compiled inside for longer than :data:`SECONDS`.
 
-    Loading what is compiled already takes less.
+    Loading what is compiled already says nothing, however busy the machine is.
     """
     timer = threading.Timer(SECONDS, LOG.warning, (SAID,))
     timer.daemon = True
-    timer.start()
+    _Cache.timer = timer
+    if _Cache.absent:
+        timer.start()
     try:
         yield
     finally:
         timer.cancel()
+        _Cache.timer = None
 
 
 @cache
@@ -102,19 +105,114 @@ class _Impl(caching.CompileResultCacheImpl):
 
 class _Cache(caching.FunctionCache):
     _impl_class = _Impl
+    timer: threading.Timer | None = None
+    """Of :func:`announced`; it starts when something turns out to be compiled."""
+    absent = False
+    """Whether there is no folder to keep what is compiled."""
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """numba's; what was not there is compiled next."""
+        found = super().load_overload(sig, target_context)
+        if found is None and _Cache.timer is not None and _Cache.timer.ident is None:
+            _Cache.timer.start()
+        return found
+
+
+class _Part(codegen.JITCodeLibrary):
+    """Intermediate code of a function that only compiled code calls.
+
+    numba optimises such a function, and turns it into machine code, together with all that it calls: once by
+    itself and again in every caller. Here it waits for the entry.
+    """
+
+    @property
+    def codegen(self) -> Any:
+        return _Nowhere()
+
+    def finalize(self) -> None:
+        self._finalized = True
+
+    def get_pointer_to_function(self, name: str) -> int:
+        return 0  # there is no machine code
+
+
+class _Nowhere:
+    """Where a :class:`_Part` would be executed."""
+
+    def set_env(self, name: str, env: Any) -> None:
+        """An environment is for what Python calls."""
+
+
+class _Whole(codegen.JITCodeLibrary):
+    """An entry and all that it calls, optimised once.
+
+    What it calls is private to it, so that arguments that nobody reads are not passed.
+    """
+
+    def finalize(self) -> None:
+        self._raise_if_finalized()
+        own = {f.name for f in self._final_module.functions if not f.is_declaration}
+        parts: dict[Any, None] = {}
+        waiting = list(self._linking_libraries)
+        while waiting:
+            part = waiting.pop()
+            if part not in parts:
+                parts[part] = None
+                if isinstance(part, _Part):
+                    waiting += part._linking_libraries
+        for part in parts:
+            self._reload_init.update(part._reload_init)
+            self._final_module.link_in(part._get_module_for_linking(), preserve=True)
+        for function in self._final_module.functions:
+            if not (function.is_declaration or function.name in own or function.name.startswith("NRT_")):
+                function.linkage = "internal"
+        self._optimize_final_module()
+        self._final_module.verify()
+        self._finalize_final_module()
+
+
+class _PartCompiler(compiler.Compiler):
+    _library: Any = _Part
+
+    def compile_extra(self, func: Callable[..., Any]) -> Any:
+        self.state.library = self._library(self.state.targetctx.codegen(), func.__qualname__)
+        self.state.library.enable_object_caching()
+        return super().compile_extra(func)
+
+
+class _WholeCompiler(_PartCompiler):
+    _library = _Whole
 
 
 def compiled(function: Callable[..., Any]) -> Any:
     """Compile a function that only compiled code calls."""
-    bare: Any = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-    return numba.njit(error_model="numpy", nogil=True, **bare)(function)
+    bare: Any = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, "pipeline_class": _PartCompiler}
+    made: Any = numba.njit(error_model="numpy", nogil=True, **bare)(function)
+    if not inspect.isfunction(made):
+        made.get_call_template = _for_any_number(made.get_call_template)
+    return made
+
+
+def _for_any_number(template: Callable[..., Any]) -> Callable[..., Any]:
+    """One version of a function for all numbers; numba would make one more for each that a caller spells
+    out.
+    """
+
+    def general(args: Any, kws: Any) -> Any:
+        return template(
+            tuple(types.unliteral(a) for a in args), {k: types.unliteral(v) for k, v in kws.items()}
+        )
+
+    return general
 
 
 def entry(function: Callable[..., Any]) -> Any:
     """Compile a function that Python calls, and keep the result on disk (with all that it calls)."""
-    bare: Any = {"no_cfunc_wrapper": True}
+    bare: Any = {"no_cfunc_wrapper": True, "pipeline_class": _WholeCompiler}
     made: Any = numba.njit(error_model="numpy", nogil=True, **bare)(function)
     if not inspect.isfunction(made):  # NUMBA_DISABLE_JIT=1 leaves the function as it is
-        with contextlib.suppress(RuntimeError, OSError):  # nowhere to write: compiled in every process
+        try:
             made._cache = _Cache(function)
+        except (RuntimeError, OSError):  # nowhere to write: compiled in every process
+            _Cache.absent = True
     return made

@@ -6,6 +6,7 @@ import math
 import operator
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, overload
 
@@ -61,12 +62,15 @@ class Preferences:
         The applicant's own lowest and highest value, in the feature's unit.
     conditions
         What the applicant demands besides; all must hold.
+    density_offset
+        This applicant's, instead of everybody's (:attr:`Instance.density_offset`); None: everybody's.
     """
 
     actionable: tuple[str, ...] = ()
     weights: Mapping[str, float] = field(default_factory=dict)
     ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     conditions: tuple[Condition, ...] = ()
+    density_offset: float | None = None
 
 
 @dataclass(frozen=True)
@@ -91,9 +95,11 @@ class Instance:
     preferences
         The applicant's mask, weights and ranges.
     plausible
-        Whether log p(x_cf) >= log p(x) is demanded.
+        Whether log p(x_cf) >= log p(x) + offset is demanded.
     conditions
         What is demanded of everybody besides; all must hold, and the applicant's own too.
+    density_offset
+        By how much the log density must rise (below 0: by how much it may fall), in nats.
     demands
         Further demands on the counterfactual, which no file has: the alternative that a search is in.
 
@@ -102,7 +108,7 @@ class Instance:
     BadInput
         An action on one feature would move another that is a whole number or a label; or a value is missing
         (nan) and cannot be, see :func:`check_missing`; or a condition cannot be judged for this factual, see
-        :func:`milp_recourse.domain.conditions.meaning`.
+        :func:`milp_recourse.domain.conditions.meaning`; or a cost is relative to a value that is 0.
     """
 
     features: tuple[Feature, ...]
@@ -118,11 +124,13 @@ class Instance:
     reference: Reference | None = None
     conditions: tuple[Condition, ...] = ()
     demands: tuple[Demand, ...] = ()
+    density_offset: float = 0.0
 
     def __post_init__(self) -> None:
         check_whole(self.features, self.scm)
         check_missing(self, self.missing)
         if self.factual:
+            object.__setattr__(self, "cost", self.cost.of_applicant(self.factual))
             _ = self.demand
 
     @property
@@ -166,6 +174,14 @@ class Instance:
         """w of every individually actionable feature."""
         return {name: self.weight(name) for name in self.preferences.actionable}
 
+    @property
+    def offset(self) -> float:
+        """By how much this applicant's log density must rise, in nats; 0 where plausibility is not asked."""
+        if not self.plausible:
+            return 0.0
+        own = self.preferences.density_offset
+        return self.density_offset if own is None else own
+
     def allowed(self, name: str) -> tuple[float, float] | None:
         """Lowest and highest value an action on the feature may set; None: there is none.
 
@@ -206,13 +222,22 @@ class Instance:
 
         A missing lever counts no distance: whatever it is set to costs the same.
         """
-        position = self.cost.position
         widths = {
-            name: position(name, high) - position(name, low)
+            name: self._width(name, low, high)
             for name, (low, high) in self.levers.items()
             if self.feature(name).kind != "categorical" and name not in self.missing
         }
         return self.cost.gap_allowance(widths, self.weights)
+
+    def _width(self, name: str, low: float, high: float) -> Fraction:
+        """An interval's length on the axis that changes are measured on, in scales of increases."""
+        cost = self.cost
+        if name not in cost.decrease:
+            return cost.position(name, high) - cost.position(name, low)
+        x, ratio = Fraction(self.factual[name]), Fraction(cost.scale[name]) / Fraction(cost.decrease[name])
+        ends = [Fraction(end) - x for end in (low, high)]
+        first, last = (end * ratio if end < 0 else end for end in ends)
+        return last - first
 
     def gap_tolerance(self, cost: float) -> float:
         """The gap up to which a cost counts as optimal; see :func:`milp_recourse.result.gap_tolerance`."""

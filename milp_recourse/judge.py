@@ -105,8 +105,11 @@ def _judge(instance: Instance, action: Action) -> Judgement:
         accepted_exact = accepted_deployed = score > accept.above
     if not accepted_exact:
         faults.append("the classifier does not accept the counterfactual in exact arithmetic")
-    if instance.plausible and not plausible_exact(instance.scm, instance.factual, exact, frozenset(action)):
-        faults.append("the counterfactual is less plausible than the factual")
+    if instance.plausible and not plausible_exact(
+        instance.scm, instance.factual, exact, frozenset(action), instance.offset
+    ):
+        asked = f" and {instance.offset:+g} in log density" if instance.offset else ""
+        faults.append(f"the counterfactual is less plausible than the factual{asked}")
     faults += _condition_faults(instance, action, exact, nearest)
     return Judgement(
         tuple(faults),
@@ -140,16 +143,16 @@ def deltas(instance: Instance, action: Action) -> dict[str, Fraction]:
 
 
 def known_factual(instance: Instance) -> Mapping[str, float]:
-    """The factual with some number in place of missing values, which nothing depends on."""
+    """The factual with a number in place of each missing value; no result depends on the number."""
     if not instance.missing:
         return instance.factual
     return {name: 0.0 if name in instance.missing else x for name, x in instance.factual.items()}
 
 
 def without_idle_holds(instance: Instance, action: Action) -> dict[str, float]:
-    """The action less those entries that change nothing: a factual value nothing would move.
+    """The action without idle holds: features set to the factual value that they would have anyway.
 
-    All entries stay where conditions count on them.
+    They stay where conditions count features that are acted on.
     """
     kept = _without_idle_holds(instance, action)
     if len(kept) < len(action) and any(
@@ -173,7 +176,7 @@ def conclude(
     repair: Repair | None = None,
     as_given: bool = False,
 ) -> Result:
-    """The one door to a result: re-judge the proposed action, repair a hair, weigh the bound.
+    """Make a result of a proposal: judge its action exactly, repair rounding, compare cost and bound.
 
     Parameters
     ----------
@@ -260,7 +263,7 @@ HAIR = 2e-3
 
 
 def held_exactly(instance: Instance, action: Action, judgement: Judgement) -> tuple[Action, Judgement]:
-    """The action with values a hair from the factual put exactly on it, where that stays feasible.
+    """The action with values within rounding of the factual set exactly to it, where it stays feasible.
 
     Searches move every action a little; "hold duration" reads better than a change of 1e-5, and
     costs no more. Squared costs hide changes up to the root of the gap, so that is how far it looks.
@@ -305,7 +308,7 @@ def _surely_refused(instance: Instance) -> bool:
 def _weigh(
     cost: float | None, bound: float, proof: Proof | None, message: str | None, allowance: float
 ) -> tuple[Status, float, str | None]:
-    """Optimal or limit, and never a bound above the cost in hand."""
+    """The status, optimal or limit, and the lower bound, which is never above the cost."""
     bound = max(0.0, bound)
     if cost is None:
         if bound == math.inf:  # an action was proposed and refused, or nothing backs the claim
@@ -381,7 +384,7 @@ def _domain_faults(instance: Instance, values: Mapping[str, Enclosure]) -> list[
 def _condition_faults(
     instance: Instance, action: Action, exact: Mapping[str, Enclosure], nearest: Mapping[str, float]
 ) -> list[str]:
-    """Conditions hold of the counterfactual itself, and of the doubles that are returned for it."""
+    """What conditions the exact counterfactual breaks, or the doubles that are returned for it."""
     if instance.demand == TRUE:
         return []
     returned = {name: Enclosure.of(value) for name, value in nearest.items() if not math.isnan(value)}

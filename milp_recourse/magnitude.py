@@ -14,14 +14,14 @@ from milp_recourse.program.lower import reachable
 
 LARGEST_COST = 1e300
 LARGEST_NUMBER = 1e150
-"""Squares and differences of numbers up to here, and sums of many, are doubles."""
+"""Squares, differences and long sums of numbers up to this size do not overflow a double."""
 
 
 def too_large(*instances: Instance) -> str | None:
     """Why numbers would overflow a double during search, where "too dear" could pass for "impossible".
 
-    Asked of several applicants of one model with the same levers, None says that each one's numbers are
-    small enough, and a reason that they have to be asked one by one.
+    For several applicants of one model with the same levers: returns None if all of them pass; otherwise the
+    reason why they must be tested one at a time.
     """
     reach = reachable(*instances)
     return _values(reach) or _costs(instances) or _network(instances[0], reach)
@@ -46,9 +46,12 @@ def _costs(instances: Sequence[Instance]) -> str | None:
             apart.append(_distance(one, name, max(starts), min(ends)))
         farthest[name] = max(apart)
         weights[name] = max(i.weight(name) for i in instances)
-    if one.cost.exact(farthest, weights) > LARGEST_COST:
+    cost = one.cost.squared()
+    down = {name: -distance for name, distance in farthest.items()}
+    if max(cost.exact(farthest, weights), cost.exact(down, weights)) > LARGEST_COST:
         return f"an action could cost more than {LARGEST_COST:g}: narrow the bounds or enlarge cost.scale"
-    for name, scale in one.cost.scale.items() if one.cost.uses_scale else ():
+    scales = [*cost.scale.items(), *cost.decrease.items()]
+    for name, scale in scales if cost.uses_scale else ():
         if not 1 / LARGEST_NUMBER <= scale <= LARGEST_NUMBER:
             return f"cost.scale of {name!r} is {scale:g}: its square leaves the range of a double"
     return None

@@ -50,7 +50,10 @@ class Status(str, Enum):
         "infeasible",
         "Proven: no feasible action exists. Relax mask, ranges, bounds, domains, conditions or plausibility.",
     )
-    LIMIT = "limit", "Stopped before the proof was complete; cost and lower bound are both honest."
+    LIMIT = (
+        "limit",
+        "Stopped before the proof was complete: an action that is given works, and the bound is proven.",
+    )
     FOUND = "found", "A feasible action, without any claim that it is the cheapest."
     NOT_FOUND = "not-found", "The search found no feasible action; one may exist all the same."
 

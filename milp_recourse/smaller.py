@@ -34,13 +34,13 @@ class Verdict(Protocol):
 V = TypeVar("V", bound=Verdict)
 
 MOST = 400
-"""Exact judgements at most, so that no action takes long."""
+"""Most exact judgements per action; they limit the time that one action takes."""
 
 _STEPS = 6  # of the bisection after the last half: what is left of a change is then right to 1/64
 
 
 def leaves_open(instance: Instance) -> bool:
-    """Whether changes can be free: the cost is no sum over all of them, or Q is flat somewhere."""
+    """Whether a change can be free: under l0 and linf, or where the distribution function Q is flat."""
     cost = instance.cost
     return not (cost.l1 or cost.l2_squared) or bool(cost.quantiles)
 

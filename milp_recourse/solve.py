@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from milp_recourse.backends import Backend, BatchBackend, Options, Proposal
 from milp_recourse.backends import backend as find_backend
+from milp_recourse.domain.cost import root_below
 from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.domain.scm import StructuralCausalModel
 from milp_recourse.errors import BadInput, Unsupported
@@ -23,7 +24,7 @@ from milp_recourse.formats import instance_from_dict, population_from_dict, read
 from milp_recourse.instance import Classifier, Instance, Population, of_one_model
 from milp_recourse.judge import already_good, conclude
 from milp_recourse.magnitude import too_large
-from milp_recourse.result import Result, Status
+from milp_recourse.result import Result
 from milp_recourse.workers import Workers
 
 T = TypeVar("T")
@@ -33,7 +34,7 @@ DEFAULTS = ("bab", "highs")
 
 
 CERTIFIED_TOGETHER = 128
-"""Most results certified in one batch: large enough for the kernel."""
+"""Most results whose certificates are searched in one batch."""
 
 _FEW_LEVERS, _TOGETHER = 4, 256  # more at once is no faster, and keeps more people waiting
 _TREES_TOGETHER = 16
@@ -242,7 +243,7 @@ def solve_together(
 
 
 def sharing(instances: Sequence[Instance]) -> list[Instance]:
-    """The same instances, equal parts of models being one object: that tells what is lowered together."""
+    """The instances with equal parts of their models made one object, which tells who is lowered together."""
     networks: dict[bytes, Classifier] = {}
     models: list[StructuralCausalModel] = []
     parts: list[object] = []
@@ -258,7 +259,7 @@ def sharing(instances: Sequence[Instance]) -> list[Instance]:
 
 
 def _known(one: T, known: list[Any], content: Callable[[T], object] = lambda one: one) -> T:
-    """What equals ``one`` among what is known, where it becomes known."""
+    """The entry of ``known`` that equals ``one``; without such an entry ``one`` itself, which is appended."""
     for other in known:
         if other is one or (type(other) is type(one) and content(other) == content(one)):
             return cast(T, other)
@@ -361,9 +362,12 @@ def _run_many(
     indices
         Every instance's index in its population.
     """
-    from milp_recourse.certificates import certificates_for, encode, reason_for_none
+    from milp_recourse.certificates import certificates_for, encode, reason_for_none, without_certificate
 
-    solved = _solve_many(instances, backend, options)
+    solved = (
+        (k, without_certificate(instances[k], result))
+        for k, result in _solve_many(instances, backend, options)
+    )
     if not options.certificates:
         yield from solved
         return
@@ -384,13 +388,12 @@ def _run_many(
         share = (time.perf_counter() - clock) / len(block)
         for (position, result), certificate in zip(block, certificates, strict=True):
             evidence = None if certificate is None else encode(certificate)
-            message = result.message
-            decided = result.status in (Status.OPTIMAL, Status.INFEASIBLE)
-            if evidence is None and decided and result.proof == "rigorous":  # which promises a certificate
-                reason = f"No certificate: {reason_for_none(instances[position], result)}."
-                message = reason if message is None else f"{message} {reason}"
             seconds = result.seconds + share
-            yield position, replace(result, evidence=evidence, message=message, seconds=seconds)
+            found = replace(result, evidence=evidence, seconds=seconds)
+            if evidence is None:
+                reason = reason_for_none(instances[position], result)
+                found = without_certificate(instances[position], found, reason)
+            yield position, found
 
 
 def _solve_many(
@@ -410,7 +413,7 @@ def _solve_many(
     yield from easy
     left = [instances[k] for k in hard]
     start = time.perf_counter()
-    _check(left, backend)
+    _check([_searchable(one) for one in left], backend)
     # what was spent on all before the search
     each = (start - begun) / max(1, len(instances)) + (time.perf_counter() - start) / max(1, len(left))
     for position, proposal, seconds in _searched(left, backend, options):
@@ -418,7 +421,27 @@ def _solve_many(
         yield k, _finish(instances[k], proposal, backend, seconds + each)
 
 
+def _searchable(instance: Instance) -> Instance:
+    """The problem that back ends search: l2-squared instead of l2, whose cheapest actions are the same."""
+    return replace(instance, cost=instance.cost.squared()) if instance.cost.is_root else instance
+
+
 def _searched(
+    instances: list[Instance], backend: Backend, options: Options
+) -> Iterator[tuple[int, Proposal, float]]:
+    """What the back end proposes, bounds in the instances' own costs."""
+    roots = [instance.cost.is_root for instance in instances]
+    watch = options.watch
+    if any(roots) and watch is not None:
+        given = watch
+        options = replace(options, watch=lambda cost, bound: given(math.sqrt(cost), root_below(bound)))
+    for position, proposal, seconds in _proposed([_searchable(i) for i in instances], backend, options):
+        bound = proposal.lower_bound
+        root = roots[position] and bound is not None
+        yield position, replace(proposal, lower_bound=root_below(bound or 0.0)) if root else proposal, seconds
+
+
+def _proposed(
     instances: list[Instance], backend: Backend, options: Options
 ) -> Iterator[tuple[int, Proposal, float]]:
     if isinstance(backend, BatchBackend):
@@ -452,7 +475,7 @@ def _without_search(instance: Instance, backend: Backend) -> Proposal | None:
 
 def check_backend(problem: Instance, backend: Backend) -> None:
     """Raise :class:`Unsupported` where the back end cannot solve a problem, or a population's template."""
-    reason = backend.why_not(problem)
+    reason = backend.why_not(_searchable(problem))
     if reason is not None:
         raise Unsupported(f"{problem.name or 'instance'}: backend {backend.name}: {reason}")
 

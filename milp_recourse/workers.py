@@ -38,9 +38,9 @@ class Workers:
         return self.jobs == 1 and self.scheduler is None
 
     def map(self, work: Callable[[Part], Answer], parts: Iterable[Part]) -> Iterator[Answer]:
-        """``work`` of every part, each handed out as soon as it is there, in any order.
+        """Run ``work`` on every part; yields each outcome as soon as it is there, in any order.
 
-        Only a few parts more than there are workers are made and kept at any time.
+        Parts are taken from the iterable only as they are needed: at most a few more than there are workers.
 
         Raises
         ------

@@ -1,11 +1,13 @@
-"""Imports point one way, the trust base stands alone, and importing the package loads no solver."""
+"""Imports point down the layers, the trust base stands alone, and importing the package loads no solver."""
 
 from __future__ import annotations
 
 import ast
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -13,45 +15,37 @@ import pytest
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "milp_recourse"
 
-ARROW = (
-    "errors",
-    "domain",
-    ("factuals", "instance", "result"),
-    "program",
-    "bounds",
-    "engine",
-    "encodings",
-    "search",
-    "backends.protocol",
-    "smaller",
-    "judge",
-    "magnitude",
-    "compiling",
-    "compiled",
-    "forests",
-    "backends",
-    "readers",
-    "formats",
-    ("certificates", "export", "workers"),
-    "solve",
-    "alternatives",
-    "why",
-    "front",
-    "prove",
-    "instances_path",
-    "reports",
-    "frames",
-    "recourse",
-    "",  # milp_recourse itself: its public names
-    "cli",
-    "recipe",
-    "benchmarks",
-    "evaluation",
-    "studies",
-    "icarma",
-    "__main__",
+LAYERS = (
+    ("1 the problem and its answer", ("errors", "domain", "factuals", "instance", "result")),
+    ("2 reading, lowering, judging", ("program", "readers", "formats", "smaller", "judge", "magnitude")),
+    (
+        "3 bounds and search",
+        ("bounds", "engine", "encodings", "search", "compiling", "compiled", "forests"),
+    ),
+    ("4 back ends and certificates", ("backends.protocol", "backends", "certificates")),
+    ("5 questions", ("workers", "instances_path", "solve", "prove", "alternatives", "front", "why")),
+    (
+        "6 doors",
+        ("export", "reports", "frames", "recourse", "", "evaluation", "icarma", "cli", "__main__"),
+    ),
+    ("7 lab", ("recipe", "benchmarks", "studies")),
 )
-"""Each may import itself and what stands before it. A new module takes its place here first."""
+"""A part imports the layers below its own and, without cycles, its own; "" is milp_recourse itself, its
+public names. A new module takes its place here first."""
+
+MOUNT = "milp_recourse.cli.app"
+"""The one module that may import the lab: it puts the lab's commands beside the others."""
+
+UPWARD = {
+    ("milp_recourse.judge", "backends.protocol"),  # Proposal belongs beside Result
+    ("milp_recourse.compiled.door", "backends.protocol"),
+    ("milp_recourse.icarma.commands", "benchmarks"),  # icarma's experiments belong into the lab
+    ("milp_recourse.icarma.commands", "studies"),
+    ("milp_recourse.icarma.evaluate", "recipe"),
+    ("milp_recourse.icarma.tables", "studies"),
+    ("milp_recourse.icarma.task", "recipe"),
+}
+"""Imports of a higher layer that still stand. Lines go from here; none comes."""
 
 ONLY = {
     "readers": {"errors", "domain", "instance", "readers"},
@@ -60,18 +54,18 @@ ONLY = {
     "smaller": {"instance"},
     "backends.protocol": {"instance", "result"},
 }
-"""Stricter than the arrow: all that these may import of ours."""
+"""All that these may import of ours."""
 
 HEAVY = ("torch", "zuko", "pyomo", "ortools", "highspy", "gurobipy", "sklearn", "pandas", "numba")
 SOLVERS = ("highspy", "pyomo", "ortools", "gurobipy", "pyscipopt", "scipy")
 
 
-def rank(part: str) -> int:
-    """Place of a part in the arrow."""
-    for k, entry in enumerate(ARROW):
-        if part == entry or (isinstance(entry, tuple) and part in entry):
+def layer_of(part: str) -> int:
+    """The layer that a part belongs to, from 1."""
+    for k, (_, parts) in enumerate(LAYERS, 1):
+        if part in parts:
             return k
-    raise AssertionError(f"milp_recourse.{part} has no place in ARROW")
+    raise AssertionError(f"milp_recourse.{part} has no place in LAYERS")
 
 
 def part_of(module: str) -> str:
@@ -114,18 +108,20 @@ def exists(name: str) -> bool:
     return (PACKAGE / name).is_dir() or (PACKAGE / f"{name}.py").is_file()
 
 
+def parts_imported(source: str) -> set[str]:
+    """The parts of ours that a source imports."""
+    return {part_of(name) for name in imported(source) if name.split(".")[0] == "milp_recourse"}
+
+
 def wrong_imports(module: str, source: str) -> list[str]:
-    """Imports of a module that break the arrow or the stricter lists."""
-    mine = part_of(module)
-    said = []
-    for name in imported(source):
-        if name.startswith("."):
-            said.append("a relative import")
-        if name.split(".")[0] != "milp_recourse":
-            continue
-        theirs = part_of(name)
-        if rank(theirs) > rank(mine) or (mine in ONLY and theirs not in ONLY[mine]):
-            said.append(name)
+    """Imports of a module that point upward, that its own list does not have, or that are relative."""
+    mine, found = part_of(module), parts_imported(source)
+    said = ["a relative import" for name in imported(source) if name.startswith(".")]
+    for theirs in sorted(found):
+        upward = layer_of(theirs) > layer_of(mine)
+        allowed = (module, theirs) in UPWARD or (module == MOUNT and layer_of(theirs) == len(LAYERS))
+        if (upward and not allowed) or (mine in ONLY and theirs not in ONLY[mine]):
+            said.append(theirs)
     return said
 
 
@@ -133,23 +129,120 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 
 
 @pytest.mark.parametrize("file", FILES, ids=module_of)
-def test_imports_point_one_way(file: Path) -> None:
-    """Every import of ours, also inside functions, stands before the importer in the arrow."""
+def test_imports_point_down(file: Path) -> None:
+    """Every import of ours, also inside functions, is of a layer below or of the importer's own."""
     assert wrong_imports(module_of(file), file.read_text(encoding="utf-8")) == []
 
 
+class WithoutTypes(ast.NodeTransformer):
+    """Leaves out what stands under ``if TYPE_CHECKING:``, which is never run."""
+
+    def visit_If(self, node: ast.If) -> ast.AST | None:
+        return None if isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING" else node
+
+
+def cycle(sources: Iterable[tuple[str, str]]) -> list[str]:
+    """Parts that import each other in a circle; none where there is no such circle."""
+    graph: dict[str, set[str]] = {}
+    for module, source in sources:
+        mine = part_of(module)
+        run = ast.unparse(WithoutTypes().visit(ast.parse(source)))
+        graph.setdefault(mine, set()).update(
+            theirs
+            for theirs in parts_imported(run) - {mine}
+            if layer_of(theirs) == layer_of(mine)  # another layer is the other test's
+        )
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        return list(error.args[1])
+    return []
+
+
+def test_no_layer_has_a_cycle() -> None:
+    """Within a layer, parts do not import each other in a circle."""
+    assert cycle((module_of(f), f.read_text(encoding="utf-8")) for f in FILES) == []
+    circle = (
+        ("milp_recourse.solve", "import milp_recourse.why"),
+        ("milp_recourse.why", "import milp_recourse.solve"),
+    )
+    assert set(cycle(circle)) == {"solve", "why"}
+
+
+def test_exceptions_go_when_they_are_not_needed() -> None:
+    """Who stops importing upward loses the line in UPWARD, so that the list only shrinks."""
+    needed = {
+        (module_of(f), theirs)
+        for f in FILES
+        for theirs in parts_imported(f.read_text(encoding="utf-8"))
+        if layer_of(theirs) > layer_of(part_of(module_of(f)))
+    }
+    assert sorted(UPWARD - needed) == [], "remove these from UPWARD"
+
+
+NAMED_TWICE = {
+    "answers",
+    "causal",
+    "causes",
+    "cells",
+    "commands",
+    "conditions",
+    "contract",
+    "demands",
+    "evaluate",
+    "fold",
+    "front",
+    "interior",
+    "loan",
+    "local",
+    "model",
+    "network",
+    "networks",
+    "pieces",
+    "plots",
+    "prices",
+    "problem",
+    "real",
+    "regions",
+    "relaxation",
+    "rounding",
+    "search",
+    "settings",
+    "table",
+    "tables",
+    "tangents",
+    "trees",
+    "units",
+    "values",
+    "words",
+}
+"""File names that still stand in more than one folder of the package. Lines go from here; none comes."""
+
+
+def test_no_new_file_name_stands_twice() -> None:
+    """A file is found by its name alone, ``__init__`` apart."""
+    names = Counter(f.name for f in FILES if f.name != "__init__.py")
+    twice = {name.removesuffix(".py") for name, count in names.items() if count > 1}
+    assert sorted(twice - NAMED_TWICE) == [], "two files of one name"
+    assert sorted(NAMED_TWICE - twice) == [], "remove these from NAMED_TWICE"
+
+
 def test_the_check_sees_what_it_should() -> None:
-    """A wrong arrow, an import inside a function, a relative import, a name imported from the package."""
-    assert wrong_imports("milp_recourse.domain.scm", "from milp_recourse.instance import Instance")
+    """An upward import, one inside a function, a relative one, a name imported from the package, the lab."""
+    assert wrong_imports("milp_recourse.domain.scm", "from milp_recourse.program import lower")
     assert wrong_imports("milp_recourse.program.lower", "def f():\n    import milp_recourse.bounds.tape")
     assert wrong_imports("milp_recourse.judge", "from milp_recourse.backends import Proposal")
     assert wrong_imports("milp_recourse.judge", "from milp_recourse.bounds.tape import Tape")
     assert wrong_imports("milp_recourse.result", "from milp_recourse import solve")
     assert wrong_imports("milp_recourse.result", "from . import errors") == ["a relative import"]
+    assert wrong_imports("milp_recourse.cli.solve_command", "import milp_recourse.benchmarks") == [
+        "benchmarks"
+    ]
+    assert not wrong_imports(MOUNT, "import milp_recourse.benchmarks")
     assert not wrong_imports(
         "milp_recourse.judge", "from milp_recourse.backends.protocol import Proposal\nimport numpy"
     )
-    assert not wrong_imports("milp_recourse.cli", "from milp_recourse import solve")
+    assert not wrong_imports("milp_recourse.cli.options", "from milp_recourse import solve")
     with pytest.raises(AssertionError, match="no place"):
         wrong_imports("milp_recourse.novelty", "import milp_recourse.errors")
 
@@ -178,13 +271,20 @@ def test_the_check_of_the_trust_base_sees_what_it_should() -> None:
 
 
 def test_only_the_command_line_and_certificates_know_the_trust_base() -> None:
-    """Nothing that is judged by verify/ may lean on it."""
+    """Nothing that is judged by verify/ may lean on it; ``frames`` hands it finished answers."""
     users = {
         module_of(f)
         for f in FILES
         if any(n.split(".")[0] == "verify" for n in imported(f.read_text(encoding="utf-8")))
     }
-    assert {part_of(user) for user in users} <= {"cli", "reports", "recipe", "benchmarks", "studies"}
+    assert {part_of(user) for user in users} <= {
+        "cli",
+        "frames",
+        "reports",
+        "recipe",
+        "benchmarks",
+        "studies",
+    }
 
 
 def test_solvers_are_imported_by_back_ends_and_benchmarks_only() -> None:

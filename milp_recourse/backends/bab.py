@@ -14,11 +14,13 @@ from numpy.typing import NDArray
 
 from milp_recourse.backends.cases import has_conditions, solve_cases
 from milp_recourse.backends.cost_units import cost_units, in_own_units
+from milp_recourse.backends.directions import solve_by_direction
 from milp_recourse.backends.protocol import Options, Proposal
 from milp_recourse.backends.trees import solve_trees, why_not_trees
 from milp_recourse.bounds.tape import Tape
 from milp_recourse.domain.conditions import TRUE
 from milp_recourse.domain.forest import TreeEnsemble
+from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.engine.search import Finished, Search
 from milp_recourse.engine.stack import Stack, signature, stack
 from milp_recourse.instance import Instance
@@ -60,12 +62,16 @@ class BabBackend:
         Trees and the networks that the compiled engine covers one by one, other networks in one batch. Who
         has conditions is solved case by case.
         """
-        cased = [k for k, i in enumerate(instances) if has_conditions(i)]
+        of_networks = [isinstance(i.classifier, ReluNetwork) for i in instances]
+        bent = [k for k, i in enumerate(instances) if i.cost.decrease and of_networks[k]]
+        for k in bent:
+            yield k, solve_by_direction(instances[k], options, self.solve)
+        cased = [k for k, i in enumerate(instances) if has_conditions(i) and k not in bent]
         if cased:
             own = [instances[k] for k in cased]
             for position, proposal in solve_cases(own, options, self._solve_plain, repair):
                 yield cased[position], proposal
-        plain = sorted(set(range(len(instances))) - set(cased))
+        plain = sorted(set(range(len(instances))) - {*cased, *bent})
         for position, proposal in self._solve_plain([instances[k] for k in plain], options):
             yield plain[position], proposal
 
@@ -75,7 +81,8 @@ class BabBackend:
         for k in trees:
             yield k, solve_trees(instances[k], options)
         rest = sorted(set(range(len(instances))) - set(trees))
-        plain = [k for k in rest if instances[k].demand == TRUE]  # rows of conditions: the batched engine
+        # rows of conditions and offsets of the density: the batched engine
+        plain = [k for k in rest if instances[k].demand == TRUE and not instances[k].offset]
         done = set()
         for k, proposal in self._solve_compiled([instances[k] for k in plain], options):
             done.add(plain[k])

@@ -32,7 +32,7 @@ from milp_recourse.search.sample import first_incumbent
 Array = NDArray[np.float64]
 
 CANCELLING = 1e9
-"""Terms of a constraint may be this much larger than its own size before MILP back ends refuse it."""
+"""How many times larger than its own size a constraint's terms may be; MILP back ends refuse larger ones."""
 
 
 @dataclass(order=True)

@@ -1,19 +1,22 @@
-r"""Conditions by branching over their alternatives: an exact search around any exact back end.
+r"""Conditions by branch and bound over their alternatives, around any exact back end.
 
-A case is a set of literals (rows, features acted on or not) that hold in it. Its problem is solved with
-these literals folded in (:mod:`milp_recourse.program.fold`) and the alternatives that are still open left
-out: a relaxation. Where its optimum keeps the open ones too, nothing in the case is cheaper. Else the case is
-split:
+Conditions contain choices: "any of", "at most k actions", "at least k actions". A *case* has decided some of
+these choices and ignores the others. What it has decided is written as rows and as features that are acted
+on or not (*literals*), which :mod:`milp_recourse.program.fold` builds into the problem. Ignoring demands
+makes the problem easier, so its optimum is a lower bound for the case. If this optimum keeps the ignored
+conditions too, it is the optimum of the case. Otherwise the case is split by one condition that the optimum
+breaks:
 
-* "any of" that the optimum breaks: one case per alternative;
-* at most k actions, where the optimum acts on more: every allowed set lacks one of any k + 1 features, so one
-  case per feature of k + 1 of them that is not acted on; where the sets of k features are few, one per set;
-* at least k actions, where it acts on fewer: every allowed set has a feature that the optimum leaves alone,
-  so one case per such feature.
+* "any of": one new case per alternative;
+* "at most k actions", but the optimum acts on more: take k + 1 features that it acts on. Every allowed action
+  leaves at least one of them alone, so there is one new case per such feature, in which it is not acted on.
+  Where there are few sets of k features, there is one new case per set instead;
+* "at least k actions", but the optimum acts on fewer: every allowed action acts on a feature that the optimum
+  leaves alone, so there is one new case per such feature, in which it is acted on.
 
-Together the cases cover everything that the conditions allow, so the least lower bound of those that are
-closed or open is a lower bound. Cases are taken cheapest first; what is asked next of several applicants is
-solved together.
+The new cases together contain every action that the split case allows. So the least lower bound over all
+cases that were not split is a lower bound for the applicant. Cases are taken cheapest first. The next
+problems of several applicants are solved together.
 
 References
 ----------
@@ -50,14 +53,14 @@ from milp_recourse.program.fold import Folded, Literal, fold
 from milp_recourse.result import Proof
 
 PATIENCE, MOST_PATIENCE = 2.0, 128.0
-"""Seconds that a relaxation may take at first where alternatives are left to branch over, and at last.
+"""Seconds for the problem of a case that can still be split: the first time limit, and the largest.
 
-One that stops early is given eight times as long before it is split, unless it is clear over what, and the
-parts are few.
+A problem that reaches its limit is solved again with eight times the limit before its case is split. The case
+is split at once if the condition to split by is known and gives few new cases.
 """
 
 MOST_MASKS = 400
-"""Sets of the most features that may be acted on, up to which all of them are solved at once."""
+"""With at most so many sets of k features, "at most k actions" is split into one case per set."""
 
 SolveMany = Callable[[Sequence[Instance], Options], Iterator[tuple[int, Proposal]]]
 Open = AnyOf | Counted
@@ -65,7 +68,7 @@ Open = AnyOf | Counted
 
 @dataclass(order=True)
 class _Case:
-    """Literals that hold, alternatives that are open; ordered by the lower bound of its parent."""
+    """Literals that hold and conditions not yet decided; ordered by the bound of the case it came from."""
 
     bound: float
     order: int
@@ -75,7 +78,7 @@ class _Case:
 
 
 class CaseSearch:
-    """One applicant's cases; :func:`solve_cases` drives several.
+    """The search over one applicant's cases; :func:`solve_cases` runs several searches side by side.
 
     Parameters
     ----------
@@ -129,7 +132,7 @@ class CaseSearch:
         return [folded.instance for _, folded in self._asked]
 
     def patience(self, position: int) -> float:
-        """Seconds that one of the problems asked for may take: without end where nothing is left to split."""
+        """Seconds that one of the problems asked for may take; infinite where its case cannot be split."""
         case = self._asked[position][0]
         return case.patience if case.open else math.inf
 
@@ -192,7 +195,7 @@ class CaseSearch:
             self.message = message or "the optimum of a case fails the exact check"
 
     def _tidied(self, instance: Instance, action: dict[str, float]) -> dict[str, float]:
-        """The action without what only rounding put in it: values a hair from the factual, and idle holds."""
+        """The action without what rounding alone put in: values next to the factual, and idle holds."""
         kept = without_idle_holds(instance, action)
         verdict = judge(instance, kept)
         if verdict.feasible:
@@ -202,7 +205,7 @@ class CaseSearch:
     def _split(
         self, case: _Case, folded: Folded, broken: Open, action: Mapping[str, float], bound: float
     ) -> None:
-        """File the cases that a broken alternative leaves."""
+        """Add the cases that splitting by a broken condition gives."""
         rest = tuple(one for one in case.open if one is not broken)
         levers = list(folded.instance.levers)
         if isinstance(broken, AnyOf):
@@ -233,7 +236,7 @@ class CaseSearch:
     def _push(
         self, bound: float, literals: frozenset[Literal], open_: tuple[Open, ...], more: Demand
     ) -> None:
-        """File the case in which ``more`` holds too."""
+        """Add the case in which ``more`` holds too."""
         parts = more.parts if isinstance(more, AllOf) else (more,)
         new = frozenset(part for part in parts if isinstance(part, Row | Switched))
         others = tuple(part for part in parts if isinstance(part, AnyOf | Counted))
@@ -270,7 +273,7 @@ class CaseSearch:
 
 
 def _few_masks(instance: Instance, count: Counted) -> bool:
-    """Whether the sets of the most features that may be acted on are few."""
+    """Whether there are few sets of as many features as may be acted on."""
     return count.at_most is not None and math.comb(len(instance.levers), count.at_most) <= MOST_MASKS
 
 
@@ -318,7 +321,7 @@ Asked = tuple[int, int, Instance]
 def _by_patience(
     asked: Sequence[Asked], searches: Sequence[CaseSearch], options: Options
 ) -> Iterator[tuple[list[Asked], Options]]:
-    """The problems, those together that may take as long."""
+    """Groups of problems that have the same time limit, and the options with it."""
     waiting = list(asked)
     while waiting:
         limit = searches[waiting[0][0]].patience(waiting[0][1])

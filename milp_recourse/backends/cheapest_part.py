@@ -15,9 +15,9 @@ from milp_recourse.instance import Instance
 def cheapest_part(
     instance: Instance, options: Options, solve: Callable[[Instance, Options], Proposal]
 ) -> Proposal:
-    """Solve every part: what is accepted is accepted by one of them, so the least bound holds for all.
+    """Solve every part. Who is accepted is accepted by one of them, so the least of their bounds holds.
 
-    The time limit is for all parts together: each may take an equal share of what is left.
+    The time limit is for all parts together; each may take an equal share of what is left of it.
     """
     parts = each_part(instance)
     if len(parts) == 1:

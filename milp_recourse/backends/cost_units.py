@@ -12,22 +12,24 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 from milp_recourse.backends.protocol import Proposal
+from milp_recourse.domain.cost import Cost
 from milp_recourse.instance import Instance
 from milp_recourse.judge import deltas
 
 USUAL_COST, USUAL_LENGTH = (-7, 14), (-4, 10)
-"""Binary exponents of largest costs, and of longest levers in cost scales, that are left alone."""
+"""Largest cost, and longest lever in its cost scale, between these powers of two are left as they are."""
 
 _COST, _LENGTH = 5, 3
 _FURTHEST = 400
 _SMALLEST = 2.0**-960
-"""A bound below this, which times a power of two may round, is no bound."""
+"""Below this, multiplying by a power of two may round up; such a bound counts as 0."""
 
 
 def cost_units(instance: Instance) -> tuple[Instance, float]:
-    """The instance with costs of usual size, and what its costs are the own ones times."""
+    """The instance with costs multiplied to a usual size, and the factor, a power of two."""
     longer, larger = _exponents(instance)
     if not (longer or larger):
         return instance, 1.0
@@ -36,14 +38,21 @@ def cost_units(instance: Instance) -> tuple[Instance, float]:
     powers = {"l2_squared": 2 * longer, "l1": longer, "linf": longer, "l0": 0}
     parts = {part: math.ldexp(parts[part], powers[part] + larger) for part in parts}
     scale = {name: math.ldexp(s, longer) for name, s in cost.scale.items()}
-    numbers = [p for name, p in parts.items() if getattr(cost, name)] + list(scale.values())
+    decrease = {name: math.ldexp(s, longer) for name, s in cost.decrease.items()}
+    numbers = [p for name, p in parts.items() if getattr(cost, name)]
+    numbers += [*scale.values(), *decrease.values()]
     if any(math.isinf(p) or p < _SMALLEST for p in numbers):
         return instance, 1.0
-    return replace(instance, cost=replace(cost, **parts, scale=scale)), 2.0**larger
+    return replace(instance, cost=_measured(cost, parts, scale, decrease)), 2.0**larger
+
+
+def _measured(cost: Cost, parts: dict[str, Any], scale: dict[str, float], decrease: dict[str, float]) -> Cost:
+    """The cost with other coefficients and scales, which are final: none is to be read off the factual."""
+    return replace(cost, **parts, scale=scale, decrease=decrease, relative=frozenset())
 
 
 def in_own_units(proposal: Proposal, factor: float) -> Proposal:
-    """A proposal for :func:`cost_units`' instance, its bound in the instance's own units."""
+    """A proposal for the instance of :func:`cost_units`, its bound divided by the factor again."""
     bound = proposal.lower_bound
     if bound is None or factor == 1.0:
         return proposal
@@ -51,13 +60,13 @@ def in_own_units(proposal: Proposal, factor: float) -> Proposal:
 
 
 def in_cost_units(solve: Callable[[Instance], Proposal], instance: Instance) -> Proposal:
-    """What ``solve`` proposes for the instance with costs of usual size, its bound in the instance's own."""
+    """Solve the instance with costs of usual size; the proposal's bound is in the instance's own costs."""
     scaled, factor = cost_units(instance)
     return in_own_units(solve(scaled), factor)
 
 
 def factor_between(instance: Instance, own: Instance) -> float:
-    """By what :func:`in_cost_units` multiplied costs to get from an instance to the one it solves."""
+    """The factor between the costs of an instance and of the one that :func:`in_cost_units` solves."""
     name = next(iter(instance.cost.scale), None)
     longer = own.cost.scale[name] / instance.cost.scale[name] if name is not None else 1.0
     for part, power in (("l1", 1), ("l2_squared", 2), ("linf", 1), ("l0", 0)):
@@ -69,7 +78,7 @@ def factor_between(instance: Instance, own: Instance) -> float:
 def _exponents(instance: Instance) -> tuple[int, int]:
     """j and k; zeros where nothing is to be changed or the numbers are no doubles."""
     ratios = [
-        (high - low) / instance.cost.scale[name]
+        (high - low) / min(instance.cost.scale[name], instance.cost.decrease.get(name, math.inf))
         for name, (low, high) in instance.levers.items()
         if instance.cost.uses_scale and instance.feature(name).kind != "categorical"
     ]
@@ -91,7 +100,8 @@ def _largest(instance: Instance) -> float:
             far = max(float(abs(deltas(instance, {name: end})[name])) for end in (low, high))
         elif instance.feature(name).kind != "categorical":
             far = max(abs(low - instance.factual[name]), abs(high - instance.factual[name]))
-        weight, step = instance.weight(name), far / cost.scale[name] if cost.uses_scale else 0.0
+        scale = min(cost.scale[name], cost.decrease.get(name, math.inf)) if cost.uses_scale else 1.0
+        weight, step = instance.weight(name), far / scale if cost.uses_scale else 0.0
         total += weight * (cost.l0 + step * (cost.l1 + cost.l2_squared * step))
         largest = max(largest, weight * cost.linf * step)
     return total + largest if math.isfinite(total + largest) else 0.0

@@ -162,7 +162,10 @@ def _axis(instance: Instance, name: str, bins: int) -> _Axis:
         delta = (delta != 0).astype(np.float64)
     if name in instance.missing:
         delta = np.full(len(values), cost.scale.get(name, 1.0))
-    step = delta / cost.scale[name] if cost.uses_scale else np.zeros_like(delta)
+    step = np.zeros_like(delta)
+    if cost.uses_scale:
+        down = cost.decrease.get(name, cost.scale[name])
+        step = delta / np.where(values < instance.factual[name], down, cost.scale[name])
     added = weight * (cost.l0 + cost.l1 * step + cost.l2_squared * step**2)
     order = np.argsort(step, kind="stable")
     return _Axis(
@@ -252,7 +255,7 @@ def _looks_feasible(instance: Instance, actions: NDArray) -> NDArray[np.bool_]:
     if instance.plausible:
         kept = np.flatnonzero(good)
         gain = log_density_gain(instance.scm, x, rows[kept], ~np.isnan(actions[kept]))
-        good[kept] = gain >= -HAIR
+        good[kept] = gain >= instance.offset - HAIR
     return good
 
 

@@ -41,7 +41,7 @@ class SharedGrid:
 
     def __init__(self, widest: Instance, bins: int = BINS) -> None:
         cost = widest.cost
-        if cost != Cost(l2_squared=1.0, scale=cost.scale, kind=cost.kind) or any(
+        if cost != Cost(l2_squared=1.0, scale=cost.scale, kind=cost.kind, relative=cost.relative) or any(
             widest.feature(name).kind != "continuous" for name in widest.levers
         ):
             raise Unsupported("shared grids are for l2-squared costs of continuous features")

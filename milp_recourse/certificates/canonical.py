@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from milp_recourse.certificates.conditions import canonical_condition
-from milp_recourse.domain.cost import Cost
+from milp_recourse.domain.cost import PERCENTILES, Cost
 from milp_recourse.formats.classifier_json import accept_to_dict, classifier_to_dict
 from milp_recourse.formats.scm_json import scm_to_dict
 from milp_recourse.instance import Classifier, Instance
@@ -59,17 +59,19 @@ def canonical_content(instance: Instance) -> dict[str, Any]:
             "l1": cost.l1,
             "l2-squared": cost.l2_squared,
             "linf": cost.linf,
-            "scale": {name: cost.scale.get(name, 1.0) for name in names},
+            "scale": {name: _scale(cost, name) for name in names},
+            **({"root": True} if cost.is_root else {}),
             **_quantiles(cost, names),
         },
         "plausibility": instance.plausible,
+        **({"density_offset": instance.offset} if instance.offset else {}),
         **({"conditions": conditions} if conditions else {}),
     }
 
 
 def _quantiles(cost: Cost, names: list[str]) -> dict[str, Any]:
     """The knots of what is measured in percentiles, where the cost is."""
-    if not cost.kind.startswith("percentile"):
+    if cost.kind not in PERCENTILES:
         return {}
     known = {name: cost.quantiles[name] for name in names if name in cost.quantiles}
     return {
@@ -78,6 +80,12 @@ def _quantiles(cost: Cost, names: list[str]) -> dict[str, Any]:
             for name, q in known.items()
         }
     }
+
+
+def _scale(cost: Cost, name: str) -> Any:
+    """A feature's scale, or that of increases and that of decreases."""
+    scale = cost.scale.get(name, 1.0)
+    return {"increase": scale, "decrease": cost.decrease[name]} if name in cost.decrease else scale
 
 
 def _pair(interval: tuple[float, float] | None) -> list[float] | None:

@@ -8,6 +8,7 @@ import math
 import re
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import combinations
 from typing import Any
 
@@ -17,10 +18,12 @@ from milp_recourse.certificates.canonical import instance_digest
 from milp_recourse.certificates.causal import causal_configurations, why_not_causal
 from milp_recourse.certificates.conditions import why_not_cases
 from milp_recourse.certificates.document import CERTIFICATE_FORMAT
-from milp_recourse.certificates.limits import too_large
+from milp_recourse.certificates.engine_proofs import proofs
+from milp_recourse.certificates.limits import fits, too_large
 from milp_recourse.certificates.networks import beyond_a_support, configurations_of
 from milp_recourse.certificates.prices import ensemble_configurations
 from milp_recourse.domain.conditions import TRUE
+from milp_recourse.domain.cost import root_below
 from milp_recourse.domain.forest import TreeEnsemble
 from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.forests.axes import separable
@@ -29,7 +32,10 @@ from milp_recourse.program.demands import told_apart
 from milp_recourse.result import Result, Status, is_closed
 
 MOST_LEVERS = 16
-"""Of those whose acting or not makes a difference: their sets are told apart one by one."""
+"""Most levers that have a different cost or effect when held than when not acted on.
+
+A certificate has one tree for each set of such levers, so 16 of them already mean up to 65 536 trees.
+"""
 
 _SPARE = 0.05  # of the allowed gap: every leaf reaches so much more than is claimed
 
@@ -49,6 +55,8 @@ def why_not(instance: Instance) -> str | None:
             return reason
     if instance.cost.quantiles and not (of_trees and separable(instance)):
         return "a cost in percentiles has certificates only for trees whose levers move nothing else"
+    if instance.cost.decrease and not (of_trees and separable(instance)):
+        return "a cost with two scales has certificates only for trees whose levers move nothing else"
     return _beyond_limits(instance) or beyond_a_support(instance)
 
 
@@ -76,17 +84,43 @@ def reason_for_none(instance: Instance, result: Result) -> str:
     return own or "the proof took more time, nodes or room than a certificate is allowed"
 
 
+def without_certificate(instance: Instance, result: Result, reason: str | None = None) -> Result:
+    """The result as it is called where no certificate can be had: ``solver``, with the reason in the message.
+
+    ``rigorous`` promises a certificate: an optimum or an infeasibility that none can back is not called so.
+
+    Parameters
+    ----------
+    reason
+        Why there is none; by default, what the problem itself excludes, if it does.
+    """
+    if result.proof != "rigorous" or result.status not in (Status.OPTIMAL, Status.INFEASIBLE):
+        return result
+    if reason is None:
+        reason = _beyond_limits(instance) if _needs_no_tree(instance, result) else why_not(instance)
+    if reason is None:
+        return result
+    said = f"No certificate: {reason}."
+    message = said if result.message is None else f"{result.message} {said}"
+    return replace(result, proof="solver", message=message)
+
+
 def _needs_no_tree(instance: Instance, result: Result) -> bool:
     """Whether nothing is claimed of any action: there are none, or the bound is 0."""
     return not instance.levers or _bound(result) == 0.0
 
 
-def _trivial(instance: Instance) -> list[dict[str, Any]]:
-    """Configurations whose boxes cost at least 0; none where there is no lever."""
-    levers, others = list(instance.levers), _not_idle(instance)
+def _acted_sets(instance: Instance) -> list[list[str]]:
+    """The sets of levers whose configurations stand for all (section 5), in the order of the features."""
+    levers, others = [f.name for f in instance.features if f.name in instance.levers], _not_idle(instance)
     subsets = (set(some) for size in range(len(others) + 1) for some in combinations(others, size))
     acted = ([f for f in levers if f not in others or f in chosen] for chosen in subsets)
-    return [{"acted": names, "tree": [["e"]]} for names in acted if names]
+    return [names for names in acted if names]
+
+
+def _trivial(instance: Instance) -> list[dict[str, Any]]:
+    """Configurations whose boxes cost at least 0; none where there is no lever."""
+    return [{"acted": names, "tree": [["e"]]} for names in _acted_sets(instance)]
 
 
 def _not_idle(instance: Instance) -> list[str]:
@@ -115,6 +149,9 @@ def certificates_for(
         Where the instances are applicants of a population: their indices.
     """
     trees: dict[int, list[dict[str, Any]] | None] = {}
+    own, answers = instances, results
+    instances = [_squared(one) for one in own]
+    results = [_in_squares(*both) for both in zip(own, answers, strict=True)]
     chosen = [k for k, result in enumerate(results) if _provable(result)]
     plain = [k for k in chosen if _needs_no_tree(instances[k], results[k])]
     trees |= {k: _trivial(instances[k]) for k in plain if _beyond_limits(instances[k]) is None}
@@ -133,8 +170,26 @@ def certificates_for(
     for k, tree in trees.items():
         if tree is not None:
             index = None if indices is None else indices[k]
-            certificates[k] = _certificate(instances[k], results[k], _bound(results[k]), tree, index)
+            bound = _bound(results[k])
+            if bound is not None and own[k].cost.is_root:
+                bound = root_below(bound)
+            found = _certificate(own[k], answers[k], bound, tree, index)
+            certificates[k] = found if fits(found) else None
     return certificates
+
+
+def _squared(instance: Instance) -> Instance:
+    """The instance with l2-squared instead of l2, which the trees of a certificate are made for."""
+    return replace(instance, cost=instance.cost.squared()) if instance.cost.is_root else instance
+
+
+def _in_squares(instance: Instance, result: Result) -> Result:
+    """A result about l2 as one about its square, the bound rounded down and the cost up."""
+    if not instance.cost.is_root or result.cost is None or result.lower_bound is None:
+        return result
+    cost, bound = result.cost**2 * (1 + 2.0**-50), result.lower_bound**2 * (1 - 2.0**-50)
+    allowance = _squared(instance).gap_allowance
+    return replace(result, cost=cost, lower_bound=min(bound, cost), gap_allowance=allowance)
 
 
 def encode(certificate: dict[str, Any]) -> bytes:
@@ -158,11 +213,30 @@ def _of_networks(
         left = None if time_limit is None else time_limit - (time.perf_counter() - started if trees else 0.0)
         if not waiting or (left is not None and left <= 0):
             break
-        targets = np.array([_target(_bound(results[k]), results[k], spare) for k in waiting])
-        found = configurations_of([instances[k] for k in waiting], targets, left)
-        trees |= dict(zip(waiting, found, strict=True))
+        claims = [
+            (instances[k], _bound(results[k]), _target(_bound(results[k]), results[k], spare))
+            for k in waiting
+        ]
+        trees |= dict(zip(waiting, _trees_of_networks(claims, left), strict=True))
         waiting = [k for k in waiting if trees[k] is None and _bound(results[k])]
     return trees
+
+
+def _trees_of_networks(
+    claims: Sequence[tuple[Instance, float | None, float]], time_limit: float | None
+) -> list[list[dict[str, Any]] | None]:
+    """The configurations for instances, bounds and targets, None without a proof.
+
+    They are the compiled engine's; where something moves along a curve, or there are conditions, the batched
+    engine's.
+    """
+    plain = [k for k, (instance, _, _) in enumerate(claims) if instance.demand == TRUE]
+    found = {plain[k]: trees for k, trees in proofs([claims[k] for k in plain], _acted_sets, time_limit)}
+    rest = [k for k in range(len(claims)) if k not in found]
+    if rest:
+        targets = np.array([claims[k][2] for k in rest])
+        found |= zip(rest, configurations_of([claims[k][0] for k in rest], targets, time_limit), strict=True)
+    return [found[k] for k in range(len(claims))]
 
 
 def _causal(

@@ -2,23 +2,29 @@ r"""What an action costs.
 
 With :math:`\delta_i = a_i - x_i` over acted features, weights w and scales s:
 
-==============  ==========================================================
-l2-squared      :math:`\sum_i w_i (\delta_i / s_i)^2`
-l1              :math:`\sum_i w_i |\delta_i| / s_i`
-linf            :math:`\max_i w_i |\delta_i| / s_i`
-l0              :math:`\sum_i w_i` over acted features, held ones included
-mixture         a non-negative combination of the four
-percentile      l1 with :math:`\delta_i = Q_i(a_i) - Q_i(x_i)` and scales 1
-percentile-max  linf with the same
-==============  ==========================================================
+==================  ======================================================
+l2-squared          :math:`\sum_i w_i (\delta_i / s_i)^2`
+l2                  :math:`\sqrt{\sum_i w_i (\delta_i / s_i)^2}`
+l1                  :math:`\sum_i w_i |\delta_i| / s_i`
+linf                :math:`\max_i w_i |\delta_i| / s_i`
+l0                  :math:`\sum_i w_i` over acted features, held ones included
+mixture             a non-negative combination of the four
+percentile          l1 with :math:`\delta_i = Q_i(a_i) - Q_i(x_i)` and scales 1
+percentile-max      linf with the same
+log-percentile      l1 with :math:`\delta_i = L_i(a_i) - L_i(x_i)`, :math:`L = -\log(1 - Q)`
+log-percentile-max  linf with the same
+==================  ======================================================
 
-Q is the feature's distribution function (:mod:`milp_recourse.domain.quantiles`). For a
-categorical feature delta is 1 when the label changes; for an ordinal one it is the difference of
-indices (or of their Q). What merely flows downstream is free (Karimi et al. 2021).
+Q is the feature's distribution function (:mod:`milp_recourse.domain.quantiles`); L is linear between
+knots too, its values given in the file. A scale may be two, one for increases and one for decreases, or the
+applicant's own :math:`|x_i|` (``factual``: relative changes). For a categorical feature delta is 1 when the
+label changes; for an ordinal one it is the difference of indices (or of their Q). What merely flows
+downstream is free (Karimi et al. 2021).
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -26,6 +32,11 @@ from functools import lru_cache
 from typing import Any
 
 from milp_recourse.domain.quantiles import Quantiles
+from milp_recourse.errors import BadInput
+
+ROOT = "l2"
+PERCENTILES = ("percentile", "percentile-max", "log-percentile", "log-percentile-max")
+"""Costs whose distances are differences of a distribution function, or of the logarithm of its tail."""
 
 LEVER_GAP = 1e-12
 """Share of a lever's interval whose cost counts as no gap."""
@@ -44,7 +55,11 @@ class Cost:
     kind
         What the instance file called it.
     quantiles
-        Distribution function per feature whose change is measured in percentiles.
+        Distribution function (or L) per feature whose change is measured in percentiles.
+    decrease
+        s_i of decreases, where it is another one than that of increases in ``scale``.
+    relative
+        Features whose scale is the applicant's own |x_i|; :meth:`of_applicant` puts it into ``scale``.
     """
 
     l2_squared: float = 0.0
@@ -54,17 +69,20 @@ class Cost:
     scale: Mapping[str, float] = field(default_factory=dict)
     kind: str = "mixture"
     quantiles: Mapping[str, Quantiles] = field(default_factory=dict)
+    decrease: Mapping[str, float] = field(default_factory=dict)
+    relative: frozenset[str] = frozenset()
 
     @staticmethod
     def pure(kind: str, scale: Mapping[str, float]) -> Cost:
-        """The cost called ``l2-squared``, ``l1``, ``linf`` or ``l0``."""
-        coefficient: dict[str, Any] = {kind.replace("-", "_"): 1.0}
+        """The cost called ``l2-squared``, ``l2``, ``l1``, ``linf`` or ``l0``."""
+        part = "l2_squared" if kind == ROOT else kind.replace("-", "_")
+        coefficient: dict[str, Any] = {part: 1.0}
         return Cost(**coefficient, scale=dict(scale), kind=kind)
 
     @staticmethod
     def percentile(kind: str, quantiles: Mapping[str, Quantiles], categorical: Iterable[str] = ()) -> Cost:
-        """The cost called ``percentile`` or ``percentile-max``; a changed category costs its weight."""
-        largest = kind == "percentile-max"
+        """The cost called one of :data:`PERCENTILES`; a changed category costs its weight."""
+        largest = kind.endswith("-max")
         scale = dict.fromkeys([*quantiles, *categorical], 1.0)
         return Cost(
             l1=float(not largest), linf=float(largest), scale=scale, kind=kind, quantiles=dict(quantiles)
@@ -74,6 +92,39 @@ class Cost:
         """Where a value lies on the axis deltas are taken on: Q(value), or the value itself."""
         exact, quantiles = Fraction(value), self.quantiles.get(name)
         return exact if quantiles is None else quantiles.exact(exact)
+
+    @property
+    def is_root(self) -> bool:
+        """Whether the cost is the root of what the parts say: l2."""
+        return self.kind == ROOT
+
+    def squared(self) -> Cost:
+        """l2-squared instead of l2: the same actions are cheapest, and every cost is the square."""
+        return replace(self, kind="l2-squared") if self.is_root else self
+
+    def of_applicant(self, factual: Mapping[str, float]) -> Cost:
+        """The cost of an applicant's own changes, relative scales filled in.
+
+        A missing value counts as one scale from every other, whatever the scale.
+
+        Raises
+        ------
+        BadInput
+            A value that changes are relative to is 0.
+        """
+        if not self.relative:
+            return self
+        own = {name: abs(factual[name]) for name in self.relative}
+        for name, size in own.items():
+            if size == 0:
+                allowed = "a factual value that is not 0: the cost is of its relative change"
+                raise BadInput(f"cost.scale.{name}", "factual 0", allowed)
+        own = {name: 1.0 if math.isnan(size) else size for name, size in own.items()}
+        return replace(self, scale={**self.scale, **own})
+
+    def scale_of(self, name: str, delta: Fraction) -> float:
+        """s_i of a change: that of increases or of decreases."""
+        return self.decrease.get(name, self.scale[name]) if delta < 0 else self.scale[name]
 
     @property
     def uses_scale(self) -> bool:
@@ -103,12 +154,12 @@ class Cost:
         return float(cost) * (1 - 2.0**-50) if cost > Fraction(1e-300) else 0.0
 
     def exact(self, deltas: Mapping[str, Fraction], weights: Mapping[str, float]) -> Fraction:
-        """The cost of an action in exact arithmetic.
+        """The cost of an action in exact arithmetic; a root is rounded up by a share of at most 2^-100.
 
         Parameters
         ----------
         deltas
-            delta_i of exactly the acted features.
+            delta_i of exactly the acted features, with its sign.
         weights
             w_i per feature.
         """
@@ -119,14 +170,29 @@ class Cost:
                 total += _rate(self.l0, w)
             if not self.uses_scale:
                 continue
-            scale, distance = self.scale[name], abs(delta)
+            scale, distance = self.scale_of(name, delta), abs(delta)
             if self.l2_squared:
                 total += _rate(self.l2_squared, w, scale, 2) * (distance * distance)
             if self.l1:
                 total += _rate(self.l1, w, scale) * distance
             if self.linf:
                 largest = max(largest, _rate(self.linf, w, scale) * distance)
-        return total + largest
+        return root_above(total) if self.is_root else total + largest
+
+
+def root_above(value: Fraction) -> Fraction:
+    """A number at least the root of a non-negative rational, and above it by a share of at most 2^-100."""
+    if value <= 0:
+        return Fraction(0)
+    size = value.denominator.bit_length() - value.numerator.bit_length()
+    shift = max(0, 208 + size) // 2 + 1
+    part = (value.numerator << (2 * shift)) // value.denominator
+    return Fraction(math.isqrt(part) + 1, 1 << shift)
+
+
+def root_below(value: float) -> float:
+    """A double at most the root of a non-negative double, by a share of at most 2^-51."""
+    return value if value == math.inf else math.nextafter(math.sqrt(value), 0.0)
 
 
 @lru_cache(maxsize=4096)

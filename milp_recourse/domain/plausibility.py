@@ -1,9 +1,9 @@
-r"""Plausibility: :math:`\log p(x_{cf}) \ge \log p(x)` under the SCM (iCARMA paper, section 3).
+r"""Plausibility: :math:`\log p(x_{cf}) \ge \log p(x) + o` under the SCM (iCARMA paper, section 3: o = 0).
 
 The energy of a feature is :math:`-\log p_U(u_i) + \log |dx_i/du_i|`, and plausibility says that
-the energies of the counterfactual sum to no more than the factual's. Terms of features whose
-value and parents did not move cancel. With normal noise and identity links what is left is a
-ball in residual space, :math:`\sum (u'_i/sd_i)^2 \le \sum (u_i/sd_i)^2`, decided exactly.
+the energies of the counterfactual sum to no more than the factual's less the offset o. Terms of features
+whose value and parents did not move cancel. With normal noise and identity links what is left is a ball in
+residual space, :math:`\sum (u'_i/sd_i)^2 \le \sum (u_i/sd_i)^2 - 2 o`, decided exactly.
 """
 
 from __future__ import annotations
@@ -27,13 +27,14 @@ def plausible_exact(
     x: Mapping[str, float],
     counterfactual: Mapping[str, Enclosure],
     acted: frozenset[str],
+    offset: float = 0.0,
 ) -> bool:
-    """Whether the counterfactual is proven at least as probable as the factual.
+    """Whether the counterfactual's log density is proven at least the factual's plus the offset.
 
     An enclosure too wide to decide counts as not plausible.
     """
     excess = excess_energy(scm, x, counterfactual, acted)
-    return excess is not None and excess.upper <= 0
+    return excess is not None and excess.upper <= -Fraction(offset)
 
 
 def excess_energy(

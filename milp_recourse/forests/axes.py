@@ -126,7 +126,10 @@ def _axis(instance: Instance, forest: TreeEnsemble, feature: Feature, columns: t
     elif name in cost.quantiles:
         here = cost.position(name, x)
         delta = np.array([float(abs(cost.position(name, v) - here)) for v in values.tolist()])
-    step = delta / cost.scale[name] if cost.uses_scale else np.zeros(len(values))
+    step = np.zeros(len(values))
+    if cost.uses_scale:
+        rise = cost.scale[name]
+        step = delta / np.where(values < x, cost.decrease.get(name, rise), rise)
     added = w * (cost.l2_squared * step**2 + cost.l1 * step) + cost.l0 * w
     widest = w * step
     home = int(np.clip(np.searchsorted(low, x, side="right") - 1, 0, max(0, len(low) - 1)))

@@ -63,8 +63,8 @@ class Costs:
     label: NDArray[np.bool_]
     """Categories: d is 1 where the label changes, in the maximum too."""
     fixed: float
-    quantiles: bool
-    """Distances are in percentiles: only ends of intervals are bounded, and duality is not used."""
+    bent: bool
+    """Distances are in percentiles, or of two scales: only ends of intervals are bounded, without duality."""
 
     @staticmethod
     def of(instance: Instance, piece: Piece) -> Costs:
@@ -82,14 +82,17 @@ class Costs:
             cost.linf * w / s,
             label,
             cost.l0 * float(w.sum()),
-            bool(cost.quantiles),
+            bool(cost.quantiles or cost.decrease),
         )
 
     def least(self, instance: Instance, piece: Piece, low: Array, high: Array) -> Array:
         """The least cost in boxes (B, d), rounded down."""
         near = np.maximum(np.maximum(low - self.factual, self.factual - high), 0.0)
-        if self.quantiles:
+        if self.bent:
             for i, name in enumerate(piece.names):
+                if name in instance.cost.decrease:
+                    ratio = instance.cost.scale[name] / instance.cost.decrease[name]
+                    near[:, i] *= np.where(high[:, i] < self.factual[i], ratio * (1 - 1e-15), 1.0)
                 quantiles = instance.cost.quantiles.get(name)
                 if quantiles is not None:
                     here = quantiles.evaluate(self.factual[i : i + 1])
@@ -227,13 +230,13 @@ class _PieceSearch:
         points = np.clip(self.costs.factual, nodes.low, nodes.high)
         done = self.try_points(nodes, points)
         done |= self.try_points(nodes, np.clip(self.costs.factual, *self.inner(nodes)))
-        if self.piece.weights is not None and not self.costs.quantiles:
+        if self.piece.weights is not None and not self.costs.bent:
             index = np.flatnonzero(~done & (nodes.least < self.search.target))
             if len(index):
                 least, near = self.dual(nodes.at(index))
                 nodes.least[index] = least
                 done[index] |= self.try_points(nodes.at(index), near)
-        if not self.costs.quantiles:
+        if not self.costs.bent:
             open_ = ~done & (nodes.least < self.search.target) & self.decided(nodes)
             for k in np.flatnonzero(open_):
                 one = np.array([k])

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-from milp_recourse.domain.cost import Cost
+from milp_recourse.domain.cost import PERCENTILES, Cost
 from milp_recourse.domain.features import Feature
 from milp_recourse.domain.quantiles import Quantiles
 from milp_recourse.errors import BadInput, dotted
 from milp_recourse.formats.conditions_json import build_conditions, condition_to_dict
 from milp_recourse.formats.feature_json import ordered
-from milp_recourse.formats.schema import MixtureModel, PercentileModel, PreferencesModel
+from milp_recourse.formats.schema import MixtureModel, PercentileModel, PreferencesModel, TwoScales
 from milp_recourse.instance import Preferences
 
-PERCENTILES = ("percentile", "percentile-max")
 _PARTS = ("l2_squared", "l1", "linf", "l0")
 
 
@@ -53,7 +53,7 @@ def build_preferences(
         ranges[name] = ordered(interval, where) or (0.0, 0.0)
     actionable = tuple(name for name in names if name in model.actionable)
     conditions = build_conditions(model.conditions, features, dotted(path, "conditions"))
-    return Preferences(actionable, dict(model.weights), ranges, conditions)
+    return Preferences(actionable, dict(model.weights), ranges, conditions, model.density_offset)
 
 
 def preferences_to_dict(preferences: Preferences, features: Sequence[Feature]) -> dict[str, Any]:
@@ -65,6 +65,8 @@ def preferences_to_dict(preferences: Preferences, features: Sequence[Feature]) -
     }
     if preferences.conditions:
         written["conditions"] = [condition_to_dict(one, features) for one in preferences.conditions]
+    if preferences.density_offset is not None:
+        written["density_offset"] = preferences.density_offset
     return written
 
 
@@ -79,16 +81,37 @@ def build_cost(model: Any, features: Sequence[Feature]) -> Cost:
     """
     if isinstance(model, PercentileModel):
         return _build_percentile(model, features)
-    names = [f.name for f in features]
-    for name in model.scale:
-        if name not in names:
-            raise BadInput(dotted("cost.scale", name), "an unknown feature", ", ".join(names))
+    kinds = {f.name: f.kind for f in features}
+    scale, decrease, relative = dict[str, float](), dict[str, float](), set[str]()
+    for name, said in model.scale.items():
+        _check_scale_of(name, said, kinds)
+        if isinstance(said, TwoScales):
+            scale[name] = said.increase
+            if said.decrease != said.increase:
+                decrease[name] = said.decrease
+        elif isinstance(said, str):
+            scale[name] = 1.0
+            relative.add(name)
+        else:
+            scale[name] = said
     if not isinstance(model, MixtureModel):
-        return Cost.pure(model.kind, model.scale)
+        pure = Cost.pure(model.kind, scale)
+        return replace(pure, decrease=decrease, relative=frozenset(relative))
     coefficients = {part: getattr(model, part) for part in _PARTS}
     if not any(coefficients.values()):
         raise BadInput("cost", "coefficients that are all 0", "l0, l1, l2-squared or linf above 0")
-    return Cost(**coefficients, scale=dict(model.scale), kind="mixture")
+    return Cost(**coefficients, scale=scale, decrease=decrease, relative=frozenset(relative))
+
+
+def _check_scale_of(name: str, said: Any, kinds: Mapping[str, str]) -> None:
+    """A scale is of a feature; two are of one with an order, a relative one of one with a size."""
+    where = dotted("cost.scale", name)
+    if name not in kinds:
+        raise BadInput(where, "an unknown feature", ", ".join(kinds))
+    if isinstance(said, TwoScales) and kinds[name] == "categorical":
+        raise BadInput(where, "two scales", "a number: the labels of a categorical feature have no order")
+    if isinstance(said, str) and kinds[name] in ("categorical", "ordinal"):
+        raise BadInput(where, said, "a number: labels have no size that a change could be relative to")
 
 
 def _build_percentile(model: PercentileModel, features: Sequence[Feature]) -> Cost:
@@ -100,17 +123,18 @@ def _build_percentile(model: PercentileModel, features: Sequence[Feature]) -> Co
             raise BadInput(where, "an unknown feature", ", ".join(kinds))
         if kinds[name] == "categorical":
             raise BadInput(where, "quantiles", "nothing: the labels of a categorical feature have no order")
-        _check_knots(knots, where)
+        _check_knots(knots, where, math.inf if model.kind.startswith("log") else 1.0)
         quantiles[name] = Quantiles(tuple(v for v, _ in knots), tuple(p for _, p in knots))
     return Cost.percentile(model.kind, quantiles, [n for n, kind in kinds.items() if kind == "categorical"])
 
 
-def _check_knots(knots: Sequence[Sequence[float]], where: str) -> None:
-    """Values ascend, probabilities never fall, slopes are numbers."""
+def _check_knots(knots: Sequence[Sequence[float]], where: str, most: float) -> None:
+    """Values ascend, probabilities (or logarithms) never fall, slopes are numbers."""
     for k, knot in enumerate(knots):
         here, (value, probability) = dotted(where, k), knot
-        if not 0 <= probability <= 1:
-            raise BadInput(here, list(knot), "a probability from 0 to 1")
+        if not 0 <= probability <= most:
+            allowed = "a probability from 0 to 1" if most == 1 else "-log(1 - p), 0 or more"
+            raise BadInput(here, list(knot), allowed)
         if k == 0:
             continue
         step, rise = value - knots[k - 1][0], probability - knots[k - 1][1]
@@ -131,6 +155,12 @@ def check_scale(cost: Cost, preferences: Preferences, path: str = "preferences")
             raise BadInput(dotted(f"cost.{field}", name), "nothing", allowed)
 
 
+def scales_to_dict(cost: Cost) -> dict[str, Any]:
+    """Scales as files have them."""
+    two = {name: {"increase": cost.scale[name], "decrease": s} for name, s in cost.decrease.items()}
+    return {**cost.scale, **two, **dict.fromkeys(cost.relative, "factual")}
+
+
 def cost_to_dict(cost: Cost) -> dict[str, Any]:
     """The inverse of :func:`build_cost`, as JSON."""
     if cost.kind in PERCENTILES:
@@ -139,7 +169,7 @@ def cost_to_dict(cost: Cost) -> dict[str, Any]:
             for name, q in cost.quantiles.items()
         }
         return {"kind": cost.kind, "quantiles": knots}
-    written: dict[str, Any] = {"kind": cost.kind, "scale": dict(cost.scale)}
+    written: dict[str, Any] = {"kind": cost.kind, "scale": scales_to_dict(cost)}
     if cost.kind == "mixture":
         written |= {part.replace("_", "-"): getattr(cost, part) for part in _PARTS}
     return written

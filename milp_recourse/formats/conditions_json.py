@@ -30,7 +30,7 @@ from milp_recourse.formats.schema_conditions import (
 )
 
 DEEPEST = 40
-"""Levels of nesting that are read."""
+"""Most levels of nesting that are accepted."""
 
 
 def build_conditions(

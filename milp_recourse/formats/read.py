@@ -191,6 +191,7 @@ def _shared(model: Problem, folder: Path) -> tuple[tuple[Feature, ...], dict[str
         "accept": build_accept(model.accept, classifier),
         "cost": build_cost(model.cost, features),
         "plausible": model.plausibility is not None,
+        "density_offset": 0.0 if model.plausibility is None else model.plausibility.offset,
         "name": model.name,
         "description": model.description,
     }

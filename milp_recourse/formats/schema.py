@@ -125,15 +125,43 @@ class PreferencesModel(Strict):
     conditions: list[ConditionModel] = Field(
         default_factory=list, description="this applicant's; all must hold"
     )
+    density_offset: Number | None = Field(
+        default=None, description="this applicant's, instead of plausibility.offset"
+    )
 
 
-Scale = dict[str, Positive]
+class TwoScales(Strict):
+    """One scale for increases, another for decreases."""
+
+    increase: Positive
+    decrease: Positive
+
+
+def _scale_form(value: Any) -> str:
+    return "two" if isinstance(value, dict) else "factual" if isinstance(value, str) else "number"
+
+
+ScaleOf = Annotated[
+    Annotated[Positive, Tag("number")]
+    | Annotated[TwoScales, Tag("two")]
+    | Annotated[Literal["factual"], Tag("factual")],
+    Discriminator(_scale_form),
+    Field(description="s > 0; of increases and of decreases; or factual: the applicant's own |x|"),
+]
+Scale = dict[str, ScaleOf]
 
 
 class SquaredModel(Strict):
     """Sum of w (delta / s)^2."""
 
     kind: Literal["l2-squared"]
+    scale: Scale
+
+
+class RootModel(Strict):
+    """Root of the sum of w (delta / s)^2."""
+
+    kind: Literal["l2"]
     scale: Scale
 
 
@@ -169,27 +197,33 @@ class MixtureModel(Strict):
     scale: Scale = Field(default_factory=dict)
 
 
-Knot = Annotated[list[Number], Field(min_length=2, max_length=2, description="value, probability")]
+Knot = Annotated[
+    list[Number],
+    Field(
+        min_length=2, max_length=2, description="value, and its probability p (log-percentile: -log(1 - p))"
+    ),
+]
 
 
 class PercentileModel(Strict):
     """Sum (or maximum) of w |Q(a) - Q(x)|, Q being piecewise linear through the knots."""
 
-    kind: Literal["percentile", "percentile-max"]
+    kind: Literal["percentile", "percentile-max", "log-percentile", "log-percentile-max"]
     quantiles: dict[str, Annotated[list[Knot], Field(min_length=2)]]
 
 
 CostModel = Annotated[
-    SquaredModel | AbsoluteModel | LargestModel | CountModel | MixtureModel | PercentileModel,
+    SquaredModel | RootModel | AbsoluteModel | LargestModel | CountModel | MixtureModel | PercentileModel,
     Field(discriminator="kind"),
 ]
 
 
 class PlausibilityModel(Strict):
-    """The counterfactual is at least as probable as the factual under the SCM."""
+    """log p(counterfactual) >= log p(factual) + offset under the SCM."""
 
     kind: Literal["scm-density"]
     at_least: Literal["factual"]
+    offset: Number = Field(default=0.0, description="in nats; below 0, the density may fall so far")
 
 
 class ReferenceModel(Strict):

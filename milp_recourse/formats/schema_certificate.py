@@ -39,7 +39,9 @@ ClosedLeaf = tuple[Literal["e"]]
 PriceLeaf = tuple[Literal["p"], Index]
 Leaf = tuple[Literal["d"], Slopes, list[TermModel]]
 LeafWithShares = tuple[Literal["d"], Slopes, list[TermModel], list[NonNegative]]
-Node = Split | SignSplit | CellSplit | ConditionSplit | ClosedLeaf | PriceLeaf | Leaf | LeafWithShares
+LeafWithThetas = tuple[Literal["d"], Slopes, list[TermModel], list[NonNegative], list[NonNegative]]
+Leaves = ClosedLeaf | PriceLeaf | Leaf | LeafWithShares | LeafWithThetas
+Node = Split | SignSplit | CellSplit | ConditionSplit | Leaves
 
 
 class PricesModel(Strict):

@@ -127,9 +127,16 @@ def _shared(instance: Instance) -> dict[str, Any]:
         "classifier": classifier_to_dict(instance.classifier),
         "accept": accept_to_dict(instance),
         "cost": cost_to_dict(instance.cost),
-        "plausibility": {"kind": "scm-density", "at_least": "factual"} if instance.plausible else None,
+        "plausibility": _plausibility(instance),
         **({"conditions": conditions} if conditions else {}),
     }
+
+
+def _plausibility(instance: Instance) -> dict[str, Any] | None:
+    if not instance.plausible:
+        return None
+    written: dict[str, Any] = {"kind": "scm-density", "at_least": "factual"}
+    return written | ({"offset": instance.density_offset} if instance.density_offset else {})
 
 
 def _factual(instance: Instance, values: Mapping[str, float]) -> dict[str, float | int | str | None]:

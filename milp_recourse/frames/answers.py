@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass, replace
 from functools import cached_property
+from io import BytesIO, StringIO, TextIOWrapper
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -209,6 +212,34 @@ class Answers:
         report.summarise()
         write_json(written, where / "population.json")
 
+    def verify(self) -> str:
+        """What the independent checker ``verify/`` says of these answers' certificates.
+
+        The same as :meth:`save` into a new folder DIR and ``milp-recourse verify DIR``: the checker reads
+        the files, and nothing of this package takes part.
+
+        Returns
+        -------
+        str
+            One line, ``VERIFIED ...``, where every certificate was accepted; else the reasons, the last line
+            being ``REJECTED ...``.
+
+        Raises
+        ------
+        BadInput
+            The answers have no certificates, or nobody could be read.
+        """
+        from verify.__main__ import main
+
+        if not self.options.get("certificates"):
+            raise BadInput("certificates", "none", "answers of certify(people, certificates=True)")
+        said = TextIOWrapper(BytesIO(), "utf-8", write_through=True)
+        with TemporaryDirectory() as folder, redirect_stdout(said), redirect_stderr(StringIO()):
+            self.save(Path(folder) / "answers")
+            main([str(Path(folder) / "answers"), "--jobs=1"])
+        said.seek(0)
+        return said.read().strip()
+
     @property
     def _asked(self) -> list[bool]:
         """Who the model itself was asked about."""
@@ -329,7 +360,7 @@ def asked(
     wants: Callable[[object], bool],
     doubt: str | None,
 ) -> tuple[list[Result | None], list[bool | None]]:
-    """The results with the model's own word: what it contradicts is neither optimal nor infeasible.
+    """Compare results with the model's own predictions: a contradicted one is neither optimal nor infeasible.
 
     Parameters
     ----------

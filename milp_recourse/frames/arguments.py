@@ -9,16 +9,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from milp_recourse.domain.cost import Cost
+from milp_recourse.domain.cost import PERCENTILES, Cost
 from milp_recourse.errors import BadInput
-from milp_recourse.formats.applicant_json import PERCENTILES, build_cost
+from milp_recourse.formats.applicant_json import build_cost
 from milp_recourse.formats.schema import CostModel
 from milp_recourse.formats.validate import validate
 from milp_recourse.frames.columns import SCALES, TableColumn, knots_of, known_name, scale_of, shown
 
 Interval = tuple[float, float]
 
-COSTS = ("l1", "l2-squared", "linf", "l0", *PERCENTILES)
+COSTS = ("l1", "l2-squared", "l2", "linf", "l0", *PERCENTILES)
 PARTS = ("l0", "l1", "l2-squared", "linf")
 
 

@@ -20,7 +20,7 @@ SAMPLE, STARTS, CHECKED = 20_000, 2_000, 1_000
 own word is compared with what was read of it."""
 
 NEAR = 1e-3
-"""Scores this close to the threshold, in shares of their median distance, may be decided by rounding."""
+"""Rounding may decide a score whose distance from the threshold is below this share of the median one."""
 
 
 @dataclass(frozen=True)

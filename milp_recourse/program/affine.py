@@ -107,5 +107,5 @@ def _is_nought(form: Affine) -> bool:
 
 @lru_cache(maxsize=4096)
 def _of_double(value: float) -> Affine:
-    """Constants of equations come up for every applicant."""
+    """A double as a fraction; cached, because all applicants share the constants of equations."""
     return Affine(Fraction(value))

@@ -38,7 +38,7 @@ def programs(instances: Sequence[Instance]) -> Iterator[tuple[list[int], Program
 def together(
     instances: Sequence[Instance], make: Callable[[list[Instance], Program], T]
 ) -> Iterator[tuple[list[int], T]]:
-    """What is made of every applicant's program, made once for those who have it in common.
+    """Apply a function to every applicant's program, once for all who share the program.
 
     Parameters
     ----------

@@ -35,7 +35,7 @@ def spans(demand: Demand, reach: Mapping[str, Enclosure]) -> dict[Row, Span]:
 
 
 def reachable_demand(demand: Demand, known: Mapping[Row, Span]) -> Demand:
-    """The demand with those rows decided that hold, or fail, whatever is done.
+    """The demand without rows that hold, or fail, under every action: these are decided here.
 
     Parameters
     ----------

@@ -39,7 +39,7 @@ _FURTHEST = 400  # exponents beyond say that a size means nothing
 
 
 def equilibrate(program: Program) -> Program:
-    """The program in units of its own size; its ``decode`` returns the actions' own units."""
+    """The program in units that bring its numbers to similar size; ``decode`` converts actions back."""
     network = program.classifier
     if not isinstance(network, ReluNetwork) or any(a.unit != 1.0 for a in program.actions):
         return program

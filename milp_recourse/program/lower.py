@@ -18,6 +18,7 @@ from milp_recourse.domain.conditions import TRUE, Demand, unlabelled
 from milp_recourse.domain.conditions import Row as ConditionRow
 from milp_recourse.domain.enclosure import Enclosure
 from milp_recourse.domain.noise import Bernoulli, Gamma, Noise, Normal
+from milp_recourse.domain.quantiles import Quantiles
 from milp_recourse.domain.scm import Link, Mechanism
 from milp_recourse.errors import Unsupported
 from milp_recourse.instance import Instance
@@ -37,7 +38,7 @@ def lower(instance: Instance) -> Program:
         Plausibility is asked of a mechanism that states no noise.
     """
     check_edges(instance)
-    return _lower(instance, instance.factual, instance.levers, instance.weights)
+    return _lower(instance, instance.factual, instance.levers, instance.weights, instance.offset)
 
 
 def lower_together(instances: Sequence[Instance]) -> Program:
@@ -49,13 +50,14 @@ def lower_together(instances: Sequence[Instance]) -> Program:
         Their programs differ in more than constants, bounds and weights.
     """
     first = instances[0]
-    if _has_edges(first) or first.cost.quantiles:
+    if _has_edges(first) or first.cost.quantiles or first.cost.decrease:
         raise everyone(len(instances))
     table = np.array([[i.factual[f] for f in first.scm.features] for i in instances])
     limits = np.array([list(i.levers.values()) for i in instances])
     levers = {f: (limits[:, k, 0], limits[:, k, 1]) for k, f in enumerate(first.levers)}
     weights = {f: np.array([i.weight(f) for i in instances]) for f in levers}
-    return _lower(first, dict(zip(first.scm.features, table.T, strict=True)), levers, weights)
+    offsets = np.array([i.offset for i in instances])
+    return _lower(first, dict(zip(first.scm.features, table.T, strict=True)), levers, weights, offsets)
 
 
 def _lower(
@@ -63,6 +65,7 @@ def _lower(
     numbers: Mapping[str, Any],
     levers: Mapping[str, tuple[Any, Any]],
     weights: Mapping[str, Any],
+    offset: Any,
 ) -> Program:
     """The program of applicants whose numbers are given: doubles, or arrays with one for each.
 
@@ -114,7 +117,7 @@ def _lower(
         classifier=instance.classifier,
         accept=instance.accept,
         rows=rows,
-        ball=_ball(energies) if instance.plausible else None,
+        ball=_ball(energies, offset) if instance.plausible else None,
         cost_terms=tuple(terms),
         cost=CostCoefficients(*(Fraction(c) for c in (cost.l2_squared, cost.l1, cost.linf, cost.l0))),
         factual={f: numbers[f] for f in levers},
@@ -167,7 +170,36 @@ def _cost_term(
         )
         delta = sum(bends, Affine(start))
     scale = Fraction(instance.cost.scale[name]) if instance.cost.uses_scale else Fraction(1)
+    if name in instance.cost.decrease:
+        delta, scale, quantiles = _two_slopes(build, instance, name, action)
     return CostTerm(name, delta, Affine.of(weight).constant, scale, quantiles)
+
+
+def _two_slopes(
+    build: Builder, instance: Instance, name: str, action: Affine
+) -> tuple[Affine, Fraction, Quantiles]:
+    r"""Changes whose scale depends on their sign, as changes of one function g with one scale.
+
+    :math:`g(a) = u (a - x) / s` with s the scale of the change's direction and u, a power of two, the
+    scale of g: its values are at most 1 in size.
+    """
+    cost, x, (low, high) = instance.cost, instance.factual[name], instance.levers[name]
+    slopes = [1 / Fraction(cost.decrease[name]), 1 / Fraction(cost.scale[name])]
+    ends = sorted({min(low, x), x, max(high, x)})
+    values = [(Fraction(end) - Fraction(x)) * slopes[end > x] for end in ends]
+    size = max(abs(value) for value in values)
+    unit = Fraction(2) ** -_exponent_above(size) if size else Fraction(1)
+    change = action - Affine.of(x)
+    delta = change.scaled(slopes[0] * unit)
+    delta = delta + build.unit("relu", change).scaled((slopes[1] - slopes[0]) * unit)
+    if len(ends) == 1:
+        ends, values = [x, math.nextafter(x, math.inf)], [Fraction(0), Fraction(0)]
+    return delta, unit, Quantiles(tuple(ends), tuple(float(value * unit) for value in values))
+
+
+def _exponent_above(value: Fraction) -> int:
+    """k with value <= 2^k, for a positive rational."""
+    return value.numerator.bit_length() - value.denominator.bit_length() + 1
 
 
 def _farthest_logit(instance: Instance, name: str, ranges: dict[str, Enclosure]) -> float:
@@ -238,7 +270,7 @@ def check_edges(instance: Instance) -> None:
     reach = -math.log(EDGE)
     ranges = reachable(instance)
     noise = dict(zip(scm.features, scm.abduct(instance.factual_row), strict=True))
-    budget = 0.0
+    budget = max(-instance.offset, 0.0)
     edges: dict[str, float] = {}
     for f in scm.features:
         m, u = scm.mechanisms[f], float(noise[f])
@@ -348,6 +380,6 @@ def _impossible(noise: Noise | None, u: Fraction) -> bool:
     return isinstance(noise, Gamma) and u <= 0
 
 
-def _ball(energies: list[Energy]) -> Ball:
+def _ball(energies: list[Energy], offset: Any) -> Ball:
     squares = tuple(square for square, _ in energies if square is not None)
-    return Ball(squares, sum((rest for _, rest in energies), Affine()))
+    return Ball(squares, sum((rest for _, rest in energies), Affine.of(offset)))

@@ -83,7 +83,10 @@ class Row:
 
 @dataclass(frozen=True)
 class Ball:
-    """sum of weight * form^2 + linear <= 0: the plausibility constraint, convex in the forms."""
+    """sum of weight * form^2 + linear <= 0: the plausibility constraint, convex in the forms.
+
+    The offset of the log density is part of ``linear``'s constant.
+    """
 
     squares: tuple[tuple[Fraction, Affine], ...]
     linear: Affine
@@ -96,7 +99,7 @@ class CostTerm:
     With the program's coefficients c: ``c.l2_squared * weight * (delta/scale)^2 + c.l1 * weight
     * |delta|/scale + c.l0 * weight``, and weight * |delta|/scale enters the shared maximum.
     ``delta`` counts only where the feature is acted on. ``quantiles`` is Q_i where delta is made of it
-    (as a form it is a sum of relu units).
+    (as a form it is a sum of relu units), or the function that changes with two scales are measured with.
     """
 
     feature: str

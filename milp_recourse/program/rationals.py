@@ -121,7 +121,7 @@ def one(value: Fraction | Rationals) -> Fraction:
 
 
 def everyone(count: int) -> Mixed:
-    """What says that nobody's program can be lowered together with another's."""
+    """The error that sends each of ``count`` applicants to be lowered alone."""
     return Mixed(np.arange(count))
 
 

@@ -47,7 +47,7 @@ def minimal_sets(ids: Sequence[str], suffices: Callable[[Set], Answer]) -> tuple
 
 
 def asking(ids: Sequence[str]) -> Asking:
-    """The same as questions: sets are yielded, each once, and answers sent; many can be asked together."""
+    """As :func:`minimal_sets`, but yielding each set to ask about; the answer is sent in."""
     known: dict[Set, Answer] = {}
 
     def ask(some: Set) -> Generator[Set, Answer, Answer]:

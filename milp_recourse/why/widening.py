@@ -16,7 +16,7 @@ from milp_recourse.result import Result, Status
 from milp_recourse.why.restrictions import lift
 
 SHARE = 1e-6
-"""Of the width: how far from the least widening the one that is said may be."""
+"""The widening that is reported exceeds the least one by at most this share of the width."""
 
 _WITHIN = 0.9 * SHARE  # what is proven, so that a widening smaller by the share is surely not enough
 _STEPS = 60

@@ -71,7 +71,7 @@ def test_a_known_answer_that_agrees_is_said(shipped, tmp_path, capsys):
 def test_what_cannot_be_solved_is_said_and_passed_over(shipped, fake, tmp_path, capsys, monkeypatch):
     """An instance the defaults refuse is named as such; the other instances are solved all the same."""
     for name in DEFAULTS:
-        monkeypatch.setitem(milp_recourse.backends._MODULES, name, "fake_backend:FakeBackend")
+        monkeypatch.setitem(milp_recourse.backends._MODULES, name, "tests.cli.fake_backend:FakeBackend")
     shipped("smoke/known.json", tree_instance())
     assert main(["certify", "--out", str(tmp_path / "out")]) == 0
     printed = capsys.readouterr().out

@@ -2,25 +2,42 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from milp_recourse.compiling import SAID
 
+CODE = """
+import sys, time
+from milp_recourse import compiling
+compiling.SECONDS = float(sys.argv[1])
+from doubling import twice
+with compiling.announced():
+    twice(2.0)
+    time.sleep(0.3)
+"""
+TWICE = """
+from milp_recourse.compiling import entry
 
-@pytest.mark.parametrize(("seconds", "expected"), [(0.01, f"{SAID}\n"), (60.0, "")])
-def test_one_line_on_stderr_without_a_terminal(seconds: float, expected: str) -> None:
-    code = (
-        "import time\n"
-        "from milp_recourse import compiling\n"
-        f"compiling.SECONDS = {seconds}\n"
-        "with compiling.announced():\n"
-        "    time.sleep(0.3)\n"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert (done.stdout, done.stderr) == ("", expected)
+@entry
+def twice(x):
+    return 2 * x
+"""
+
+
+def test_one_line_on_stderr_where_something_is_compiled(tmp_path: Path) -> None:
+    """Not where it is quick, and not where it is only loaded, however long that takes."""
+    (tmp_path / "doubling.py").write_text(TWICE)
+    places = {"PYTHONPATH": f"{Path(__file__).parents[2]}{os.pathsep}{tmp_path}"}
+    for cache, seconds, expected in (("a", 600, ""), ("b", 0.01, f"{SAID}\n"), ("b", 0.01, "")):
+        command = [sys.executable, "-c", CODE, str(seconds)]
+        environment = os.environ | places | {"NUMBA_CACHE_DIR": str(tmp_path / cache)}
+        done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
+        assert (done.stdout, done.stderr) == ("", expected)
 
 
 def test_both_searches_announce_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,11 +1,14 @@
-"""docs/architecture.md names every part of the package, and its arrow is the one the imports obey."""
+"""docs/architecture.md names every part in its layer, and its numbers are the results file's."""
 
-import ast
+import json
 import re
 from pathlib import Path
 
+from tests.docs.sizes import PAGE, RESULTS, code_lines, lines, placed
+from tests.test_imports import LAYERS
+
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+TEXT = PAGE.read_text(encoding="utf-8")
 PARTS = {
     path.stem
     for path in (ROOT / "milp_recourse").iterdir()
@@ -13,24 +16,39 @@ PARTS = {
 } - {"__init__", "__main__"}
 
 
-def arrow() -> list[set[str]]:
-    """ARROW of tests/test_imports.py, less what is not written yet and what has no name of its own."""
-    tree = ast.parse((ROOT / "tests" / "test_imports.py").read_text(encoding="utf-8"))
-    (value,) = (
-        node.value for node in tree.body if isinstance(node, ast.Assign) and node.targets[0].id == "ARROW"
-    )
-    stages = [{entry} if isinstance(entry, str) else set(entry) for entry in ast.literal_eval(value)]
-    here = PARTS | {"backends.protocol"}
-    return [stage & here for stage in stages if stage & here]
+def test_every_part_stands_in_its_layer():
+    """The tree of the page, layer by layer, is LAYERS of tests/test_imports.py; no part is left out."""
+    tree = re.search(r"```\nmilp_recourse/\n(.*?)\ninstances/", TEXT, re.DOTALL)[1]
+    shown = {
+        heading: re.findall(r"^  (\w+)(?:/|\.py)", block, re.MULTILINE)
+        for heading, block in re.findall(r"^(\d .*)\n((?:  .*\n?)+)", tree, re.MULTILINE)
+    }
+    unnamed = {"", "__main__", "backends.protocol"}  # no line of their own
+    assert shown.keys() == {name for name, _ in LAYERS}
+    for name, parts in LAYERS:
+        assert set(shown[name]) == set(parts) - unnamed, name
+    assert {part for parts in shown.values() for part in parts} == PARTS
 
 
-def test_the_arrow_is_the_imports_arrow():
-    """Stage by stage."""
-    block = re.search(r"Imports point one way:\n\n((?:    .*\n)+)", PAGE)[1]
-    assert [set(re.split(r",\s*", stage.strip())) for stage in block.split("->")] == arrow()
+def test_the_numbers_are_the_results_files():
+    """The tables are what `python -m tests.docs.sizes` makes of sizes.json."""
+    assert placed(TEXT, json.loads(RESULTS.read_text(encoding="utf-8"))) == TEXT
 
 
-def test_every_part_is_in_the_tree():
-    """No folder and no module is left out."""
-    tree = re.search(r"```\nmilp_recourse/\n(.*?)\ninstances/", PAGE, re.DOTALL)[1]
-    assert set(re.findall(r"^  (\w+)(?:/|\.py)", tree, re.MULTILINE)) == PARTS
+def test_the_results_file_is_of_this_code():
+    """No layer's code lines are a tenth (and fifty) off: if they are, run `python -m tests.docs.sizes`."""
+    known = json.loads(RESULTS.read_text(encoding="utf-8"))["lines"]
+    now = lines()
+    assert known.keys() == now.keys()
+    off = {
+        name: (known[name]["code"], now[name]["code"])
+        for name in now
+        if abs(known[name]["code"] - now[name]["code"]) > 0.1 * now[name]["code"] + 50
+    }
+    assert off == {}, "run python -m tests.docs.sizes"
+
+
+def test_what_counts_as_a_code_line():
+    """Blank lines, comments and texts that stand alone do not; a text in a call does, on all its lines."""
+    assert code_lines('"""Title.\n\nMore."""\n\nx = 1  # why\n# only why\ny = f("""a\nb""")\n') == 3
+    assert code_lines("def f(\n    x,\n):\n    'what'\n    return (x,\n        1)\n") == 5

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -105,6 +106,20 @@ def test_saved_answers_are_verified_by_the_checker_alone(answers, tmp_path: Path
         main(["certify", str(folder / "population.json"), "--index", "0", "--out", str(tmp_path / "one")])
         == 0
     )
+
+
+def test_answers_hand_their_certificates_to_the_checker(gappy, answers) -> None:
+    """Verified as a whole; an answer that is changed afterwards is rejected; without proofs it is said."""
+    said = answers.verify().splitlines()
+    assert len(said) == 1 and said[0].startswith("VERIFIED 11 of 11 certificates")
+    first = next(i for i, result in enumerate(answers.results) if result is not None and result.cost > 0)
+    wrong = list(answers.results)
+    raised = {"cost": 2 * wrong[first].cost, "lower_bound": 2 * wrong[first].cost}
+    wrong[first] = replace(wrong[first], **raised)
+    assert replace(answers, results=wrong).verify().splitlines()[-1].startswith("REJECTED")
+    model, table, people = gappy
+    with pytest.raises(BadInput, match="certificates=True"):
+        Recourse(model, table).certify(people.head(1)).verify()
 
 
 def test_pages_say_what_is_missing(answers, tmp_path: Path) -> None:

@@ -67,10 +67,16 @@ def costs(instance: Instance, acted: tuple[str, ...], values: NDArray) -> NDArra
         elif name in c.quantiles:
             knots = c.quantiles[name].values, c.quantiles[name].probabilities
             delta = np.abs(np.interp(values[:, k], *knots) - np.interp(instance.factual[name], *knots))
-        w, step = instance.weight(name), delta / c.scale.get(name, 1.0)
+        scale = np.full(len(values), c.scale.get(name, 1.0))
+        if name in c.relative:
+            scale[:] = abs(instance.factual[name])
+        if name in c.decrease:
+            scale[values[:, k] < instance.factual[name]] = c.decrease[name]
+        w, step = instance.weight(name), delta / scale
         total += w * (c.l0 + c.l1 * step + c.l2_squared * step**2)
         parts.append(w * step)
-    return total + c.linf * np.max(parts, axis=0)
+    total += c.linf * np.max(parts, axis=0)
+    return np.sqrt(total) if c.kind == "l2" else total
 
 
 def looks_feasible(instance: Instance, acted: tuple[str, ...], values: NDArray) -> NDArray[np.bool_]:
@@ -88,7 +94,8 @@ def looks_feasible(instance: Instance, acted: tuple[str, ...], values: NDArray) 
                 good &= (rows[:, k] >= f.domain[0] - HAIR) & (rows[:, k] <= f.domain[1] + HAIR)
         if instance.plausible:
             left = np.flatnonzero(good)
-            good[left] = density_gain(instance, rows[left], ~np.isnan(actions[left])) >= -HAIR
+            gain = density_gain(instance, rows[left], ~np.isnan(actions[left]))
+            good[left] = gain >= instance.offset - HAIR
     return good
 
 

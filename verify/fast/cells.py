@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from verify.kernel.configuration import Configuration
+from verify.kernel.curves import Interval
 from verify.kernel.prices import View
-from verify.kernel.problem import Interval
 from verify.kernel.shapes import Clock
 from verify.kernel.trees import Node
 
@@ -17,7 +18,7 @@ Allowed = dict[int, tuple[int, ...]]
 """Per action, the cells that are left: the first and the last, or all of them where labels have numbers."""
 
 
-MOST_ROOM = 1_000_000
+MOST_WAYS = 1_000_000
 """Actions on the way to leaves, all trees together."""
 
 
@@ -72,7 +73,7 @@ class Ordered:
 
     def __init__(self, configuration: Configuration, where: str) -> None:
         seen = View(configuration, where)
-        self.owner, self.constant = seen.owner, seen.constant
+        self.columns = seen.columns
         self.levers = [
             Lever(
                 [(cell.low, cell.high) for cell in cells],
@@ -84,19 +85,20 @@ class Ordered:
         forest = seen.forest
         self.values = sorted({node for tree in forest.trees for node in tree if isinstance(node, float)})
         self.number = {value: k for k, value in enumerate(self.values)}
-        self.room = MOST_ROOM
+        self.room = MOST_WAYS
         self.trees = [self._tree(tree) for tree in forest.trees]
 
-    def _tree(self, tree: list[Node]) -> Tree:
+    def _tree(self, tree: Sequence[Node]) -> Tree:
         inner = _inner(tree)
-        looks = sorted({self.owner[node[0]][0] for node in inner if node[0] in self.owner})
+        seen = [(self.columns[node[0]], node[1]) for node in inner]
+        looks = sorted({one[0] for one, _ in seen if isinstance(one, tuple)})
         classes: dict[int, list[int]] = {}
         for i in looks:
             lever = self.levers[i]
             if lever.numbers is not None:
                 classes[i] = list(range(len(lever.cells)))
                 continue
-            cuts = sorted({node[1] for node in inner if self.owner.get(node[0]) == (i, 0)})
+            cuts = sorted({threshold for one, threshold in seen if one == (i, 0)})
             sides = [bisect_left(cuts, least) for least in lever.least]
             known = {side: k for k, side in enumerate(sorted(set(sides)))}
             classes[i] = [known[side] for side in sides]
@@ -120,11 +122,11 @@ class Ordered:
     def _child(self, node: Inner, allowed: Allowed, left: bool) -> Allowed | None:
         """The cells that go on to a child; None where there are none."""
         column, threshold, _, _, missing_left = node
-        if column not in self.owner:
-            value = self.constant[column]
-            goes_left = bool(missing_left) if value is None else value <= threshold
+        seen = self.columns[column]
+        if not isinstance(seen, tuple):
+            goes_left = bool(missing_left) if seen is None else seen <= threshold
             return allowed if goes_left == left else None
-        i, k = self.owner[column]
+        i, k = seen
         lever = self.levers[i]
         if lever.numbers is not None:
             before = allowed.get(i, tuple(range(len(lever.cells))))
@@ -145,5 +147,5 @@ class Ordered:
         return Leaf(self.number[value], ranges, labels)
 
 
-def _inner(tree: list[Node]) -> list[Inner]:
+def _inner(tree: Sequence[Node]) -> list[Inner]:
     return [node for node in tree if not isinstance(node, float)]

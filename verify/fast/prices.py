@@ -15,9 +15,10 @@ from operator import mul
 from typing import Any
 
 from verify.fast.cells import Leaf, Ordered
+from verify.kernel import prices
 from verify.kernel.configuration import Configuration
+from verify.kernel.curves import Interval
 from verify.kernel.prices import TABLE, read_prices, read_rates, scores_needed
-from verify.kernel.problem import Interval
 from verify.kernel.shapes import Clock, conform
 
 FINER = 24
@@ -27,18 +28,18 @@ Paid = dict[int, list[int]]
 """A tree's prices: per action it looks at, one per class, in grid units."""
 
 
-class Prices:
+class Prices(prices.Prices):
     """A configuration's tables of prices, each read when a leaf first needs it."""
 
     def __init__(self, configuration: Configuration, listed: list[Any], where: str) -> None:
         assert configuration.trees is not None
         self.configuration, self.listed, self.where = configuration, listed, f"{where}.prices"
-        self.view = Ordered(configuration, where)
+        self.ordered = Ordered(configuration, where)
         self.goals = scores_needed(configuration.trees, where)
         parts = sorted(set(configuration.trees.parts))
         self.part = [parts.index(part) for part in configuration.trees.parts]
         self.tables: dict[int, Table] = {}
-        values = [value.as_integer_ratio() for value in self.view.values]
+        values = [value.as_integer_ratio() for value in self.ordered.values]
         self.digits = max(below.bit_length() - 1 for _, below in values)
         self.whole_values = [above << self.digits - below.bit_length() + 1 for above, below in values]
         self._costs: dict[Fraction, list[list[int]]] = {}
@@ -47,8 +48,8 @@ class Prices:
         """The least cost of every cell of every action, in grid units."""
         if grid not in self._costs:
             self._costs[grid] = [
-                [floor(term.parts(min(max(term.factual, low), high))[0] / grid) for low, high in lever.cells]
-                for term, lever in zip(self.configuration.terms, self.view.levers, strict=True)
+                [floor(term.nearest(low, high)[0] / grid) for low, high in lever.cells]
+                for term, lever in zip(self.configuration.terms, self.ordered.levers, strict=True)
             ]
         return self._costs[grid]
 
@@ -63,21 +64,21 @@ class Prices:
 class Table:
     """One table of prices."""
 
-    def __init__(self, prices: Prices, given: dict[str, Any], k: int) -> None:
-        self.view = prices.view
+    def __init__(self, tables: Prices, given: dict[str, Any], k: int) -> None:
+        self.ordered = tables.ordered
         self.grid = Fraction(given["unit"]) / 2**FINER
-        rates = read_rates(given, len(prices.goals), f"{prices.where}.{k}")
+        rates = read_rates(given, len(tables.goals), f"{tables.where}.{k}")
         read = read_prices(
-            given["trees"], [tree.classes for tree in self.view.trees], f"{prices.where}.{k}.trees"
+            given["trees"], [tree.classes for tree in self.ordered.trees], f"{tables.where}.{k}.trees"
         )
         self.paid: list[Paid | None] = [
             {i: [p << FINER for p in own[i]] if i in own else [0] * (max(groups) + 1)
              for i, groups in tree.classes.items()} if own else None
-            for tree, own in zip(self.view.trees, read, strict=True)
+            for tree, own in zip(self.ordered.trees, read, strict=True)
         ]  # fmt: skip
         self.known: list[dict[tuple[tuple[int, int], ...], int | None]] = [{} for _ in self.paid]
-        steps = [[0] * len(lever.cells) for lever in self.view.levers]
-        for tree, paid in zip(self.view.trees, self.paid, strict=True):
+        steps = [[0] * len(lever.cells) for lever in self.ordered.levers]
+        for tree, paid in zip(self.ordered.trees, self.paid, strict=True):
             Clock.look()
             for i, prices_ in (paid or {}).items():
                 before = 0
@@ -86,26 +87,26 @@ class Table:
                     before = prices_[group]
         self.rest = [
             [cost - taken for cost, taken in zip(costs, accumulate(step), strict=True)]
-            for costs, step in zip(prices.costs(self.grid), steps, strict=True)
+            for costs, step in zip(tables.costs(self.grid), steps, strict=True)
         ]
-        self.start = floor(sum(map(mul, rates, prices.goals)) / self.grid)
+        self.start = floor(sum(map(mul, rates, tables.goals)) / self.grid)
         worth = [
-            [-value * rate.numerator // (rate.denominator << prices.digits) for value in prices.whole_values]
+            [-value * rate.numerator // (rate.denominator << tables.digits) for value in tables.whole_values]
             for rate in (mu / self.grid for mu in rates)
         ]
-        self.worth = [worth[part] for part in prices.part]
+        self.worth = [worth[part] for part in tables.part]
 
     def bound(self, ends: Sequence[Interval]) -> Fraction | None:
         """What actions in a box cost at least, without the fixed part; None: a tree has no leaf there."""
         total, reach = self.start, []
-        for lever, rest, (low, high) in zip(self.view.levers, self.rest, ends, strict=True):
+        for lever, rest, (low, high) in zip(self.ordered.levers, self.rest, ends, strict=True):
             first = bisect_left(lever.cells, low, key=lambda cell: cell[1])
             last = bisect_right(lever.cells, high, key=lambda cell: cell[0]) - 1
             if first > last:
                 return None
             reach.append((first, last))
             total += min(rest[first : last + 1])
-        trees = zip(self.view.trees, self.paid, self.worth, self.known, strict=True)
+        trees = zip(self.ordered.trees, self.paid, self.worth, self.known, strict=True)
         for tree, paid, worth, known in trees:
             Clock.look()
             spans = {i: (groups[reach[i][0]], groups[reach[i][1]]) for i, groups in tree.classes.items()}

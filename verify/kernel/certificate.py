@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
-from math import inf, nextafter
+from math import floor, inf, nextafter
 from typing import Any
 
-from verify.kernel.arithmetic import Arithmetic
-from verify.kernel.conditions import FALSE, Case, alternatives, for_acted
-from verify.kernel.configuration import Cells, Configuration
-from verify.kernel.leaf import closed, proven, split
+from verify.kernel.conditions import FALSE, Case, alternatives, settled
+from verify.kernel.configuration import Configuration, Region
+from verify.kernel.leaf import closed, proven
+from verify.kernel.prices import Exact
 from verify.kernel.problem import Interval, Problem, total
 from verify.kernel.shapes import Clock, Rejected, anything, conform, index, maybe, near, not_negative, refuse
 
@@ -27,7 +27,6 @@ SHAPE = {
     ],
 }
 RELATIVE_GAP, LEVER_GAP = Fraction(1e-6), Fraction(1e-12)
-MOST_NODES = 1_000_000
 KINDS = {"a", "s", "n", "c", "e", "d", "p", "o"}
 
 
@@ -45,29 +44,33 @@ class Certificate:
         for k, one in enumerate(self.configurations):
             if (one["tree"] is None) == (one["cases"] is None) or (one["cases"] and one["prices"]):
                 raise Rejected(f"configurations.{k}: allowed: a tree with its prices, or cases")
-        trees = [case["tree"] for one in self.configurations for case in one["cases"] or [one]]
-        if sum(map(len, trees)) > MOST_NODES:
-            raise Rejected(f"more than {MOST_NODES} nodes (section 9)")
 
 
 def check(
-    certificate: Certificate, problem: Problem, arithmetic: Callable[[Configuration], Arithmetic]
+    certificate: Certificate,
+    action: Mapping[str, Fraction],
+    problem: Problem,
+    arithmetic: Callable[[Configuration], Exact] = Exact,
 ) -> None:
     """Return if the certificate proves its claim about the problem; raise :class:`Rejected` if not.
 
     Parameters
     ----------
+    action
+        The certificate's, labels by their numbers; nothing where the claim is infeasible.
     arithmetic
-        How boxes are bounded: :class:`~verify.kernel.box.Exact`, or the fast path's.
+        How boxes are bounded: the kernel's own way, or the fast path's.
     """
-    bound = None
+    bound, power = None, problem.power
     if certificate.claim != "infeasible":
         bound, cost = Fraction(certificate.lower_bound), Fraction(certificate.cost)
-        check_action(problem, certificate.action, cost)
+        check_action(problem, action, certificate.cost)
         if bound > cost:
             raise Rejected("lower_bound: above the cost")
-        if certificate.claim == "optimal" and cost - bound > RELATIVE_GAP * cost + allowance(problem):
+        excess = max(cost - bound - RELATIVE_GAP * cost, Fraction(0))
+        if certificate.claim == "optimal" and excess**power > allowance(problem):
             raise Rejected("claim: optimal, but the gap is open")
+        bound = bound**power  # what trees prove is of squares where the cost is a root
     if (bound is None or bound > 0) and not problem.why_not({}):
         raise Rejected("claim: doing nothing is feasible and costs nothing")
     check_coverage(problem, [one["acted"] for one in certificate.configurations])
@@ -83,40 +86,34 @@ def check(
 
 
 def allowance(problem: Problem) -> Fraction:
-    """The cost of moving every lever by 1e-12 of its interval, l0 left out (section 4)."""
-    levers = [(problem.term(name), *ends) for name, ends in problem.levers.items()]
-    return total(
-        term.paid(LEVER_GAP * (term.position(high) - term.position(low)))
-        for term, low, high in levers
-        if not term.label
-    )
+    """The cost of moving every lever by 1e-12 of its interval, l0 left out; a root's square (section 4)."""
+    terms = [(term, *problem.levers[f]) for f, term in problem.terms(problem.levers).items()]
+    moves = [(term, term.position(high) - term.position(low)) for term, low, high in terms]
+    return total(term.paid(LEVER_GAP * move) for term, move in moves if not term.label)
 
 
-def check_action(problem: Problem, action: dict[str, Any], cost: Fraction) -> None:
+def check_action(problem: Problem, action: Mapping[str, Fraction], cost: float) -> None:
     """The action is permitted, feasible, and costs what is stated (section 4)."""
-    values = problem.read(action)
-    reason = problem.why_not(values)
-    if reason:
+    problem.check_permitted(action)
+    if reason := problem.why_not(action):
         raise Rejected(f"action: {reason}")
-    if not problem.deployed(values):
+    if not problem.deployed(action):
         raise Rejected("action: the network, computed in its dtype, does not accept (section 4)")
-    exact = problem.cost(values)
-    if not exact <= cost <= exact * (1 + Fraction(1, 2**52)):
+    exact, power, less = problem.cost(action), problem.power, Fraction(nextafter(cost, -inf))
+    room = 1 + Fraction(power - 1, 2**50)  # a root is rounded once more
+    if not (less < 0 or less**power < exact * room) or exact > Fraction(cost) ** power:
         raise Rejected(f"cost: not the action's, {near(exact)}")
 
 
 def check_coverage(problem: Problem, configurations: list[list[str]]) -> None:
     """Every non-empty set of levers is stood for by some set that is acted on (section 5).
 
-    Sets that conditions rule out need not be (section 11). A configuration stands for the sets between what
-    it
-    it acts on without its idle levers and all of it: a cube. Cubes are halved, by a lever that is in or
-    not, until one stands for all of each.
+    Sets that conditions rule out need not be (section 11). A configuration stands for a cube: the sets from
+    what it acts on without its idle levers to all of it. The cube of all sets is halved, by a lever that is
+    in or not, until one stands for all of each.
     """
     levers = {f: 1 << k for k, f in enumerate(problem.levers)}
-    cubes = [(0, 0)]  # the empty set is checked by itself
-    asked = sum(levers[f] for f in problem.asked_about)
-    seen = set()
+    cubes, seen = [(0, 0)], set()  # the empty set is checked by itself
     for k, acted in enumerate(configurations):
         Clock.look()
         chosen = set(acted)
@@ -127,73 +124,73 @@ def check_coverage(problem: Problem, configurations: list[list[str]]) -> None:
         seen.add(tuple(acted))
         idle = Configuration(problem, acted).idle
         cubes.append((sum(levers[f] for f in acted if f not in idle), sum(levers[f] for f in acted)))
-    waiting = [(0, (1 << len(levers)) - 1, cubes)]
+    asked, waiting = sum(levers[f] for f in problem.asked_about), [(0, (1 << len(levers)) - 1, cubes)]
     while waiting:
         Clock.look()
-        least, most, near_ = waiting.pop()
-        met = [(low, high) for low, high in near_ if low & ~most == 0 == least & ~high]
+        least, most, close = (
+            waiting.pop()
+        )  # all sets from the one to the other, and the cubes that meet these
+        met = [(low, high) for low, high in close if low & ~most == 0 == least & ~high]
         if any(low & ~least == 0 == most & ~high for low, high in met):
             continue
-        open_ = most & ~least
-        apart = next((one for low, high in met if (one := open_ & (low | ~high))), 0)
-        apart = apart or open_ & asked
-        if not apart:
-            if for_acted(problem.demand, [f for f, bit in levers.items() if least & bit]) == FALSE:
-                continue
-            missing = least or most
-            names = ", ".join(f for f, bit in levers.items() if missing & bit)
+        apart = next(
+            (part for low, high in met if (part := most & ~least & (low | ~high))), most & ~least & asked
+        )
+        if apart:
+            bit = apart & -apart
+            waiting += [(least | bit, most, met), (least, most & ~bit, met)]
+        elif settled(problem.demand, [f for f, bit in levers.items() if least & bit]) != FALSE:
+            names = ", ".join(f for f, bit in levers.items() if (least or most) & bit)
             raise Rejected(f"configurations: nothing stands for acting on exactly {names}")
-        bit = apart & -apart
-        waiting += [(least | bit, most, met), (least, most & ~bit, met)]
 
 
 class Walk:
-    """The box, signs and cells at a node: one state, changed on the way down and back.
+    """What the splits on the way to a node leave: one state, changed on the way down and back.
 
     What a node adds is undone before the next one that is not below it, so that a tree takes memory for its
     deepest path once, however deep.
     """
 
-    def __init__(self, box: Sequence[Interval], case_: Case = ((), ())) -> None:
+    def __init__(self, box: Iterable[Interval], case_: Case) -> None:
         self.ends: dict[int, Interval] = dict(enumerate(box))
         self.signs: dict[tuple[int, int], int] = {}
-        self.cells: Cells = {}
+        self.cells: dict[str, tuple[float, float]] = {}
         self.case: dict[int, Case] = {0: case_}
         self._undo: list[tuple[dict[Any, Any], Any, Any]] = []
-        self._waiting: list[tuple[int, dict[Any, Any], Any, Any]] = [(0, {}, None, None)]
-
-    def __bool__(self) -> bool:
-        return bool(self._waiting)
+        self.waiting: list[tuple[int, dict[Any, Any], Any, Any]] = [(0, {}, None, None)]
 
     def next(self) -> None:
         """Go to the next node in preorder."""
-        depth, part, key, value = self._waiting.pop()
+        depth, part, key, value = self.waiting.pop()
         while len(self._undo) > depth:
             changed, which, before = self._undo.pop()
+            changed[which] = before
             if before is None:
                 del changed[which]
-            else:
-                changed[which] = before
         self._undo.append((part, key, part.get(key)))
         part[key] = value
 
     def fork(self, part: dict[Any, Any], key: Any, children: Iterable[Any]) -> None:
-        """Two children, which differ in one entry of one part."""
-        self._waiting += [(len(self._undo), part, key, value) for value in reversed(list(children))]
+        """Children which differ in one entry of one part."""
+        self.waiting += [(len(self._undo), part, key, value) for value in reversed(list(children))]
 
 
 class Tree:
     """A configuration's tree: its leaves cover the whole box, and each of them holds (section 6)."""
 
     def __init__(
-        self, configuration: Configuration, arithmetic: Arithmetic, prices: Any, target: Fraction, where: str
+        self, configuration: Configuration, arithmetic: Exact, prices: Any, target: Fraction, where: str
     ) -> None:
         if prices is not None and configuration.trees is None:
             raise Rejected(f"{where}.prices: allowed: only where the classifier is made of trees")
-        self.configuration, self.arithmetic = configuration, arithmetic
-        self.tables = 0 if prices is None else len(prices)
+        self.configuration, self.arithmetic, self.target, self.where = (
+            configuration,
+            arithmetic,
+            target,
+            where,
+        )
+        self.tables = len(prices or ())
         self.prices = None if prices is None else arithmetic.prices(prices, where)
-        self.target, self.where = target, where
 
     def check(self, nodes: list[Any]) -> None:
         """Raise :class:`Rejected` unless the nodes, in preorder, prove the target."""
@@ -202,7 +199,7 @@ class Tree:
         for k, node in enumerate(nodes):
             Clock.look()
             here = f"{self.where}.tree.{k}"
-            if not walk:
+            if not walk.waiting:
                 raise Rejected(f"{here}: the tree was complete before this node")
             walk.next()
             kind = conform(node[0] if conform(node, list, here) else None, KINDS, here)
@@ -211,7 +208,10 @@ class Tree:
                 (low, high), t = walk.ends[i], Fraction(at)
                 if not low <= t < high or (kind == "a" and t == low):
                     raise Rejected(f"{here}: splits at {at!r}, outside its box")
-                walk.fork(walk.ends, i, split(configuration, i, walk.ends[i], t, kind == "s"))
+                left, right = t, Fraction(nextafter(at, inf)) if kind == "s" else t
+                if configuration.whole[i]:
+                    left, right = Fraction(floor(t)), Fraction(floor(t) + 1)
+                walk.fork(walk.ends, i, ((low, left), (right, high)))
             elif kind == "n":
                 _, layer, neuron = conform(node, (str, index(len(widths)), float), here)
                 key = layer, index(widths[layer])(neuron, here)
@@ -228,36 +228,25 @@ class Tree:
                     raise Rejected(f"{here}: no alternative of the conditions is open")
                 walk.fork(walk.case, 0, alternatives(walk.case[0]))
             else:
-                self.leaf(walk, kind, node, here)
-        if walk:
+                region = Region(list(walk.ends.values()), walk.signs, walk.cells, walk.case[0][0])
+                self.leaf(region, kind, node, here)
+        if walk.waiting:
             raise Rejected(f"{self.where}.tree: ends before all of the box is covered")
 
-    def leaf(self, walk: Walk, kind: str, node: Any, here: str) -> None:
+    def leaf(self, region: Region, kind: str, node: Any, here: str) -> None:
         """Raise :class:`Rejected` unless a leaf of one of the three kinds holds (section 7)."""
-        ends = list(walk.ends.values())
         if kind == "e":
             conform(node, (str,), here)
-            rows = walk.case[0][0]
-            if not closed(self.configuration, self.arithmetic, ends, walk.cells, rows, self.target):
+            if not closed(self.configuration, self.arithmetic, region, self.target):
                 raise Rejected(f"{here}: an 'e' leaf that none of the rules closes")
         elif kind == "p":
             if self.prices is None:
                 raise Rejected(f"{here}: a 'p' leaf in a configuration without prices")
             _, k = conform(node, (str, index(self.tables)), here)
-            proven_ = self.prices.bound(k, ends)
-            if proven_ is not None and proven_ < self.target:
+            bound = self.prices.bound(k, region.ends)
+            if bound is not None and bound < self.target:
                 raise Rejected(f"{here}: prices that prove less than is claimed")
         else:
-            bound = proven(
-                self.configuration,
-                self.arithmetic,
-                ends,
-                walk.signs,
-                walk.cells,
-                walk.case[0][0],
-                node,
-                self.target,
-                here,
-            )
+            bound = proven(self.configuration, self.arithmetic, region, node, self.target, here)
             if bound is not None and bound < self.target:
                 raise Rejected(f"{here}: proves a cost of {near(bound)} only, of {near(self.target)}")

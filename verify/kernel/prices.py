@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
+from verify.kernel.box import FREE, Box, Budget, Signs
 from verify.kernel.configuration import Configuration
-from verify.kernel.forms import ZERO, is_constant
+from verify.kernel.forms import ONE, ZERO, is_constant
 from verify.kernel.problem import Feature, Interval
 from verify.kernel.shapes import Clock, Rejected, conform, maybe, not_negative, positive
-from verify.kernel.trees import Ensemble, Node, above32, float32, float64
+from verify.kernel.trees import Ensemble, Inside, Node, above32, float32, float64, reached, with_item
 
 LARGEST_PRICE = 2.0**53
 TABLE = {"unit": positive, "mu": not_negative, "trees": [[[float]]], "weights?": maybe([not_negative])}
@@ -31,95 +32,57 @@ class View:
 
     Attributes
     ----------
-    cells
-        Per action, its cells, ascending.
-    owner
-        Column -> the action that fills it, and which of its numbers; ``constant``: what other columns are
-        compared as, None where missing.
+    columns
+        What fills each: an action and which of its numbers; or what is compared, None where missing.
+    cells, labelled
+        Per action, its cells, ascending; and the actions whose labels have numbers of their own.
     """
 
     def __init__(self, configuration: Configuration, where: str) -> None:
         assert configuration.trees is not None
-        self.forest, self.acted = configuration.trees, configuration.acted
-        self.owner: dict[int, tuple[int, int]] = {}
-        self.constant: dict[int, float | None] = {}
+        self.forest, acted = configuration.trees, configuration.acted
+        self.columns: list[tuple[int, int] | float | None] = []
         self.cells: list[list[Cell]] = []
-        self.labelled: set[int] = set()
-        column = 0
+        self.labelled = {
+            acted.index(f.name) for f in configuration.problem.features if f.table and f.name in acted
+        }
         for f in configuration.problem.features:
-            mine = range(column, column + f.width)
-            column += f.width
             value = configuration.values[f.name]
-            if f.name in self.acted:
-                i = self.acted.index(f.name)
-                self.owner |= {c: (i, k) for k, c in enumerate(mine)}
-                self.labelled |= {i} if f.table else set()
-                self.cells.append(cells(self.forest, f, configuration.box[i], mine[0]))
+            if f.name in acted:
+                i = acted.index(f.name)
+                self.cells.append(cells(self.forest, f, configuration.box[i], len(self.columns)))
+                self.columns += [(i, k) for k in range(f.width)]
             elif f.name in configuration.missing:
-                self.constant |= dict.fromkeys(mine)
+                self.columns += [None] * f.width
             elif not is_constant(value):
                 raise Rejected(f"{where}: prices need actions that move nothing else (section 7.3)")
             else:
-                x = sum(value.values(), ZERO)
+                x = value.get(ONE, ZERO)
                 numbers = f.table[int(x)] if f.table else [x]
-                self.constant |= {
-                    c: self.forest.compared(float64(v)) for c, v in zip(mine, numbers, strict=True)
-                }
+                self.columns += [self.forest.compared(float64(v)) for v in numbers]
 
-    def classes(self, nodes: list[Node]) -> dict[int, list[int]]:
+    def classes(self, nodes: Sequence[Node]) -> dict[int, list[int]]:
         """For each action that a tree looks at, every cell's class."""
-        inner = [node for node in nodes if not isinstance(node, float)]
+        looks = [(self.columns[node[0]], node[1]) for node in nodes if not isinstance(node, float)]
         found = {}
-        for i in sorted({self.owner[node[0]][0] for node in inner if node[0] in self.owner}):
-            cuts = sorted({node[1] for node in inner if self.owner.get(node[0]) == (i, 0)})
+        for i in sorted({seen[0] for seen, _ in looks if isinstance(seen, tuple)}):
+            cuts = sorted({threshold for seen, threshold in looks if seen == (i, 0)})
             sides = [bisect_left(cuts, cell.numbers[0]) for cell in self.cells[i]]
             keys = list(range(len(sides))) if i in self.labelled else sides
             known = {key: k for k, key in enumerate(sorted(set(keys)))}
             found[i] = [known[key] for key in keys]
         return found
 
-    def least(
-        self, nodes: list[Node], price: Callable[[int, list[int]], int], inside: dict[int, list[int]]
-    ) -> dict[float, int] | None:
-        """By value of the leaves that a box reaches, the least sum of prices of the cells; None without any.
-
-        Parameters
-        ----------
-        price
-            Of an action and some cells, the least price.
-        inside
-            Per action that the tree looks at, the box's cells.
-        """
-        found: dict[float, int] = {}
-        left, cut = dict(inside), list[tuple[int, list[int]]]()
-        start = sum(price(i, cells_) for i, cells_ in inside.items())
-        waiting: list[tuple[int, int | None, list[int], int, int]] = [(0, None, [], start, 0)]
-        while waiting:
-            Clock.look()
-            number, narrowed, kept, total, depth = waiting.pop()
-            while len(cut) > depth:  # what lies on another way
-                i, before = cut.pop()
-                left[i] = before
-            if narrowed is not None:
-                cut.append((narrowed, left[narrowed]))
-                left[narrowed] = kept
-            node = nodes[number]
-            if isinstance(node, float):
-                found[node] = min(total, found.get(node, total))
-                continue
-            column, threshold, *children, missing_left = node
-            for child, goes_left in zip(children, (True, False), strict=True):
-                if column in self.owner:
-                    i, k = self.owner[column]
-                    kept = [c for c in left[i] if (self.cells[i][c].numbers[k] <= threshold) == goes_left]
-                    if kept:
-                        change = price(i, kept) - price(i, left[i])
-                        waiting.append((child, i, kept, total + change, len(cut)))
-                else:
-                    value = self.constant[column]
-                    if (bool(missing_left) if value is None else value <= threshold) == goes_left:
-                        waiting.append((child, None, [], total, len(cut)))
-        return found or None
+    def side(self, inside: Inside, node: Any, left: bool) -> Inside | None:
+        """The cells that go to one side of a node; None where there are none of some action."""
+        column, threshold, _, _, missing_left = node
+        seen = self.columns[column]
+        if not isinstance(seen, tuple):
+            goes_left = bool(missing_left) if seen is None else seen <= threshold
+            return inside if goes_left == left else None
+        i, k = seen
+        kept = tuple(c for c in inside[i] if (self.cells[i][c].numbers[k] <= threshold) == left)
+        return with_item(inside, i, kept) if kept else None
 
 
 class Prices:
@@ -137,10 +100,10 @@ class Prices:
         given = conform(self.listed[k], TABLE, f"{self.where}.{k}")
         unit, rates = Fraction(given["unit"]), read_rates(given, len(self.goals), f"{self.where}.{k}")
         paid = read_prices(given["trees"], self.classes, f"{self.where}.{k}.trees")
-        inside = [
-            [c for c, cell in enumerate(listed) if cell.low <= high and low <= cell.high]
+        inside = tuple(
+            tuple(c for c, cell in enumerate(listed) if cell.low <= high and low <= cell.high)
             for listed, (low, high) in zip(self.view.cells, ends, strict=True)
-        ]
+        )
         if not all(inside):
             return None
         total = self.configuration.fixed + sum(mu * goal for mu, goal in zip(rates, self.goals, strict=True))
@@ -148,22 +111,37 @@ class Prices:
             Clock.look()
             own = [(classes[i], p[i]) for classes, p in zip(self.classes, paid, strict=True) if i in p]
             total += min(
-                term.parts(min(max(term.factual, cell.low), cell.high))[0]
-                - unit * sum(prices[classes[c]] for classes, prices in own)
+                term.nearest(cell.low, cell.high)[0] - unit * sum(p[classes[c]] for classes, p in own)
                 for c, cell in ((c, self.view.cells[i][c]) for c in inside[i])
             )
-        parts = sorted(set(self.view.forest.parts))
-        own_rates = [rates[parts.index(part)] for part in self.view.forest.parts]
-        for tree, classes, prices, mu in zip(self.trees, self.classes, paid, own_rates, strict=True):
-
-            def price(i: int, some: list[int], p: Any = prices, known: Any = classes) -> int:
-                return min(p[i][known[i][c]] for c in some) if i in p else 0
-
-            found = self.view.least(tree, price, {i: inside[i] for i in classes})
-            if found is None:
+        parts = self.view.forest.parts
+        for tree, part, classes, p in zip(self.trees, parts, self.classes, paid, strict=True):
+            mu = rates[sorted(set(parts)).index(part)]
+            costs = [
+                unit * sum(min(p[i][classes[i][c]] for c in left[i]) for i in p) - mu * Fraction(value)
+                for value, left in reached(tree, inside, self.view.side)
+            ]
+            if not costs:
                 return None
-            total += min(unit * low - mu * Fraction(value) for value, low in found.items())
+            total += min(costs)
         return total
+
+
+class Exact:
+    """How boxes of one configuration are bounded: the kernel's own arithmetic; verify/fast has another."""
+
+    def __init__(self, configuration: Configuration) -> None:
+        self.configuration = configuration
+
+    def box(self, ends: Sequence[Interval], slopes: str, signs: Signs, budget: Budget = FREE) -> Box:
+        """The bounds on a box; ``slopes`` and ``budget`` for the neurons' intervals."""
+        box = Box(self.configuration.moved, ends, slopes, signs, budget)
+        box.look_at_logarithms()
+        return box
+
+    def prices(self, listed: Any, where: str) -> Prices:
+        """The bounds by tables of prices."""
+        return Prices(self.configuration, listed, where)
 
 
 def read_prices(
@@ -212,7 +190,7 @@ def score_needed(forest: Ensemble) -> Fraction:
     largest = [max(abs(node) for node in tree if isinstance(node, float)) for tree in forest.trees]
     threshold = Fraction(forest.threshold) * (trees if forest.mean else 1)
     size = sum(map(Fraction, largest)) + abs(Fraction(forest.base)) + abs(threshold)
-    roundoff = Fraction(1, 2**24 if forest.added is float32 else 2**53)
+    roundoff = Fraction(1, 2**24 if forest.single_sum else 2**53)
     return threshold - Fraction(forest.base) - 2 * (trees + 4) * roundoff * size - Fraction(1, 2**1000)
 
 
@@ -235,7 +213,7 @@ def cells(forest: Ensemble, f: Feature, box: Interval, column: int) -> list[Cell
 def last_left(forest: Ensemble, threshold: float) -> float:
     """The largest double that is compared as at most a threshold; checked on both sides."""
     end = threshold
-    if forest.compared is float32:
+    if forest.single:
         nearest = float32(threshold)
         below = nearest if nearest <= threshold else -above32(-threshold)
         above = above32(threshold)

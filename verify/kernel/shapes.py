@@ -66,10 +66,6 @@ def conform(value: Any, shape: Any, where: str) -> Any:  # noqa: PLR0912
             refuse(where, value, "an object")
         if str in shape:
             return {key: conform(item, shape[str], f"{where}.{key}") for key, item in value.items()}
-        known = {key.removesuffix("?") for key in shape}
-        for key in value:
-            if key not in known:
-                raise Rejected(f"{where}: unknown key {key[:40]!r}")
         found = {}
         for key, one in shape.items():
             name = key.removesuffix("?")
@@ -79,6 +75,8 @@ def conform(value: Any, shape: Any, where: str) -> Any:  # noqa: PLR0912
                 raise Rejected(f"{where}: the key {name!r} is missing")
             else:
                 found[name] = None
+        for key in value.keys() - found.keys():
+            raise Rejected(f"{where}: unknown key {key[:40]!r}")
         return found
     else:
         return shape(value, where)

@@ -47,8 +47,11 @@ class CpsatBackend:
             return None
         if instance.missing:
             return "missing values beside conditions on sums or on holding a feature"
-        if instance.cost.quantiles:
-            return "costs in percentiles where actions move other features, or under plausibility; use bab"
+        if instance.cost.quantiles or instance.cost.decrease:
+            return (
+                "costs in percentiles, or with two scales, where actions move other features, or under "
+                "plausibility; use bab"
+            )
         return why_not_pieces(plain)
 
     def solve(self, instance: Instance, options: Options) -> Proposal:

@@ -28,8 +28,11 @@ def report(
     from milp_recourse.formats import read_any
     from milp_recourse.reports.pages.folder import write_report
 
+    if not folder.is_dir():
+        raise BadInput("DIR", f"{folder}, which is no folder", "a folder that certify --out wrote")
     file = folder / "population.json" if problem is None else problem
     if problem is None and not file.is_file():
-        raise BadInput("PROBLEM", f"nothing, and there is no {file}", "the instance or population's file")
+        missing = f"no file, and {folder} holds no population.json"
+        raise BadInput("PROBLEM", missing, "the instance or population that certify was given")
     name = (folder.resolve() if problem is None else file).name.split(".")[0]
     typer.echo(f"written: {write_report(folder, read_any(file), name, out, index)}")

@@ -1,0 +1,96 @@
+"""The commands put together, and the function that runs one."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+
+import typer
+
+from milp_recourse.benchmarks import commands as benchmarks
+from milp_recourse.cli.alternatives_command import alternatives
+from milp_recourse.cli.backends_command import backends
+from milp_recourse.cli.certificate_command import certificate
+from milp_recourse.cli.certify_command import certify
+from milp_recourse.cli.evaluate_command import evaluate
+from milp_recourse.cli.exit_codes import BAD_INPUT, DONE, INTERRUPTED, MACHINE_FAILED, Interrupted
+from milp_recourse.cli.export_command import export
+from milp_recourse.cli.front_command import front
+from milp_recourse.cli.prove_command import prove
+from milp_recourse.cli.report_command import report
+from milp_recourse.cli.solve_command import solve
+from milp_recourse.cli.verify_command import verify
+from milp_recourse.cli.why_command import why
+from milp_recourse.errors import MachineFailed, RecourseError
+from milp_recourse.icarma import commands as icarma
+from milp_recourse.recipe import commands as recipe
+from milp_recourse.studies.commands import reproduce
+
+app = typer.Typer(
+    help="Exact, proven algorithmic recourse: the least an applicant must change to be accepted.",
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    no_args_is_help=False,
+)
+
+COMMANDS: tuple[Callable[..., None], ...] = (
+    certify,
+    solve,
+    prove,
+    verify,
+    certificate,
+    alternatives,
+    why,
+    front,
+    backends,
+    export,
+    report,
+    evaluate,
+    reproduce,
+    icarma.gap,
+)
+"""In the order of ``milp-recourse --help``."""
+
+for _command in COMMANDS:
+    app.command()(_command)
+app.add_typer(recipe.app, name="recipe", help="Make the shipped instances again.")
+app.add_typer(benchmarks.app, name="bench", help="Time back ends against each other.")
+app.add_typer(icarma.app, name="icarma", help="Recourse from trained networks: train, predict, evaluate.")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code; errors become one line on stderr."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    command = typer.main.get_command(app)
+    try:
+        code = command.main(args=given or ["--help"], prog_name="milp-recourse", standalone_mode=False)
+        sys.stdout.flush()
+    except MachineFailed as error:
+        return _fail(str(error), MACHINE_FAILED)
+    except RecourseError as error:
+        return _fail(str(error))
+    except BrokenPipeError:  # whoever read our output has gone: nothing is left to say
+        sys.stdout = sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+        return MACHINE_FAILED
+    except (OSError, MemoryError) as error:
+        return _fail(f"the machine failed: {error or type(error).__name__}", MACHINE_FAILED)
+    except Interrupted as error:
+        return _fail(str(error), INTERRUPTED)
+    except (KeyboardInterrupt, typer.Abort):
+        code = INTERRUPTED
+    except Exception as error:
+        usage = getattr(error, "format_message", None)
+        if usage is None:
+            raise
+        return _fail(f"{usage()} (see milp-recourse --help)")
+    if code == INTERRUPTED:  # Typer turned Ctrl-C into an exit code and said nothing
+        return _fail("interrupted", INTERRUPTED)
+    return code if isinstance(code, int) else DONE
+
+
+def _fail(line: str, code: int = BAD_INPUT) -> int:
+    """One line on stderr, whatever characters it holds."""
+    text = f"milp-recourse: {' '.join(line.split())}\n"
+    sys.stderr.write(text.encode("utf-8", "backslashreplace").decode())
+    return code

@@ -1,0 +1,202 @@
+"""``milp-recourse certify``."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from milp_recourse.cli.exit_codes import DONE, FAILED, LIMIT, Interrupted, limit_or_done
+from milp_recourse.cli.options import Backend, Index, Own, Parallel, TimeLimit
+from milp_recourse.cli.output import console_of_stdout
+from milp_recourse.cli.problems import check_index, warn_of_empty_masks, with_own_preferences
+from milp_recourse.errors import BadInput, Unsupported
+from milp_recourse.instance import Instance, Population
+from milp_recourse.workers import Workers
+
+LOAN_INSTANCES = 12
+
+
+def certify(
+    file: Annotated[
+        Path | None, typer.Argument(help="an instance or a population; none: the shipped instances")
+    ] = None,
+    out: Annotated[Path, typer.Option(metavar="DIR", help="where results go")] = Path("results"),
+    backend: Backend = None,
+    time_limit: TimeLimit = None,
+    jobs: Annotated[int, typer.Option(help="processes")] = 1,
+    parallel: Annotated[
+        Parallel, typer.Option(help="processes here, or a Dask cluster")
+    ] = Parallel.processes,
+    scheduler: Annotated[str | None, typer.Option(metavar="ADDRESS", help="of the Dask scheduler")] = None,
+    limit: Annotated[
+        int | None, typer.Option(help="at most so many applicants, or shipped Loan instances (default 12)")
+    ] = None,
+    certificates: Annotated[bool, typer.Option(help="write a proof that verify checks for each")] = True,
+    report: Annotated[bool, typer.Option("--report", help="write DIR/report.html, to look at")] = False,
+    index: Index = None,
+    preferences: Own = None,
+) -> None:
+    """Solve an instance, a population or the shipped instances; results in DIR.
+
+    A population's run that was stopped goes on where it was when the same command runs again. The command
+    verify DIR FILE checks the certificates. With --preferences the problem that was solved is written to
+    DIR too, and verify DIR finds it there.
+    """
+    from milp_recourse.formats import read_any
+    from milp_recourse.solve import check_options
+
+    if limit is not None and limit < 1:
+        raise BadInput("--limit", limit, "a whole number, 1 or more")
+    check_options(time_limit, jobs)
+    if (parallel is Parallel.dask) != (scheduler is not None):
+        raise BadInput("--scheduler", scheduler or "nothing", "an address with --parallel dask, else nothing")
+    if report and file is None:
+        raise BadInput("--report", "no FILE", "an instance or a population: a page is about one problem")
+    if file is None:
+        files = _shipped({"--index": index, "--preferences": preferences}, limit)
+        code = _certify_files(files, out, backend, time_limit, jobs, certificates)
+    else:
+        problem = read_any(file)
+        if isinstance(problem, Population):
+            check_index(index, problem, file)
+            problem = with_own_preferences(problem, preferences)
+            run = _Run(out, backend, time_limit, certificates, limit, index, preferences is not None)
+            code = _certify_population(problem, run, Workers(jobs, scheduler))
+        else:
+            if index is not None:
+                raise BadInput("--index", index, f"nothing: {file} is an instance")
+            problem = with_own_preferences(problem, preferences)
+            own = None if preferences is None else problem
+            code = _certify_files([file], out, backend, time_limit, jobs, certificates, own)
+        if report:
+            from milp_recourse.reports.pages.folder import write_report
+
+            typer.echo(f"written: {write_report(out, problem, file.name.split('.')[0])}")
+    raise typer.Exit(code)
+
+
+def _certify_files(
+    files: Sequence[Path],
+    out: Path,
+    backend: str | None,
+    time_limit: float | None,
+    jobs: int,
+    certificates: bool,
+    own: Instance | None = None,
+) -> int:
+    from milp_recourse.formats import write_instance
+    from milp_recourse.reports.instances import solve_files, write_rows
+    from milp_recourse.reports.population_folder import make_folder, refuse_foreign
+    from milp_recourse.reports.progress import progress_bar
+    from milp_recourse.reports.summary import in_words
+    from milp_recourse.reports.table import Row, print_table
+
+    if backend is not None:
+        from milp_recourse.backends import backend as find_backend
+
+        find_backend(backend)
+    refuse_foreign(out)
+    rows: list[Row] = []
+    try:
+        with progress_bar("instances", len(files)) as bar:
+            for row in solve_files(files if own is None else [own], backend, time_limit, jobs, certificates):
+                rows.append(row)
+                bar.advance()
+        interrupted = False
+    except KeyboardInterrupt:
+        interrupted = True
+    refused = [remark for _, _, result, remark in rows if result is None]
+    if refused and len(files) == 1:
+        raise Unsupported(refused[0])
+    make_folder(out)
+    if own is not None or len(files) == 1:
+        warn_of_empty_masks(problem.preferences for _, problem, _, _ in rows)
+    summary = write_rows(rows, out)
+    if own is not None:
+        write_instance(own, out / "instance.json")
+    console = console_of_stdout()
+    print_table(rows, console)
+    verdicts = Counter(remark for _, _, result, remark in rows if result is not None and remark)
+    contradicted = verdicts["contradicts"]
+    known = f"; {verdicts['agrees']} agree with their known answer, {contradicted} contradict it"
+    known += f", {verdicts['claims nothing']} claim nothing" if verdicts["claims nothing"] else ""
+    if rows:
+        console.print(in_words(summary) + (known if verdicts else ""), markup=False)
+    console.print(f"results in {out}", markup=False, soft_wrap=True)
+    if interrupted:
+        raise Interrupted(f"interrupted; {len(rows)} of {len(files)} instances kept in {out}")
+    return FAILED if contradicted else limit_or_done(result for _, _, result, _ in rows)
+
+
+@dataclass(frozen=True)
+class _Run:
+    """What ``certify`` was asked for about a population; ``write``: the population as it was solved too."""
+
+    out: Path
+    backend: str | None
+    time_limit: float | None
+    certificates: bool
+    limit: int | None
+    index: int | None
+    write: bool
+
+
+def _certify_population(population: Population, run: _Run, workers: Workers) -> int:
+    from milp_recourse.formats import write_population
+    from milp_recourse.reports.population_folder import PopulationFolder
+    from milp_recourse.reports.progress import progress_bar
+    from milp_recourse.reports.summary import in_words
+    from milp_recourse.reports.table import BAD_INPUT as UNREAD
+    from milp_recourse.solve import check_backend, check_options, choose_backend, solve, solve_as_finished
+
+    out, index = run.out, run.index
+    everybody = range(min(run.limit or len(population), len(population)))
+    wanted: Sequence[int] = everybody if index is None else [index]
+    chosen = choose_backend(population.template, run.backend)
+    check_backend(population.template, chosen)
+    warn_of_empty_masks(population.preferences[k] for k in wanted)
+    asked = {"backend": chosen.name, "time_limit": run.time_limit, "certificates": run.certificates}
+    folder = PopulationFolder(out, population, asked | ({} if index is None else {"index": index}))
+    if run.write:
+        write_population(population, out / "population.json")
+    console = console_of_stdout()
+    if folder.damaged:
+        lines = ", ".join(map(str, folder.damaged[:10])) + (", ..." if len(folder.damaged) > 10 else "")
+        typer.echo(f"results.csv: not rows of this run, and dropped: lines {lines}", err=True)
+    if folder.done:
+        console.print(f"going on after {len(folder.done)} applicants", markup=False)
+    total, options = len(wanted), check_options(run.time_limit, workers.jobs, run.certificates)
+    try:
+        left = folder.left(wanted)
+        with progress_bar("applicants", total, total - len(left)) as bar:
+            solved = solve_as_finished(population, chosen.name, options, left, workers)
+            if index is not None:  # alone, not with the others of a batch
+                some = (population[k] for k in left)
+                name, limit = chosen.name, run.time_limit
+                solved = ((index, solve(one, name, limit, run.certificates, index)) for one in some)
+            for k, result in solved:
+                folder.add(k, result)
+                bar.advance()
+    except KeyboardInterrupt:
+        folder.summarise()
+        kept = f"{len(folder.done)} of {total} applicants kept in {out}"
+        raise Interrupted(f"interrupted; {kept}; the same command goes on") from None
+    summary = folder.summarise()
+    console.print(in_words(summary), markup=False)
+    console.print(f"results in {out}", markup=False, soft_wrap=True)
+    return LIMIT if {"limit", UNREAD} & summary["counts"].keys() else DONE
+
+
+def _shipped(given: Mapping[str, object], limit: int | None) -> list[Path]:
+    """The shipped instances, smoke and Loan; what is only for a file must not be given."""
+    from milp_recourse.instances_path import instance_files
+
+    for option, value in given.items():
+        if value is not None:
+            raise BadInput(option, value, "nothing, without a file")
+    return [*instance_files("smoke"), *instance_files("loan", limit or LOAN_INSTANCES)]

@@ -1,0 +1,40 @@
+"""What several commands write: to the terminal, and as a certificate file."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import typer
+from rich.console import Console
+
+from milp_recourse.errors import BadInput
+from milp_recourse.instance import Instance
+from milp_recourse.result import Result
+
+
+def refuse_folders(**targets: Path | None) -> None:
+    """Raise BadInput where a file to write, given by the option of its name, is a directory."""
+    for option, target in targets.items():
+        if target is not None and target.is_dir():
+            raise BadInput(f"--{option}", f"{target}, a directory", "the name of a file")
+
+
+def write_certificate(problem: Instance, result: Result, path: Path) -> Result:
+    """The result with the path, its certificate written; with the reason in its note where there is none."""
+    from gzip import decompress
+
+    from milp_recourse.certificates import reason_for_none
+    from milp_recourse.formats.strict_json import write_whole
+
+    if result.evidence is None:
+        typer.echo(f"no certificate: {reason_for_none(problem, result)}", err=True)
+        return result
+    write_whole(result.evidence if path.suffix == ".gz" else decompress(result.evidence), path)
+    return replace(result, certificate=str(path))
+
+
+def console_of_stdout() -> Console:
+    """stdout; wide enough for the table where it is no terminal."""
+    console = Console()
+    return console if console.is_terminal else Console(width=180)

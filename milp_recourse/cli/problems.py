@@ -1,0 +1,78 @@
+"""The instance or population that a command is about, read and checked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import TypeVar
+
+import typer
+
+from milp_recourse.errors import BadInput
+from milp_recourse.instance import Instance, Population, Preferences
+
+Chosen = TypeVar("Chosen", Instance, Population)
+
+
+def read_one(file: Path, index: int | None) -> Instance:
+    """The instance in a file, or the applicant of a population that ``--index`` says."""
+    from milp_recourse.formats import read_any
+
+    problem = read_any(file)
+    if isinstance(problem, Population):
+        if index is None:
+            allowed = f"--index with a number from 0 to {len(problem) - 1}: {file} is a population"
+            raise BadInput("--index", "nothing", allowed)
+        check_index(index, problem, file)
+        return problem[index]
+    if index is not None:
+        raise BadInput("--index", index, f"nothing: {file} is an instance")
+    return problem
+
+
+def check_index(index: int | None, population: Population, file: Path) -> None:
+    """Raise BadInput where ``--index`` is no applicant, or one who could not be read."""
+    if index is None:
+        return
+    if not 0 <= index < len(population):
+        raise BadInput(
+            "--index", index, f"a number from 0 to {len(population) - 1}, the applicants of {file}"
+        )
+    if index in population.unreadable:
+        raise population.unreadable[index]
+
+
+def with_own_preferences(problem: Chosen, file: Path | None) -> Chosen:
+    """The problem with the preferences of a text file, if there is one, for everybody."""
+    if file is None:
+        return problem
+    from milp_recourse.formats import preferences_from_text
+    from milp_recourse.formats.applicant_json import check_scale
+
+    template = problem.template if isinstance(problem, Population) else problem
+    try:
+        text = file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadInput("--preferences", str(file), f"a text file ({error})") from None
+    try:
+        own = preferences_from_text(text, template)
+        check_scale(template.cost, own)
+    except BadInput as error:
+        raise error.in_file(file.name) from None
+    if isinstance(problem, Population):
+        return replace(
+            problem, template=replace(template, preferences=own), preferences=(own,) * len(problem)
+        )
+    return replace(problem, preferences=own, reference=None)
+
+
+def warn_of_empty_masks(preferences: Iterable[Preferences]) -> None:
+    """One line where somebody's preferences name nothing to act on: likely not what was meant."""
+    empty = everyone = 0
+    for one in preferences:
+        everyone += 1
+        empty += not one.actionable
+    if empty:
+        whose = "the applicant's" if everyone == 1 else f"{empty} of {everyone} applicants'"
+        typer.echo(f"warning: {whose} preferences.actionable is empty: nothing can be acted on", err=True)

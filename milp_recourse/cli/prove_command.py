@@ -1,0 +1,50 @@
+"""``milp-recourse prove``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from milp_recourse.cli.exit_codes import DONE, FAILED, LIMIT
+from milp_recourse.cli.options import Index, Problem, TimeLimit
+from milp_recourse.cli.output import refuse_folders, write_certificate
+from milp_recourse.cli.problems import read_one
+
+
+def prove(
+    instance: Problem,
+    action: Annotated[
+        Path, typer.Option(metavar="FILE", help="the action: {feature: value}, or a result with one")
+    ],
+    certificate: Annotated[
+        Path | None, typer.Option(metavar="CERT.json", help="write the proof, which verify checks")
+    ] = None,
+    json: Annotated[Path | None, typer.Option(metavar="RESULT.json", help="write the result")] = None,
+    time_limit: TimeLimit = None,
+    index: Index = None,
+) -> None:
+    """Check anybody's action and prove how far it is from the optimum."""
+    from milp_recourse.formats import read_action, write_result
+    from milp_recourse.prove import prove as run
+    from milp_recourse.reports.progress import progress_bar
+    from milp_recourse.reports.words import describe_given, distance
+
+    refuse_folders(json=json, certificate=certificate)
+    problem = read_one(instance, index)
+    given = read_action(action, problem)
+    with progress_bar(problem.name or instance.name, 1):
+        proof = run(problem, given, time_limit, index)
+    if proof.result is None:
+        for fault in proof.faults:
+            typer.echo(f"not feasible: {fault}")
+        raise typer.Exit(FAILED)
+    result = proof.result
+    if certificate is not None:
+        result = write_certificate(problem, result, certificate)
+    if json is not None:
+        write_result(result, json)
+    typer.echo(describe_given(problem, result))
+    typer.echo(distance(result))
+    raise typer.Exit(LIMIT if proof.stopped else DONE)

@@ -1,0 +1,56 @@
+"""``milp-recourse solve``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from milp_recourse.cli.exit_codes import DONE, LIMIT
+from milp_recourse.cli.options import Backend, Index, Own, Problem, TimeLimit
+from milp_recourse.cli.output import refuse_folders, write_certificate
+from milp_recourse.cli.problems import read_one, warn_of_empty_masks, with_own_preferences
+from milp_recourse.result import Status
+
+
+def solve(
+    instance: Problem,
+    backend: Backend = None,
+    json: Annotated[Path | None, typer.Option(metavar="RESULT.json", help="write the result")] = None,
+    certificate: Annotated[
+        Path | None,
+        typer.Option(metavar="CERT.json", help="write the proof, which the command verify checks"),
+    ] = None,
+    preferences: Own = None,
+    time_limit: TimeLimit = None,
+    index: Index = None,
+) -> None:
+    """Solve one instance and print the answer.
+
+    With --preferences and --certificate CERT.json the instance that was solved, these preferences in
+    place, is written to CERT.instance.json: verify CERT.json CERT.instance.json.
+    """
+    from milp_recourse.formats import write_instance, write_result
+    from milp_recourse.reports.progress import progress_bar
+    from milp_recourse.reports.words import describe
+    from milp_recourse.solve import solve as run
+
+    refuse_folders(json=json, certificate=certificate)
+    problem = read_one(instance, index)
+    if preferences is not None:
+        problem, index = with_own_preferences(problem, preferences), None
+    warn_of_empty_masks([problem.preferences])
+    with progress_bar(problem.name or instance.name, 1):
+        result = run(problem, backend, time_limit, certificate is not None, index)
+    if certificate is not None:
+        result = write_certificate(problem, result, certificate)
+        if preferences is not None and result.certificate is not None:
+            beside = certificate.with_name(certificate.name.removesuffix(".gz").removesuffix(".json"))
+            beside = beside.with_name(f"{beside.name}.instance.json")
+            write_instance(problem, beside)
+            typer.echo(f"verify the certificate against {beside}, which holds these preferences")
+    if json is not None:
+        write_result(result, json)
+    typer.echo(describe(problem, result))
+    raise typer.Exit(LIMIT if result.status is Status.LIMIT else DONE)

@@ -1,0 +1,49 @@
+"""``milp-recourse verify``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from milp_recourse.cli.options import Parallel
+from milp_recourse.errors import BadInput
+from milp_recourse.workers import Workers
+
+
+def verify(
+    certificate: Annotated[Path, typer.Argument(help="a certificate, or a folder of them")],
+    instance: Annotated[
+        Path | None,
+        typer.Argument(
+            help="the instance, population, or folder of instances",
+            show_default="population.json in the folder",
+        ),
+    ] = None,
+    seconds: Annotated[float, typer.Option(help="most time for one certificate")] = 3600.0,
+    jobs: Annotated[int | None, typer.Option(help="processes, for a folder; default: one per core")] = None,
+    sample: Annotated[int | None, typer.Option(help="of a folder only so many, drawn at random")] = None,
+    resume: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="go on where this journal stopped")
+    ] = None,
+    slow: Annotated[bool, typer.Option("--slow", help="by the kernel alone, in plain fractions")] = False,
+    parallel: Annotated[
+        Parallel, typer.Option(help="a folder: processes here, or a Dask cluster")
+    ] = Parallel.processes,
+    scheduler: Annotated[str | None, typer.Option(metavar="ADDRESS", help="of the Dask scheduler")] = None,
+) -> None:
+    """Check certificates; the same as python -m verify, which needs nothing of this package."""
+    from verify.__main__ import main as check
+
+    if (parallel is Parallel.dask) != (scheduler is not None):
+        raise BadInput("--scheduler", scheduler or "nothing", "an address with --parallel dask, else nothing")
+    many = [] if jobs is None else [f"--jobs={jobs}"]
+    many += [] if sample is None else [f"--sample={sample}"]
+    many += [] if resume is None else [f"--resume={resume}"]
+    many += ["--slow"] if slow else []
+    # worker processes of a cluster open the same paths
+    given = (certificate,) if instance is None else (certificate, instance)
+    paths = [str(path if scheduler is None else path.resolve()) for path in given]
+    mapped = None if scheduler is None else Workers(1, scheduler).map
+    raise typer.Exit(check([*paths, f"--seconds={seconds}", *many], mapped))

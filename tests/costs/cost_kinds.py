@@ -1,0 +1,110 @@
+"""Random problems with another cost or an offset of their density: one seed and one kind, one problem."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from milp_recourse.domain.cost import Cost
+from milp_recourse.domain.quantiles import Quantiles
+from milp_recourse.instance import Instance
+
+Parts = dict[str, float]
+
+
+def _scale(rng: np.random.Generator, instance: Instance) -> Parts:
+    return {n: float(rng.choice([0.5, 1.0, 3.0, 0.2 + 2 * rng.random()])) for n in _levers(instance)}
+
+
+def _levers(instance: Instance) -> tuple[str, ...]:
+    return instance.preferences.actionable
+
+
+def _two(rng: np.random.Generator, instance: Instance, made: Cost) -> Instance:
+    """Two scales for most levers with an order, up to six times apart."""
+    ordered = [n for n in _levers(instance) if instance.feature(n).kind != "categorical"]
+    decrease = {
+        n: made.scale[n] * float(2.0 ** rng.uniform(-2.5, 2.5)) for n in ordered if rng.random() < 0.8
+    }
+    return replace(instance, cost=replace(made, decrease=decrease))
+
+
+def two_l1(rng: np.random.Generator, instance: Instance) -> Instance:
+    """A price for rises, another for falls."""
+    return _two(rng, instance, Cost.pure("l1", _scale(rng, instance)))
+
+
+def two_squared(rng: np.random.Generator, instance: Instance) -> Instance:
+    """The same where changes are squared."""
+    return _two(rng, instance, Cost.pure("l2-squared", _scale(rng, instance)))
+
+
+def two_mixture(rng: np.random.Generator, instance: Instance) -> Instance:
+    """The same in a mixture with a maximum and a count, or in the maximum alone."""
+    parts = [0.0, 0.0, 1.0, 0.0] if rng.random() < 0.4 else [*(rng.random(4) * (rng.random(4) < 0.7))]
+    if not any(parts[:3]):
+        parts[1] = 1.0
+    return _two(rng, instance, Cost(*map(float, parts), scale=_scale(rng, instance)))
+
+
+def root(rng: np.random.Generator, instance: Instance) -> Instance:
+    """l2, sometimes with two scales."""
+    made = Cost.pure("l2", _scale(rng, instance))
+    return _two(rng, instance, made) if rng.random() < 0.3 else replace(instance, cost=made)
+
+
+def relative(rng: np.random.Generator, instance: Instance) -> Instance:
+    """Changes relative to the factual wherever it is not 0."""
+    sized = [n for n in _levers(instance) if not instance.feature(n).labelled and instance.factual[n]]
+    chosen = frozenset(n for n in sized if rng.random() < 0.8)
+    kind = str(rng.choice(["l1", "l2-squared", "linf"]))
+    return replace(instance, cost=replace(Cost.pure(kind, _scale(rng, instance)), relative=chosen))
+
+
+def log_percentile(rng: np.random.Generator, instance: Instance) -> Instance:
+    """Shifts of -log(1 - Q): some stretches steep, some flat, some beyond the levers."""
+    quantiles = {}
+    for name in _levers(instance):
+        if instance.feature(name).kind == "categorical":
+            continue
+        low, high = instance.levers.get(name, (0.0, 1.0))
+        width = high - low + 0.5
+        values = np.unique(np.round(low + width * rng.uniform(-0.3, 1.3, int(rng.integers(3, 8))), 3))
+        rises = rng.random(len(values)) * (rng.random(len(values)) < 0.8)
+        shares = np.minimum(np.cumsum(rises) / max(rises.sum(), 1e-9), 1.0) * rng.uniform(0.5, 0.999)
+        logs = -np.log1p(-shares)
+        if len(values) > 1:
+            quantiles[name] = Quantiles(tuple(values.tolist()), tuple(logs.tolist()))
+    named = [n for n in _levers(instance) if instance.feature(n).kind == "categorical"]
+    if any(n not in quantiles and n not in named for n in _levers(instance)):
+        return relative(rng, instance)
+    kind = str(rng.choice(["log-percentile", "log-percentile-max"]))
+    return replace(instance, cost=Cost.percentile(kind, quantiles, named))
+
+
+def offset(rng: np.random.Generator, instance: Instance) -> Instance:
+    """A density that may fall, or must rise, by so much; everybody's or this applicant's."""
+    asked = float(rng.choice([-5.0, -1.0, -0.1, 0.05, 0.5, rng.normal()]))
+    if rng.random() < 0.5:
+        return replace(instance, plausible=True, density_offset=asked)
+    own = replace(instance.preferences, density_offset=asked)
+    return replace(instance, plausible=True, density_offset=9.0, preferences=own)
+
+
+KINDS: dict[str, Callable[[np.random.Generator, Instance], Instance]] = {
+    "two scales, l1": two_l1,
+    "two scales, l2-squared": two_squared,
+    "two scales, mixture": two_mixture,
+    "l2": root,
+    "relative": relative,
+    "log-percentile": log_percentile,
+    "density offset": offset,
+}
+
+
+def with_kind(seed: int, kind: str, instance: Instance) -> Instance:
+    """The problem with a random cost, or offset, of a kind."""
+    rng = np.random.default_rng(40_000 + seed)
+    return KINDS[kind](rng, replace(instance, reference=None))
