@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milp_recourse.domain.conditions import Condition, meaning
+from milp_recourse.domain.cost import Cost
 from milp_recourse.domain.features import Feature
 from milp_recourse.domain.forest import TreeEnsemble
 from milp_recourse.errors import BadInput, dotted, shown
@@ -144,14 +145,18 @@ def not_judged(
     factuals: Sequence[Mapping[str, float]],
     preferences: Sequence[Preferences],
     unreadable: Mapping[int, BadInput],
+    cost: Cost | None = None,
 ) -> dict[int, BadInput]:
-    """By index, why conditions cannot be judged for somebody's factual values."""
+    """By index, why conditions, or a cost of relative changes, cannot be judged for somebody's values."""
     by_name, faults = {f.name: f for f in features}, dict[int, BadInput]()
+    relative = cost is not None and bool(cost.relative)
     for k, own in enumerate(preferences):
         wanted = conditions + own.conditions
-        if not wanted or k in unreadable:
+        if not (wanted or relative) or k in unreadable:
             continue
         try:
+            if cost is not None:
+                cost.of_applicant(factuals[k])
             for j, one in enumerate(wanted):
                 meaning(one, by_name, factuals[k], f"factuals.{k}: condition {j}")
         except BadInput as error:

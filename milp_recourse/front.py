@@ -8,7 +8,7 @@ actions is as cheap.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -113,3 +113,27 @@ def _at_most(instance: Instance, count: int) -> Instance:
     if count >= len(instance.levers):
         return instance
     return replace(instance, conditions=(*instance.conditions, AtMostActions(count)))
+
+
+def average_of_actions(fronts: Sequence[Front]) -> list[dict[str, Any]]:
+    """Per number of actions: the share of people it suffices for, and what it costs those compared.
+
+    Compared are people whom one action, or none, suffices: their cost with at most k actions is a point of
+    every k. Costs of points that stopped at a limit count as they are.
+    """
+    costs = [{point.actions: point.result.cost for point in front.points} for front in fronts]
+    most = max((k for own in costs for k in own), default=0)
+    rows = []
+    compared = [own for own in costs if own and min(own) <= 1]
+    for k in range(most + 1):
+        having = sum(any(j <= k for j in own) for own in costs)
+        least = [min(c for j, c in own.items() if j <= max(k, 1) and c is not None) for own in compared]
+        rows.append(
+            {
+                "at most actions": k,
+                "share with an action": having / len(fronts),
+                "people whom one action suffices": len(compared),
+                "mean cost of these": sum(least) / len(least) if least and k else None,
+            }
+        )
+    return rows

@@ -18,6 +18,7 @@ from milp_recourse.domain.cost import Cost
 from milp_recourse.domain.features import Feature, input_columns
 from milp_recourse.domain.forest import TreeEnsemble
 from milp_recourse.domain.network import ReluNetwork
+from milp_recourse.domain.scenario import Scenario
 from milp_recourse.domain.scm import StructuralCausalModel
 from milp_recourse.errors import BadInput
 from milp_recourse.factuals import ID, as_table, check_missing, not_judged, people_of
@@ -102,6 +103,9 @@ class Instance:
         By how much the log density must rise (below 0: by how much it may fall), in nats.
     demands
         Further demands on the counterfactual, which no file has: the alternative that a search is in.
+    scenarios
+        Ways in which the action may turn out, which no file has: a network must accept in each of them too.
+        Domains, conditions and plausibility are about the action as planned.
 
     Raises
     ------
@@ -125,6 +129,7 @@ class Instance:
     conditions: tuple[Condition, ...] = ()
     demands: tuple[Demand, ...] = ()
     density_offset: float = 0.0
+    scenarios: tuple[Scenario, ...] = ()
 
     def __post_init__(self) -> None:
         check_whole(self.features, self.scm)
@@ -274,6 +279,14 @@ class Instance:
         return {f.name: f for f in self.features}
 
 
+def demanding(instance: Instance, conditions: Sequence[Condition]) -> Instance:
+    """The problem with further conditions of this applicant's."""
+    if not conditions:
+        return instance
+    own = replace(instance.preferences, conditions=(*instance.preferences.conditions, *conditions))
+    return replace(instance, preferences=own, reference=None)
+
+
 def check_density(scm: StructuralCausalModel) -> None:
     """Plausibility can be asked of a causal model that has a density.
 
@@ -382,7 +395,9 @@ class Population:
         if len(own) != len(frame):
             raise BadInput("preferences", f"{len(own)}", f"one for all, or one per row ({len(frame)})")
         table, unreadable = as_table(people_of(frame, names), template)
-        unreadable |= not_judged(template.features, template.conditions, table, own, unreadable)
+        unreadable |= not_judged(
+            template.features, template.conditions, table, own, unreadable, template.cost
+        )
         if len(unreadable) == len(table):
             raise unreadable[0]
         first = next(k for k in range(len(table)) if k not in unreadable)
@@ -436,13 +451,13 @@ class Population:
 def of_one_model(instances: Sequence[Instance]) -> list[list[int]]:
     """Positions of the instances that differ in name, factual, weights and allowed values only.
 
-    Models are compared by identity: a population's applicants share their objects. Whoever has conditions is
-    alone: what they demand has the factual's numbers in it.
+    Models are compared by identity: a population's applicants share their objects. Whoever has conditions or
+    scenarios is alone: what they demand has the factual's numbers in it.
     """
     groups: dict[object, list[int]] = {}
     for k, one in enumerate(instances):
         shared = (one.features, one.scm, one.classifier, one.cost)
-        alone = None if one.demand == TRUE else k
+        alone = None if one.demand == TRUE and not one.scenarios else k
         key = (*map(id, shared), one.accept, one.plausible, tuple(one.levers), alone)
         groups.setdefault(key, []).append(k)
     return list(groups.values())

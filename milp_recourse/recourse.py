@@ -36,6 +36,7 @@ from milp_recourse.frames.arguments import (
 from milp_recourse.frames.columns import TableColumn, is_missing, printable
 from milp_recourse.frames.conditions import conditions_of
 from milp_recourse.frames.heard import Heard, hear
+from milp_recourse.frames.plausibility_argument import Plausibility
 from milp_recourse.frames.preferences import people_preferences
 from milp_recourse.frames.problem import (
     Said,
@@ -54,8 +55,6 @@ from milp_recourse.reports.progress import progress_bar
 from milp_recourse.result import Result
 from milp_recourse.solve import check_options, choose_backend, solve_as_finished
 from milp_recourse.workers import Workers
-
-PLAUSIBILITY = "scm-density"
 
 SHOWN_LABELS = 6
 """As many labels of a column are shown for review."""
@@ -91,18 +90,25 @@ class Recourse:
     domain
         Column -> (lowest, highest) value after the action, acted on or not.
     cost
-        ``l1``, ``l2-squared``, ``linf``, ``l0``, ``percentile``, ``percentile-max``, or a mixture as
+        ``l1``, ``l2-squared``, ``l2``, ``linf``, ``l0``, ``percentile``, ``percentile-max``,
+        ``log-percentile``, ``log-percentile-max``, or a mixture as
         ``{"l0": 0.1, "l1": 1}``; the formulas are in :mod:`milp_recourse.domain.cost`.
     scale
-        What changes are divided by: ``range``, ``sd``, ``mad``, ``unit``
-        (:func:`milp_recourse.frames.columns.scale_of`), or column -> number above 0.
+        What changes are divided by: ``range``, ``sd``, ``mad``, ``iqr``, ``unit``
+        (:func:`milp_recourse.frames.columns.scale_of`), ``factual`` (the person's own value), or column ->
+        number above 0, ``{"increase": s, "decrease": s}`` or ``"factual"``.
     weights
         Column -> weight above 0; 1 where not named.
     scm
         How changes flow: a :class:`~milp_recourse.domain.scm.StructuralCausalModel` over columns of X, or its
         JSON form; None: no column causes another.
     plausibility
-        None, or ``"scm-density"``: the counterfactual is at least as dense as the factual.
+        None; ``"scm-density"``: the counterfactual is at least as dense as the factual, or so many nats more
+        or less, or at least a level, or a quantile of X's densities:
+        ``{"kind": "scm-density", "at_least": "factual" | number | {"quantile": q}, "offset": o}``;
+        ``"domain"``: every number stays in its range in X; or ``{"kind": "near-data", "within": r,
+        "rows": DataFrame, "prototypes": n, "features": [...]}``: within r ranges of some accepted row
+        (default: of X).
     conditions
         What is demanded besides; all must hold: lines such as ``"at most 2 actions"`` or
         ``"loan <= 5 * income"`` (:mod:`milp_recourse.domain.conditions.text`), or objects as in files.
@@ -133,10 +139,10 @@ class Recourse:
         ranges: Mapping[Hashable, Sequence[float]] | None = None,
         domain: Mapping[Hashable, Sequence[float]] | None = None,
         cost: str | Mapping[str, float] = "l1",
-        scale: str | Mapping[Hashable, float] = "range",
+        scale: str | Mapping[Hashable, Any] = "range",
         weights: Mapping[Hashable, float] | None = None,
         scm: StructuralCausalModel | Mapping[str, Any] | None = None,
-        plausibility: str | None = None,
+        plausibility: str | Mapping[str, Any] | None = None,
         conditions: Sequence[Any] | None = (),
         margin: float | None = None,
         predict: Predict | None = None,
@@ -161,6 +167,12 @@ class Recourse:
         word = own_predict(model, X, self.reading.classes) if predict is None else predict
         self._predict = None if word is None else in_types_of(X, word)
         self.columns = table_columns(self.reading, X, said, cause_columns(scm, X))
+        self._plausibility = Plausibility.of(plausibility)
+        ends = self._plausibility.domains(self.columns, X)
+        self.columns = tuple(
+            replace(c, feature=replace(c.feature, domain=c.feature.domain or ends.get(c.name)))
+            for c in self.columns
+        )
         self._problem = Instance(
             features=tuple(c.feature for c in self.columns),
             scm=causal_model(scm, self.columns),
@@ -169,11 +181,14 @@ class Recourse:
             preferences=self._common(weights, ranges),
             cost=cost_of(cost, scale, self.columns, X),
             accept=self.reading.accept,
-            plausible=self._plausible(plausibility),
+            plausible=self._plausibility.is_density,
+            density_offset=self._plausibility.offset,
             conditions=conditions_of(conditions, self.columns),
         )
         if self._problem.plausible:
             check_density(self._problem.scm)
+        near = self._plausibility.condition(self._problem, self.columns, X)
+        self._problem = replace(self._problem, conditions=(*self._problem.conditions, *near))
         self._cost = cost_in_words(self._problem.cost, scale)
 
     def certify(
@@ -218,6 +233,7 @@ class Recourse:
             raise BadInput("people", type(people).__name__, "a DataFrame with the columns of X")
         rows = self._read(people)
         own = people_preferences(preferences, self._problem.preferences, self.columns, rows.frame)
+        rows, own = self._plausibility.offsets(self._problem, self.columns, self.X, rows, own)
         rows = self._judged(rows, own)
         starts = None if self._heard is None else self._heard.starts
         options = check_options(time_limit, jobs, certificates, starts)
@@ -300,11 +316,6 @@ class Recourse:
             {names[k]: r for k, r in intervals("ranges", ranges, self.X.columns).items() if k in names},
         )
 
-    def _plausible(self, plausibility: str | None) -> bool:
-        if plausibility not in (None, PLAUSIBILITY):
-            raise BadInput("plausibility", str(plausibility), f"None or {PLAUSIBILITY!r}")
-        return plausibility is not None
-
     def _read(self, people: pd.DataFrame) -> Rows:
         """People as numbers; a value that the causal model cannot do with is that person's fault too."""
         rows = read_rows(people, self.columns, self.X.columns)
@@ -324,7 +335,9 @@ class Recourse:
         """The rows, those whose values conditions cannot be judged for set aside with the reason."""
         features = self._problem.features
         factuals = FactualTable([f.name for f in features], rows.values)
-        faults = not_judged(features, self._problem.conditions, factuals, own, rows.faults)
+        faults = not_judged(
+            features, self._problem.conditions, factuals, own, rows.faults, self._problem.cost
+        )
         return replace(rows, faults={**rows.faults, **faults}) if faults else rows
 
     def _unlimited(self, rows: Rows, own: Sequence[Preferences]) -> list[Instance]:

@@ -81,8 +81,12 @@ class BabBackend:
         for k in trees:
             yield k, solve_trees(instances[k], options)
         rest = sorted(set(range(len(instances))) - set(trees))
-        # rows of conditions and offsets of the density: the batched engine
-        plain = [k for k in rest if instances[k].demand == TRUE and not instances[k].offset]
+        # rows of conditions, offsets of the density and scenarios: the batched engine
+        plain = [
+            k
+            for k in rest
+            if instances[k].demand == TRUE and not (instances[k].offset or instances[k].scenarios)
+        ]
         done = set()
         for k, proposal in self._solve_compiled([instances[k] for k in plain], options):
             done.add(plain[k])

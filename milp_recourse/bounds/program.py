@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from milp_recourse.bounds.tape import Bounds, Tape, within_domain
 from milp_recourse.program.affine import Affine
-from milp_recourse.program.model import Action, Program, Switch, Unit
+from milp_recourse.program.model import Action, Elementary, Program, Switch
 
 Array = NDArray[np.float64]
 
@@ -67,7 +67,7 @@ def hull(
         _, forms = program.substitution(acted)
         for k, atom in enumerate(program.atoms):
             _widen(atoms, k, *_form_range(forms[k], bounds))
-            if isinstance(atom, Unit):
+            if isinstance(atom, Elementary):
                 _widen(arguments, k, *_form_range(atom.argument.substitute(forms), bounds))
             if isinstance(atom, Switch):
                 side = 0 if atom.feature in acted else 1
@@ -82,7 +82,7 @@ def hull(
     for k, atom in enumerate(program.atoms):
         if isinstance(atom, Action):
             atoms[k] = atom.lower, atom.upper
-        elif isinstance(atom, Unit):
+        elif isinstance(atom, Elementary):
             arguments[k] = within_domain(atom.function, *arguments[k])
     for place, sides in branches.items():
         switch = program.atoms[place]

@@ -24,7 +24,7 @@ from milp_recourse.domain.expression import logit, sigmoid
 from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.program.affine import Affine
 from milp_recourse.program.lower import EDGE
-from milp_recourse.program.model import Action, Program, Switch, Unit
+from milp_recourse.program.model import Action, Elementary, Program, Switch
 
 Array = NDArray[np.float64]
 
@@ -88,8 +88,10 @@ class Tape:
         self.upper = np.array([a.upper for a in program.actions])
         self.people: tuple[int, ...] = self.lower.shape[1:]
         self.integral = np.array([a.integral for a in program.actions], dtype=bool)
-        self.units: list[tuple[int, Unit, Array, Array]] = [
-            (k, a, *self.dense([a.argument])) for k, a in enumerate(program.atoms) if isinstance(a, Unit)
+        self.units: list[tuple[int, Elementary, Array, Array]] = [
+            (k, a, *self.dense([a.argument]))
+            for k, a in enumerate(program.atoms)
+            if isinstance(a, Elementary)
         ]
         self.columns, self.column_offset = self.dense(program.columns)
         self.network = network = program.classifier
@@ -117,7 +119,8 @@ class Tape:
         self.term_factuals = np.array([program.factual[t.feature] for t in program.cost_terms])
         self.plain_terms = np.array(
             [
-                t.quantiles is None and not any(isinstance(program.atoms[k], Unit) for k in t.delta.terms)
+                t.quantiles is None
+                and not any(isinstance(program.atoms[k], Elementary) for k in t.delta.terms)
                 for t in program.cost_terms
             ],
             dtype=bool,
@@ -312,7 +315,7 @@ class _Lines:
         self.low, self.high = low, high
         self.entries: list[tuple[int, Array, float, Array, Array, Array, Array]] = []
 
-    def add(self, k: int, unit: Unit, row: Array, offset: float, l: Array, h: Array) -> None:
+    def add(self, k: int, unit: Elementary, row: Array, offset: float, l: Array, h: Array) -> None:
         """Record unit k = f(row v + offset) with argument in [l, h]."""
         if unit.function == "relu":
             alpha, slope, intercept = (x[:, 0] for x in relu_lines(l[:, None], h[:, None]))
@@ -374,7 +377,7 @@ def _through_relu(
     return coefficients * np.where(helping, slope[:, None, :], alpha[:, None, :]), constant
 
 
-def _apply(unit: Unit, x: Array) -> Array:
+def _apply(unit: Elementary, x: Array) -> Array:
     match unit.function:
         case "relu":
             return np.maximum(x, 0.0)
@@ -391,7 +394,7 @@ def _apply(unit: Unit, x: Array) -> Array:
             return (np.round(x) == unit.level).astype(np.float64)
 
 
-def _unit_range(unit: Unit, low: Array, high: Array) -> tuple[Array, Array]:
+def _unit_range(unit: Elementary, low: Array, high: Array) -> tuple[Array, Array]:
     if unit.function == "indicator":
         possible = (low <= unit.level) & (high >= unit.level)
         certain = possible & (low == high)

@@ -34,7 +34,7 @@ _last: tuple[tuple[object, ...], str | None] = ((), None)
 
 
 def too_large(instance: Instance) -> str | None:
-    """Which limit of the document an instance exceeds, or None; looked at once for people of one model."""
+    """Which limit of the document an instance exceeds, or None; asked once for applicants of one model."""
     global _last  # noqa: PLW0603
     shared = (instance.scm, instance.classifier, instance.features)
     known, answer = _last

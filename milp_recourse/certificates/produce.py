@@ -53,6 +53,8 @@ def why_not(instance: Instance) -> str | None:
         reason = why_not_causal(instance)
         if reason is not None:
             return reason
+    if instance.scenarios:
+        return "scenarios of a robust answer are no part of the document"
     if instance.cost.quantiles and not (of_trees and separable(instance)):
         return "a cost in percentiles has certificates only for trees whose levers move nothing else"
     if instance.cost.decrease and not (of_trees and separable(instance)):

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from milp_recourse.domain.features import Feature
 from milp_recourse.instance import Instance
 from milp_recourse.program.affine import Affine
-from milp_recourse.program.model import Action, Program, Switch, Unit
+from milp_recourse.program.model import Action, Elementary, Program, Switch
 from milp_recourse.program.rationals import Rationals
 
 Array = NDArray[np.float64]
@@ -175,7 +175,7 @@ class _Composer:
         choices = np.array(list(product((True, False), repeat=len(self.moved))), dtype=bool)
         self.acted = choices.reshape(2 ** len(self.moved), len(self.moved))
         self.columns = int(self.start[-1])
-        units = sum(isinstance(a, Unit) and a.function != "indicator" for a in atoms)
+        units = sum(isinstance(a, Elementary) and a.function != "indicator" for a in atoms)
         self.shape = (len(self.acted), self.columns + units)
         self.values: list[Array] = []
         self.sizes: list[Array] = []
@@ -256,7 +256,7 @@ class _Composer:
             value, size = np.where(acted, value, followed[0]), np.where(acted, size, followed[1])
         self._add(value, size, self._value(atom.natural))
 
-    def _unit(self, atom: Unit) -> None:
+    def _unit(self, atom: Elementary) -> None:
         argument, at = self._form(atom.argument), self._value(atom.argument)
         if atom.function == "indicator":
             self._add(*self._indicator(atom), _indicator_at(at, atom.level))
@@ -271,7 +271,7 @@ class _Composer:
         self.arguments_at.append(at)
         self._add(value, np.abs(value), _relu_at(at))
 
-    def _indicator(self, atom: Unit) -> tuple[Array, Array]:
+    def _indicator(self, atom: Elementary) -> tuple[Array, Array]:
         """Whether a lever has a label; a feature nobody acts on is constant and no atom."""
         value = np.zeros(self.shape)
         [(k, c)] = atom.argument.terms.items()
@@ -325,7 +325,7 @@ class _Composer:
 def _terms(atom: Any) -> Any:
     if isinstance(atom, Switch):
         return [*atom.acted.terms, *atom.natural.terms]
-    return atom.argument.terms if isinstance(atom, Unit) else ()
+    return atom.argument.terms if isinstance(atom, Elementary) else ()
 
 
 def _relu_at(value: Any) -> Any:

@@ -22,9 +22,11 @@ from milp_recourse.compiled.layout import (
     CASE,
     COST,
     FIXED,
+    HI,
     LABEL,
     LARGEST,
     LINEAR,
+    LO,
     SQUARE,
     STUCK_BOUND,
     TOP,
@@ -189,15 +191,17 @@ class Run:
 
 def ceiling(p: Problems) -> float:
     """More than any point of the root boxes costs."""
-    numeric, labels = p.lever[LABEL] == 0, np.diff(p.start) * 0.0
-    far = np.abs(p.box[0, :2]).max(axis=0)
-    largest = p.lever[LARGEST] * far
-    total = float(((p.lever[FIXED] + p.lever[LINEAR] * far + p.lever[SQUARE] * far**2) * numeric).sum())
-    for i in np.flatnonzero(~numeric):
-        here = slice(p.start[i], p.start[i + 1])
-        labels[i], largest[i] = p.column[COST, here].max(), p.column[TOP, here].max()
-    total += float(labels.sum() + largest.max(initial=0.0)) + float(p.base.max())
-    return total * (1.0 + 4.0 * p.cost) + p.tiny
+    total, largest = float(p.base.max()), 0.0
+    for i, lever in enumerate(p.lever.T.tolist()):
+        if lever[LABEL]:
+            here = slice(p.start[i], p.start[i + 1])
+            cost, top = float(p.column[COST, here].max()), float(p.column[TOP, here].max())
+        else:
+            far = max(abs(p.box[0, LO, i]), abs(p.box[0, HI, i]))
+            cost = float(lever[FIXED] + lever[LINEAR] * far + lever[SQUARE] * far * far)
+            top = float(lever[LARGEST] * far)
+        total, largest = total + cost, max(largest, top)
+    return (total + largest) * (1.0 + 4.0 * p.cost) + p.tiny
 
 
 def solve(instance: Instance, options: Options, problem: Problems | None = None) -> Proposal:

@@ -39,6 +39,8 @@ from milp_recourse.program.model import Program
 
 Array = NDArray[np.float64]
 
+_ZERO = Fraction(0)
+
 MOST_ROWS = 48
 """Rows of one Lagrangian besides those of domains and the ball: the logit's lines and the signs split on."""
 
@@ -539,6 +541,10 @@ def decode(instance: Instance, p: Problems, values: Array, c: int = 0) -> dict[s
     return action
 
 
+_ONE, _NONE = np.ones(1, dtype=np.uint8), np.zeros((2, 1))
+"""What a numeric lever's column allows and costs by label."""
+
+
 class _Lever:
     """One lever's numbers.
 
@@ -557,7 +563,7 @@ class _Lever:
         free = feature.domain is None or feature.domain[0] <= x <= feature.domain[1]
         cost, weight = instance.cost, instance.weight(name)
         scale = cost.scale[name] if cost.uses_scale else 1.0
-        self.fixed = Fraction(cost.l0) * Fraction(weight) if cost.l0 else Fraction(0)
+        self.fixed = Fraction(cost.l0) * Fraction(weight) if cost.l0 else _ZERO
         parts = (cost.l1, 1), (cost.l2_squared, 2), (cost.linf, 1)
         if is_label(feature):
             assert feature.categories is not None
@@ -574,12 +580,11 @@ class _Lever:
             self.numbers = [1.0, *[0.0] * 5, x, 1.0, low, high]
             return
         self.unit = 2.0 ** math.ceil(math.log2(max(abs(low - x), abs(high - x), 1.0 / HUGE)))
-        self.allowed = np.ones(1, dtype=np.uint8)
-        self.columns = np.zeros((2, 1))
+        self.allowed, self.columns = _ONE, _NONE
         mode = ACTED if (low <= x <= high and not self.fixed) or not free else EITHER
         ends = _difference_below(low, x), -_difference_below(x, high)
         self.box = [ends[0] / self.unit, ends[1] / self.unit, mode]
-        fixed = 0.0 if moved else max(0.0, below(self.fixed))
+        fixed = 0.0 if moved or not cost.l0 else max(0.0, below(self.fixed))
         rate = [_rate(part, weight, scale, power, self.unit) for part, power in parts]
         step = 1.0 / self.unit if feature.integral else 0.0
         self.numbers = [0.0, step, fixed, *rate, x, self.unit, low, high]

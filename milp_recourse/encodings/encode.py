@@ -16,7 +16,7 @@ from milp_recourse.encodings.demands import demand_rows
 from milp_recourse.encodings.mixed_integer import Form, MixedInteger, QuadraticRow, combine
 from milp_recourse.encodings.units import curve_rows, indicator_rows, relu_rows, switch_rows
 from milp_recourse.program.affine import Affine
-from milp_recourse.program.model import Action, CostTerm, Program, Switch, Unit
+from milp_recourse.program.model import Action, CostTerm, Elementary, Program, Switch
 
 Array = NDArray[np.float64]
 
@@ -115,7 +115,7 @@ def _indicators(
 ) -> None:
     """Tie the indicator columns of one whole number together."""
     for k, atom in enumerate(program.atoms):
-        if not (isinstance(atom, Unit) and atom.function == "indicator"):
+        if not (isinstance(atom, Elementary) and atom.function == "indicator"):
             continue
         key = tuple(sorted(atom.argument.terms.items())) + (atom.argument.constant,)
         columns = levels.pop(key, None)

@@ -20,7 +20,7 @@ from milp_recourse.domain.forest import TreeEnsemble
 from milp_recourse.errors import Unsupported
 from milp_recourse.instance import Instance
 from milp_recourse.program import Affine, lower
-from milp_recourse.program.model import Action, Program, Unit
+from milp_recourse.program.model import Action, Elementary, Program
 
 Array = NDArray[np.float64]
 
@@ -149,7 +149,7 @@ def pieces_of(instance: Instance) -> Iterator[Piece]:
                     yield piece
 
 
-def _units(program: Program) -> list[tuple[int, Unit]]:
+def _units(program: Program) -> list[tuple[int, Elementary]]:
     """Units that a column, a row or the ball refers to."""
     forms = [*program.columns, *(row.form for row in program.rows)]
     if program.ball is not None:
@@ -157,9 +157,9 @@ def _units(program: Program) -> list[tuple[int, Unit]]:
     needed = {k for form in forms for k in form.terms}
     for k in range(len(program.atoms) - 1, -1, -1):
         atom = program.atoms[k]
-        if k in needed and isinstance(atom, Unit):
+        if k in needed and isinstance(atom, Elementary):
             needed |= set(atom.argument.terms)
-    return [(k, a) for k, a in enumerate(program.atoms) if isinstance(a, Unit) and k in needed]
+    return [(k, a) for k, a in enumerate(program.atoms) if isinstance(a, Elementary) and k in needed]
 
 
 def _piece(instance: Instance, program: Program, signs: dict[int, bool]) -> Piece | None:
@@ -174,12 +174,12 @@ def _piece(instance: Instance, program: Program, signs: dict[int, bool]) -> Piec
             forms.append(Affine.atom(count))
             count += 1
         elif k in signs:
-            assert isinstance(atom, Unit)
+            assert isinstance(atom, Elementary)
             argument = atom.argument.substitute(forms)
             forms.append(argument if signs[k] else Affine())
             bounds.append((argument, 0.0, np.inf) if signs[k] else (argument, -np.inf, 0.0))
         else:  # an indicator, or what only the cost needs
-            if isinstance(atom, Unit) and atom.function == "indicator":
+            if isinstance(atom, Elementary) and atom.function == "indicator":
                 labels[k] = (atom.argument.substitute(forms), atom.level)
             forms.append(Affine())
     for row in program.rows:

@@ -132,6 +132,8 @@ def instance_from_dict(data: Any, folder: str | Path = ".") -> Instance:
         conditions=build_conditions(model.conditions, features),
     )
     check_abduction(made, factual)
+    if not made.plausible:
+        _no_offsets([made.preferences])
     return made
 
 
@@ -151,7 +153,9 @@ def population_from_dict(data: Any, folder: str | Path = ".") -> Population:
         where = f"preferences.{k}" if isinstance(model.preferences, list) else "preferences"
         check_scale(shared["cost"], one, where)
     conditions = build_conditions(model.conditions, features)
-    unreadable |= not_judged(features, conditions, factuals, preferences, unreadable)
+    unreadable |= not_judged(features, conditions, factuals, preferences, unreadable, shared["cost"])
+    if not shared["plausible"]:
+        _no_offsets(preferences)
     if len(unreadable) == len(factuals):
         raise unreadable[min(unreadable)]
     first = next(k for k in range(len(factuals)) if k not in unreadable)
@@ -195,6 +199,16 @@ def _shared(model: Problem, folder: Path) -> tuple[tuple[Feature, ...], dict[str
         "name": model.name,
         "description": model.description,
     }
+
+
+def _no_offsets(preferences: Sequence[Preferences]) -> None:
+    """An offset of the density says nothing where plausibility is not asked for."""
+    for k, one in enumerate(preferences):
+        if one.density_offset is not None:
+            where = (
+                f"preferences.{k}.density_offset" if len(preferences) > 1 else "preferences.density_offset"
+            )
+            raise BadInput(where, one.density_offset, "nothing: plausibility is not asked for")
 
 
 def _preferences(model: PopulationModel, features: Sequence[Feature], count: int) -> list[Preferences]:

@@ -14,11 +14,12 @@ from milp_recourse.errors import BadInput
 from milp_recourse.formats.applicant_json import build_cost
 from milp_recourse.formats.schema import CostModel
 from milp_recourse.formats.validate import validate
-from milp_recourse.frames.columns import SCALES, TableColumn, knots_of, known_name, scale_of, shown
+from milp_recourse.frames.columns import SCALES, TableColumn, knots_of, known_name, log_knots, scale_of, shown
 
 Interval = tuple[float, float]
 
 COSTS = ("l1", "l2-squared", "l2", "linf", "l0", *PERCENTILES)
+RELATIVE = "factual"
 PARTS = ("l0", "l1", "l2-squared", "linf")
 
 
@@ -97,7 +98,7 @@ def positive(
 
 def cost_of(
     cost: str | Mapping[str, float],
-    scale: str | Mapping[Hashable, float],
+    scale: str | Mapping[Hashable, Any],
     columns: Sequence[TableColumn],
     X: pd.DataFrame,
 ) -> Cost:
@@ -106,22 +107,15 @@ def cost_of(
     Raises
     ------
     BadInput
-        An unknown name, or a scale that is not above 0.
+        An unknown name, or a scale that is not above 0; two scales of a column without an order.
     """
     features = [c.feature for c in columns]
     if isinstance(cost, str) and cost in PERCENTILES:
         knots = {c.name: knots_of(X[c.key], c.feature) for c in columns if c.feature.kind != "categorical"}
+        if cost.startswith("log"):
+            knots = {name: log_knots(own, len(X)) for name, own in knots.items()}
         return build_cost(validate(CostModel, {"kind": cost, "quantiles": knots}, "cost"), features)
-    if scale is not None and not isinstance(scale, str):
-        given = positive("scale", scale, X.columns)
-    elif scale in SCALES:
-        given = {}
-    else:
-        raise BadInput(
-            "scale", str(scale), ", ".join(SCALES) + ", or a mapping from columns to numbers above 0"
-        )
-    rule = scale if isinstance(scale, str) else "range"
-    scales = {c.name: given.get(c.key, scale_of(X[c.key], c.feature, rule)) for c in columns}
+    scales = _scales(scale, columns, X)
     allowed = ", ".join(COSTS) + ', or a mixture such as {"l0": 0.1, "l1": 1}'
     if isinstance(cost, Mapping):
         for part, value in cost.items():
@@ -137,11 +131,45 @@ def cost_of(
     return build_cost(validate(CostModel, said, "cost"), features)
 
 
-def cost_in_words(cost: Cost, scale: str | Mapping[Hashable, float]) -> str:
+def _scales(
+    scale: str | Mapping[Hashable, Any], columns: Sequence[TableColumn], X: pd.DataFrame
+) -> dict[str, Any]:
+    """Scales as files have them: by a rule, or given; of columns that are not named, the range."""
+    if scale is not None and not isinstance(scale, str):
+        own = {k: _given_scale(f"scale.{k}", s) for k, s in by_column("scale", scale, X.columns).items()}
+        return {c.name: own.get(c.key, scale_of(X[c.key], c.feature, "range")) for c in columns}
+    if scale == RELATIVE:
+        sized = {c.name for c in columns if not c.feature.labelled}
+        return {c.name: RELATIVE if c.name in sized else 1.0 for c in columns}
+    if scale in SCALES:
+        return {c.name: scale_of(X[c.key], c.feature, scale) for c in columns}
+    allowed = ", ".join((*SCALES, RELATIVE)) + ", or a mapping from columns to numbers above 0"
+    raise BadInput("scale", str(scale), allowed)
+
+
+def _given_scale(where: str, said: object) -> Any:
+    """A number above 0, two of them by direction, or ``factual``."""
+    if said == RELATIVE:
+        return RELATIVE
+    if isinstance(said, Mapping) and set(said) == {"increase", "decrease"}:
+        return {key: _given_scale(f"{where}.{key}", one) for key, one in said.items()}
+    if not is_number(said) or float(said) <= 0:  # type: ignore[arg-type]
+        allowed = 'a finite number above 0, {"increase": s, "decrease": s}, or "factual"'
+        raise BadInput(where, shown(said), allowed)
+    return float(said)  # type: ignore[arg-type]
+
+
+def cost_in_words(cost: Cost, scale: str | Mapping[Hashable, Any]) -> str:
     """The cost's name, and what its changes are divided by."""
     if not cost.uses_scale or cost.quantiles:
         return cost.kind
-    units = {"range": "its range in X", "sd": "its standard deviation", "mad": "its median deviation"}
+    units = {
+        "range": "its range in X",
+        "sd": "its standard deviation",
+        "mad": "its median deviation",
+        "iqr": "the distance between its quartiles",
+        RELATIVE: "the person's own value",
+    }
     unit = units.get(scale, "1") if isinstance(scale, str) else "the given scale"
     return f"{cost.kind}, a number's change divided by {unit}, a changed label counting 1"
 

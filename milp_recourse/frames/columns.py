@@ -16,7 +16,7 @@ from milp_recourse.errors import BadInput
 
 NUMBER_KINDS = ("continuous", "integer", "binary")
 LABEL_KINDS = ("categorical", "ordinal")
-SCALES = ("range", "sd", "mad", "unit")
+SCALES = ("range", "sd", "mad", "iqr", "unit")
 
 
 @dataclass(frozen=True)
@@ -129,11 +129,12 @@ def bounds_of(series: pd.Series, kind: Kind) -> tuple[float, float]:
 
 
 def scale_of(series: pd.Series, feature: Feature, rule: str) -> float:
-    """What a change is divided by: ``range``, ``sd``, ``mad`` or ``unit``; 1 where the column does not vary.
+    """What a change is divided by: ``range``, ``sd``, ``mad``, ``iqr``, ``unit``; 1 where nothing varies.
 
     ``range`` is largest less least value, ``sd`` the standard deviation, ``mad`` the median absolute
-    deviation from the median (Wachter et al. 2018, https://arxiv.org/abs/1711.00399; the range where it
-    is 0). An ordinal feature's values are its labels' positions; a changed category counts 1.
+    deviation from the median (Wachter et al. 2018, https://arxiv.org/abs/1711.00399), ``iqr`` the distance
+    between the quartiles; where one of the last two is 0, it is the range. An ordinal feature's values are
+    its labels' positions; a changed category counts 1.
     """
     if feature.kind == "categorical" or rule == "unit":
         return 1.0
@@ -147,6 +148,7 @@ def scale_of(series: pd.Series, feature: Feature, rule: str) -> float:
         "range": np.ptp(values),
         "sd": values.std(),
         "mad": np.median(np.abs(values - np.median(values))) or np.ptp(values),
+        "iqr": np.subtract(*np.quantile(values, [0.75, 0.25])) or np.ptp(values),
     }[rule]
     return float(spread) if spread > 0 else 1.0
 
@@ -163,6 +165,14 @@ def knots_of(series: pd.Series, feature: Feature, count: int = 101) -> list[list
     if len(known) == 1:
         return [[float(known[0]) - 1.0, 0.0], [float(known[0]), 1.0]]
     return [[float(v), float(p)] for v, p in zip(known, shares, strict=True)]
+
+
+def log_knots(knots: Sequence[Sequence[float]], count: int) -> list[list[float]]:
+    """Knots of -log(1 - Q) from those of Q, for costs in log-percentiles (Ustun et al. 2019).
+
+    Shares are of ``count`` + 1 instead of ``count``, so that the largest value has a logarithm.
+    """
+    return [[v, -math.log1p(-p * count / (count + 1))] for v, p in knots]
 
 
 def texts(labels: Sequence[object]) -> tuple[str, ...]:

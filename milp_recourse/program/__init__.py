@@ -3,6 +3,17 @@
 from milp_recourse.program.affine import Affine
 from milp_recourse.program.equilibrate import equilibrate
 from milp_recourse.program.lower import lower
-from milp_recourse.program.model import Action, Ball, CostTerm, Program, Row, Switch, Unit
+from milp_recourse.program.model import Action, Ball, CostTerm, Elementary, Program, Row, Switch
 
-__all__ = ["Action", "Affine", "Ball", "CostTerm", "Program", "Row", "Switch", "Unit", "equilibrate", "lower"]
+__all__ = [
+    "Action",
+    "Affine",
+    "Ball",
+    "CostTerm",
+    "Elementary",
+    "Program",
+    "Row",
+    "Switch",
+    "equilibrate",
+    "lower",
+]

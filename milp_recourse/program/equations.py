@@ -17,11 +17,11 @@ from milp_recourse.domain.expression import (
     Variable,
 )
 from milp_recourse.program.affine import Affine
-from milp_recourse.program.model import Atom, Function, Unit, constant_value
+from milp_recourse.program.model import Atom, Elementary, Function, constant_value
 
 
 class Builder:
-    """Collects atoms; equal units are added once."""
+    """Collects atoms; an elementary function of the same form is added once."""
 
     def __init__(self) -> None:
         self.atoms: list[Atom] = []
@@ -33,20 +33,20 @@ class Builder:
         return Affine.atom(len(self.atoms) - 1)
 
     def unit(self, function: Function, argument: Affine, level: int = 0) -> Affine:
-        """function(argument): a constant where it is rational, else a (shared) unit."""
-        unit = Unit(function, argument, level)
-        value = constant_value(unit)
+        """function(argument): a constant where it is rational, else an atom, added once."""
+        atom = Elementary(function, argument, level)
+        value = constant_value(atom)
         if value is not None:
             return Affine(value)
         known = self._known.setdefault((function, level, tuple(sorted(argument.terms.items()))), [])
         for constant, form in known:
             if constant == argument.constant:
                 return form
-        known.append((argument.constant, self.add(unit)))
+        known.append((argument.constant, self.add(atom)))
         return known[-1][1]
 
     def product(self, a: Affine, b: Affine) -> Affine:
-        r"""a b; where both move, :math:`((a+b)^2 - (a-b)^2)/4`, two square units."""
+        r"""a b; where both move, :math:`((a+b)^2 - (a-b)^2)/4`, two squares."""
         if a.is_constant:
             return b.scaled(a.constant)
         if b.is_constant:

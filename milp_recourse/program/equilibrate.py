@@ -29,7 +29,7 @@ from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.domain.quantiles import Quantiles
 from milp_recourse.instance import Acceptance
 from milp_recourse.program.affine import Affine
-from milp_recourse.program.model import Action, Atom, Ball, CostTerm, Program, Row, Switch, Unit
+from milp_recourse.program.model import Action, Atom, Ball, CostTerm, Elementary, Program, Row, Switch
 
 Array = NDArray[np.float64]
 
@@ -106,7 +106,7 @@ def _evaluate(form: Affine, values: Array) -> Array:
     return total
 
 
-def _apply(unit: Unit, x: Array) -> Array:
+def _apply(unit: Elementary, x: Array) -> Array:
     match unit.function:
         case "relu":
             return np.maximum(x, 0.0)

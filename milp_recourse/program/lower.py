@@ -17,9 +17,12 @@ import numpy as np
 from milp_recourse.domain.conditions import TRUE, Demand, unlabelled
 from milp_recourse.domain.conditions import Row as ConditionRow
 from milp_recourse.domain.enclosure import Enclosure
+from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.domain.noise import Bernoulli, Gamma, Noise, Normal
 from milp_recourse.domain.quantiles import Quantiles
+from milp_recourse.domain.scenario import Scenario
 from milp_recourse.domain.scm import Link, Mechanism
+from milp_recourse.domain.several import smallest_logit
 from milp_recourse.errors import Unsupported
 from milp_recourse.instance import Instance
 from milp_recourse.program.affine import Affine
@@ -50,7 +53,8 @@ def lower_together(instances: Sequence[Instance]) -> Program:
         Their programs differ in more than constants, bounds and weights.
     """
     first = instances[0]
-    if _has_edges(first) or first.cost.quantiles or first.cost.decrease:
+    special = first.cost.quantiles or first.cost.decrease or first.scenarios
+    if _has_edges(first) or special:
         raise everyone(len(instances))
     table = np.array([[i.factual[f] for f in first.scm.features] for i in instances])
     limits = np.array([list(i.levers.values()) for i in instances])
@@ -89,16 +93,13 @@ def _lower(
             terms.append(_cost_term(build, instance, f, action, numbers[f], weights[f]))
         if instance.plausible:
             energies += _energy(build, instance, f, values, natural[f], factual)
-    columns = []
-    for feature in instance.features:
-        value, lookup = values[feature.name], feature.lookup if feature.by_label else None
-        if lookup is None:
-            columns.append(value)
-            continue
-        labels = [build.unit("indicator", value, k) for k in range(len(lookup))]
-        for numbers_ in lookup.T.tolist():
-            terms_ = (label.scaled(Fraction(c)) for label, c in zip(labels, numbers_, strict=True) if c)
-            columns.append(sum(terms_, Affine()))
+    columns, names, classifier = _columns(build, instance, values), instance.columns, instance.classifier
+    if instance.scenarios:
+        assert isinstance(classifier, ReluNetwork)
+        for k, scenario in enumerate(instance.scenarios, 1):
+            columns += _columns(build, instance, _turned_out(build, instance, scenario, factual, values))
+            names += tuple(f"{name} in scenario {k}" for name in instance.columns)
+        classifier = smallest_logit(classifier, 1 + len(instance.scenarios))
     rows = tuple(
         Row(f"domain_{f.name}", values[f.name], *f.domain) for f in instance.features if f.domain is not None
     )
@@ -113,8 +114,8 @@ def _lower(
     program = Program(
         atoms=tuple(build.atoms),
         columns=tuple(columns),
-        column_names=instance.columns,
-        classifier=instance.classifier,
+        column_names=names,
+        classifier=classifier,
         accept=instance.accept,
         rows=rows,
         ball=_ball(energies, offset) if instance.plausible else None,
@@ -127,6 +128,49 @@ def _lower(
     return program.demanding(demand)
 
 
+def _columns(build: Builder, instance: Instance, values: Mapping[str, Affine]) -> list[Affine]:
+    """The classifier's input columns where features have these values."""
+    columns = []
+    for feature in instance.features:
+        value, lookup = values[feature.name], feature.lookup if feature.by_label else None
+        if lookup is None:
+            columns.append(value)
+            continue
+        labels = [build.unit("indicator", value, k) for k in range(len(lookup))]
+        for numbers in lookup.T.tolist():
+            terms = (label.scaled(Fraction(c)) for label, c in zip(labels, numbers, strict=True) if c)
+            columns.append(sum(terms, Affine()))
+    return columns
+
+
+def _turned_out(
+    build: Builder,
+    instance: Instance,
+    scenario: Scenario,
+    factual: dict[str, Affine],
+    planned: Mapping[str, Affine],
+) -> dict[str, Affine]:
+    """The counterfactual in a scenario; features for which nothing is otherwise keep their planned forms."""
+    scm, values = instance.scm, dict[str, Affine]()
+    actions = {atom.feature: k for k, atom in enumerate(build.atoms) if isinstance(atom, Action)}
+    for f in scm.order:
+        missed, noise = scenario.missed.get(f, 0.0), scenario.noise.get(f, 0.0)
+        upstream = [g for g in actions if g != f and f in scm.descendants({g})]
+        as_planned = all(values[p] == planned[p] for p in scm.parents(f))
+        if as_planned and not (missed and f in actions) and not (noise and upstream):
+            values[f] = planned[f]
+            continue
+        more = Affine()
+        for g in upstream if noise else ():  # where one of them is acted on
+            more = build.add(Switch(g, acted=Affine.of(noise), natural=more))
+        natural = _natural(build, scm.mechanisms[f], factual[f], values, factual, f, more)
+        if f in actions:
+            acted = Affine.atom(actions[f]) + Affine.of(missed)
+            natural = build.add(Switch(f, acted=acted, natural=natural))
+        values[f] = natural
+    return values
+
+
 def _natural(
     build: Builder,
     mechanism: Mechanism,
@@ -134,11 +178,13 @@ def _natural(
     values: dict[str, Affine],
     factual: dict[str, Affine],
     name: str,
+    more: Affine = Affine(),  # noqa: B008  # a value
 ) -> Affine:
-    """The counterfactual value when the feature is not acted on."""
-    if all(values[p] == factual[p] for p in mechanism.equation.parents()):
+    """The counterfactual value when the feature is not acted on, its noise ``more`` above the abducted."""
+    if all(values[p] == factual[p] for p in mechanism.equation.parents()) and more == Affine():
         return x  # and no atom is spent on an equation that cancels
     shift = build.lower(mechanism.equation, values | {name: x}) - build.lower(mechanism.equation, factual)
+    shift = shift + more
     if shift.is_constant and shift.constant == 0:
         return x
     if mechanism.link.kind == "identity":

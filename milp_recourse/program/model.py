@@ -4,7 +4,7 @@ Atoms are numbered in the order they can be computed:
 
 * :class:`Action`: the value an action sets, free in an interval;
 * :class:`Switch`: ``acted`` if its feature is acted on, else ``natural``;
-* :class:`Unit`: a univariate function of an affine form (relu, sigmoid, logit, log, square, or
+* :class:`Elementary`: a univariate function of an affine form (relu, sigmoid, logit, log, square, or
   the indicator of one whole number).
 
 Everything else is affine in atoms: the classifier's input columns, domain rows, residuals. The
@@ -59,15 +59,15 @@ class Switch:
 
 
 @dataclass(frozen=True)
-class Unit:
-    """function(argument); ``level`` is the whole number an indicator stands for."""
+class Elementary:
+    """An elementary function of a form; ``level`` is the whole number an indicator stands for."""
 
     function: Function
     argument: Affine
     level: int = 0
 
 
-Atom = Action | Switch | Unit
+Atom = Action | Switch | Elementary
 
 
 @dataclass(frozen=True)
@@ -273,14 +273,14 @@ class Program:
             atom = atoms[k]
             if isinstance(atom, Action):
                 needed.add(k)
-            elif isinstance(atom, Unit) and k in needed:
+            elif isinstance(atom, Elementary) and k in needed:
                 needed |= set(atom.argument.terms)
         if len(needed) == len(atoms):
             return fixed
         kept = sorted(needed)
         renamed = [Affine.atom(kept.index(k)) if k in needed else Affine() for k in range(len(atoms))]
         left = [
-            replace(a, argument=a.argument.substitute(renamed)) if isinstance(a, Unit) else a
+            replace(a, argument=a.argument.substitute(renamed)) if isinstance(a, Elementary) else a
             for a in (atoms[k] for k in kept)
         ]
         return fixed._with(left, renamed, acted)
@@ -362,25 +362,25 @@ class Program:
         )
 
 
-def constant_value(unit: Unit) -> Fraction | None:
-    """The unit's value where it is a rational constant, else None."""
-    if not unit.argument.is_constant:
+def constant_value(atom: Elementary) -> Fraction | None:
+    """The atom's value where it is a rational constant, else None."""
+    if not atom.argument.is_constant:
         return None
-    argument = unit.argument.constant
+    argument = atom.argument.constant
     if isinstance(argument, Rationals):
-        if unit.function == "indicator":
-            return cast(Fraction, argument.indicator(unit.level))
-        if unit.function not in ("relu", "square"):
+        if atom.function == "indicator":
+            return cast(Fraction, argument.indicator(atom.level))
+        if atom.function not in ("relu", "square"):
             raise everyone(len(argument.numerator))  # irrational for most, rational for some
-        return cast(Fraction, getattr(argument, unit.function)())
-    value = apply_exact(unit, Enclosure.of(argument))
+        return cast(Fraction, getattr(argument, atom.function)())
+    value = apply_exact(atom, Enclosure.of(argument))
     return value.lower if value.exact else None
 
 
-def apply_exact(unit: Unit, argument: Enclosure) -> Enclosure:
-    """A unit's function in exact arithmetic."""
-    if unit.function == "indicator":
-        low, high = (Fraction(int(end == unit.level)) for end in (argument.lower, argument.upper))
+def apply_exact(atom: Elementary, argument: Enclosure) -> Enclosure:
+    """The atom's function in exact arithmetic."""
+    if atom.function == "indicator":
+        low, high = (Fraction(int(end == atom.level)) for end in (argument.lower, argument.upper))
         return Enclosure(low, high) if argument.exact else Enclosure(Fraction(0), Fraction(1))
-    result: Enclosure = getattr(argument, unit.function)()
+    result: Enclosure = getattr(argument, atom.function)()
     return result

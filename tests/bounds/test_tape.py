@@ -21,7 +21,7 @@ from milp_recourse.domain.noise import Gamma
 from milp_recourse.domain.scm import Mechanism, StructuralCausalModel, independent
 from milp_recourse.instance import Instance, Preferences
 from milp_recourse.program import Switch, lower
-from milp_recourse.program.model import Unit
+from milp_recourse.program.model import Elementary
 from tests.properties.generators import Style, supported_instance
 
 SEEDS = range(120)
@@ -191,7 +191,7 @@ def test_the_hull_contains_every_configuration(seed: int) -> None:
         matrix, offset = tape.dense(forms)
         old = v @ matrix.T + offset
         for k, atom in enumerate(program.atoms):
-            if isinstance(atom, Unit):
+            if isinstance(atom, Elementary):
                 m, o = tape.dense([atom.argument.substitute(forms)])
                 assert inside(v @ m.T + o, *around.arguments[k])
             if isinstance(atom, Switch):
@@ -309,7 +309,9 @@ def test_encodings_never_see_a_logarithm_of_what_is_not_positive(seed: int) -> N
     around = hull(program)
     assert around is not None
     seen = [
-        (atom.function, around.arguments[k]) for k, atom in enumerate(program.atoms) if isinstance(atom, Unit)
+        (atom.function, around.arguments[k])
+        for k, atom in enumerate(program.atoms)
+        if isinstance(atom, Elementary)
     ]
     for tape in tapes:
         wide = program_bounds(tape, tape.bounds(tape.lower[None], tape.upper[None]))

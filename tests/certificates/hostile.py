@@ -207,7 +207,7 @@ def packed(text: str) -> Callable[[], Made]:
 
 def many_splits() -> Made:
     """As many nodes as the checker reads, each of them allowed, and nothing proven."""
-    nodes = ",".join(f'["a",0,{k}e-7],["e"]' for k in range(1, 300_000))
+    nodes = ",".join(f'["a",0,{k}e-7],["e"]' for k in range(1, 250_000))
     head = json.dumps(claim(["x"], ["?"])).replace('"?"', "%s")
     return problem(["x"], layers([1, 4, 1])), head % nodes
 
@@ -231,7 +231,7 @@ def too_many_weights() -> Made:
 def many_nodes() -> Made:
     """Trees as many as the checker reads."""
     made = forest(30, comb(60, 30))
-    made["classifier"]["trees"] *= 4800
+    made["classifier"]["trees"] *= 3500
     return made, claim(chain(30), [["e"]])
 
 
@@ -263,7 +263,7 @@ def many_people() -> Made:
     """A population as long as the checker reads, of which one is asked about."""
     made = problem(["x"], layers([1, 1])) | {"format": "milp-recourse/population-1"}
     made = {key: value for key, value in made.items() if key not in ("factual", "reference")}
-    return made | {"factuals": [{"x": 0}] * 500_000}, claim(["x"], [["e"]]) | {"index": 0}
+    return made | {"factuals": [{"x": 0}] * 430_000}, claim(["x"], [["e"]]) | {"index": 0}
 
 
 def many_conditions() -> Made:

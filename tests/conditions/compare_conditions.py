@@ -67,7 +67,7 @@ def cheaper_than(
     features = {f.name: f for f in instance.features}
     found: list[tuple[float, dict[str, float]]] = []
     for acted in subsets(plain):
-        for cost, action in _cheap(plain, acted, bound):
+        for cost, action in cheap_points(plain, acted, bound):
             if found and cost >= found[0][0]:
                 break
             verdict = judge(plain, action)
@@ -78,7 +78,9 @@ def cheaper_than(
     return found[0] if found else None
 
 
-def _cheap(plain: Instance, acted: tuple[str, ...], bound: float) -> Iterator[tuple[float, dict[str, float]]]:
+def cheap_points(
+    plain: Instance, acted: tuple[str, ...], bound: float
+) -> Iterator[tuple[float, dict[str, float]]]:
     """Points of one set of features that look feasible and cost less than the bound, cheapest first."""
     if isinstance_trees(plain):
         axes = [_tree_axis(plain, name) for name in acted]

@@ -21,6 +21,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from milp_recourse import solve
+from milp_recourse.certificates.canonical import instance_digest
 from milp_recourse.errors import BadInput, Unsupported
 from milp_recourse.formats import read_instance, write_instance
 from milp_recourse.instance import Instance
@@ -106,7 +107,7 @@ def verdict_of(instance: Instance, limit: float) -> str:
             same = read_instance(instance_file)
         except BadInput:  # a label as a cause, which no file may have
             return "no file"
-        assert same.cost == instance.cost and same.offset == instance.offset
+        assert instance_digest(same) == instance_digest(instance)
         certificate_file.write_bytes(result.evidence)
         return examine(certificate_file, instance_file, 600).line
 

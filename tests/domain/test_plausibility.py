@@ -15,16 +15,12 @@ from milp_recourse.domain.noise import Bernoulli, Gamma, Normal
 from milp_recourse.domain.plausibility import excess_energy, plausible_exact
 from milp_recourse.domain.scm import Link, Mechanism, StructuralCausalModel
 from milp_recourse.errors import Unsupported
+from tests.domain.loan_people import applicant
 from tests.properties.generators import Style, bernoulli_instance, random_instance, sample_actions
 
 LEVERS = ("amount", "duration", "income", "savings")
 SUBSETS = [s for size in range(1, 5) for s in combinations(LEVERS, size)]
 SD = {"amount": 2, "duration": 3, "income": 2, "savings": 5}
-
-
-def applicant(seed: int) -> dict[str, float]:
-    row = loan().sample(1, np.random.default_rng(seed))[0]
-    return dict(zip(FEATURES, (float(v) for v in row), strict=True))
 
 
 def residuals(values: dict[str, Fraction]) -> dict[str, Fraction]:

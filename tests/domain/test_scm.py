@@ -12,17 +12,12 @@ from milp_recourse.domain.enclosure import Enclosure
 from milp_recourse.domain.expression import Relu, Sigmoid, Variable
 from milp_recourse.domain.loan import FEATURES, loan, loan_as_printed
 from milp_recourse.domain.scm import Link, Mechanism, StructuralCausalModel, independent
+from tests.domain.loan_people import applicant
 from tests.properties.generators import Style, random_instance, sample_actions
 
 LEVERS = ("amount", "duration", "income", "savings")
 SUBSETS = [s for size in range(5) for s in combinations(LEVERS, size)]
 SEEDS = range(40)
-
-
-def applicant(seed: int) -> dict[str, float]:
-    """A row of the Loan model."""
-    row = loan().sample(1, np.random.default_rng(seed))[0]
-    return dict(zip(FEATURES, (float(v) for v in row), strict=True))
 
 
 def loan_by_hand(x: dict[str, float], action: dict[str, float]) -> dict[str, Fraction]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from fractions import Fraction
 from pathlib import Path
 
@@ -65,3 +66,17 @@ def test_no_constant_of_the_kernel_is_left_out():
     kernel = (ROOT / "verify/kernel").glob("*.py")
     named = {name for file in kernel for name in numbers(file.read_text(encoding="utf-8"))}
     assert named - set(VALUES) == {"ONE", "ZERO", "CERTAIN", "TRUE", "FALSE"}
+
+
+def test_the_walk_through_names_what_there_is():
+    """Files, functions and attacks that the page leads to."""
+    page = (ROOT / "docs/certificate_walkthrough.md").read_text(encoding="utf-8")
+    rows = [line.strip("| ").split(" | ") for line in page.splitlines() if line.startswith("| `")]
+    kernel = {file.stem: file.read_text(encoding="utf-8") for file in (ROOT / "verify/kernel").glob("*.py")}
+    assert {re.findall("`(.+?)`", row[0])[0] for row in rows} == kernel.keys() - {"__init__"}
+    for read, *_, attacks in rows:
+        file, *functions = re.findall("`(.+?)`", read)
+        for name in functions:
+            assert re.search(rf"(def|class) {name}\b|self\.{name} =", kernel[file]), (file, name)
+        for name in re.findall("`(.+?)`", attacks):
+            assert (ROOT / f"tests/certificates/rejected/{name}.json").exists(), name

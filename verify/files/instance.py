@@ -149,7 +149,7 @@ class Everyone:
         self.variables = {f["name"]: Variable(f) for f in features}
         if len(self.variables) < len(features) or not features:
             raise Rejected("features: a name twice, or none")
-        scm, mechanisms = _scm(data["scm"], list(self.variables))
+        scm, mechanisms = _scm(data["scm"], self.variables)
         self.content: dict[str, Any] = {
             "features": features,
             "scm": scm,
@@ -157,6 +157,7 @@ class Everyone:
             "cost": _cost(data["cost"], features),
             "plausibility": data["plausibility"] is not None,
         }
+        self.offset: float = (data["plausibility"] or {}).get("offset") or 0.0
         kernels = [one.feature for one in self.variables.values()]
         classifier, cost = self.content["classifier"], self.content["cost"]
         accept = accepted(classifier, data["accept"], sum(f.width for f in kernels))
@@ -179,7 +180,6 @@ class Everyone:
             margin=accept.get("margin", 0.0),
             trees=ensemble(classifier, accept),
         )
-        self.offset: float = (data["plausibility"] or {}).get("offset") or 0.0
         self._check_whole({f["name"] for f in features if f["actionable"]})
         if data["plausibility"] and any(m["noise"] is None for m in self.model.mechanisms.values()):
             raise Rejected("plausibility: the causal model does not state the noise of every feature")
@@ -254,19 +254,19 @@ class Everyone:
             for name, one in self.variables.items()
         }
         self._check_missing(missing)
-        scales: Any = {
+        scales: dict[str, Any] = {
             f: s if isinstance(s, dict) else dict.fromkeys(("increase", "decrease"), s)
             for f, s in person["cost"]["scale"].items()
         }
-        rise = {f: Fraction(s["increase"]) for f, s in scales.items()}
+        rising = {f: Fraction(s["increase"]) for f, s in scales.items()}
         return Problem(
             self.model,
             factual,
             missing,
             ranges=person["ranges"],
             weight={f: Fraction(w) for f, w in person["weights"].items()},
-            scale=rise,
-            fall={f: rise[f] / Fraction(s["decrease"]) for f, s in scales.items()},
+            scale=rising,
+            fall={f: rising[f] / Fraction(s["decrease"]) for f, s in scales.items()},
             power=1 + person["cost"].get("root", False),
             offset=Fraction(person.get("density_offset", 0.0)),
             demand=Reader(self.variables, factual, missing).all(person.get("conditions", [])),
@@ -459,13 +459,14 @@ def _cell(cell: str, label: bool) -> str | float | None:
     return float(cell)
 
 
-def _scm(data: dict[str, Any], names: list[str]) -> tuple[dict[str, Any], dict[str, Any]]:
+def _scm(data: dict[str, Any], variables: Mapping[str, Variable]) -> tuple[dict[str, Any], dict[str, Any]]:
     """The canonical causal model; and its mechanisms, those of a built-in model written out."""
+    names = list(variables)
     if data["name"] in LOANS and names != LOAN_FEATURES:
         raise Rejected(f"scm: {data['name']} wants exactly the features {', '.join(LOAN_FEATURES)}")
-    known = set(names)
+    known, causes = set(names), {name for name, one in variables.items() if one.kind != "categorical"}
     for f, mechanism in data.get("mechanisms", {}).items():
-        _check_equation(mechanism["equation"], known)
+        _check_equation(mechanism["equation"], causes)
         link = mechanism["link"]
         if f not in known or (link and link["scale"] == 0):
             raise Rejected(f"scm.mechanisms.{f}: no such feature, or scale 0")

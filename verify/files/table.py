@@ -92,7 +92,7 @@ class Table:
         row = dict(zip(header, line, strict=False))
         if len(line) != len(header) or row["status"] not in STATUSES:
             raise Rejected(f"results.csv: row {k}: a length, status or index it cannot have")
-        if not line[0].isdecimal() or line[0] != str(int(line[0])):
+        if not line[0].isdecimal() or len(line[0]) > 18 or line[0] != str(int(line[0])):
             raise Rejected(f"results.csv: row {k}: an index that is not written as a whole number is")
         if int(line[0]) in self.places:
             raise Rejected(f"results.csv: row {k}: a length, status or index it cannot have")

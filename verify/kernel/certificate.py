@@ -99,9 +99,11 @@ def check_action(problem: Problem, action: Mapping[str, Fraction], cost: float) 
         raise Rejected(f"action: {reason}")
     if not problem.deployed(action):
         raise Rejected("action: the network, computed in its dtype, does not accept (section 4)")
-    exact, power, less = problem.cost(action), problem.power, Fraction(nextafter(cost, -inf))
-    room = 1 + Fraction(power - 1, 2**50)  # a root is rounded once more
-    if not (less < 0 or less**power < exact * room) or exact > Fraction(cost) ** power:
+    exact, below = problem.cost(action), cost
+    for _ in range(problem.power):  # the least double, or the next where a root was rounded up before
+        below = nextafter(below, -inf)
+    least = below < 0 or Fraction(below) ** problem.power < exact
+    if not least or Fraction(cost) ** problem.power < exact:
         raise Rejected(f"cost: not the action's, {near(exact)}")
 
 

@@ -61,7 +61,7 @@ def is_constant(p: Form) -> bool:
 
 
 class Energy(NamedTuple):
-    """log p(factual) - log p(counterfactual), which may not exceed 0: sum of weight * form^2, plus the rest.
+    """log p(factual) + offset - log p(counterfactual), at most 0: sum of weight * form^2, plus the rest.
 
     Attributes
     ----------
@@ -149,9 +149,7 @@ class Counterfactual:
     @cached_property
     def energy(self) -> Energy:
         """What plausibility is measured by (sections 2 and 5); nothing where it is not asked for."""
-        energy, model = Energy([], {}, [], []), self.problem.model
-        if self.problem.offset:
-            add(energy.rest, constant(self.problem.offset), 1)
+        energy, model = Energy([], constant(self.problem.offset), [], []), self.problem.model
         for f, x in self.problem.factual.items() if model.plausible else ():
             mechanism, value = model.mechanisms[f], self.values[f]
             ends = [constant(x), value]

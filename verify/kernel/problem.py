@@ -137,14 +137,13 @@ class Problem:
     ----------
     factual, missing
         Values by feature, 0 for those that are missing, and which these are.
-    ranges, weight, scale
-        Of what may be acted on: the limits of the action (or None), and w and s of the cost (of a rise).
-    fall
-        Of what may be acted on: how many times as much as a rise a fall counts.
+    ranges, weight, scale, fall
+        Of what may be acted on: the limits of the action (or None), w and s of the cost, and how many times
+        as much as a rise a fall counts.
     power
-        2 where the cost is a root: what trees prove is of squares then; else 1.
+        2 where the cost is the root of what its terms add up to, else 1.
     offset
-        What log p(factual) is raised by where plausibility is asked for.
+        By how much the counterfactual's log density must exceed the factual's.
     demand
         What the conditions come to (section 11).
     """

@@ -1,0 +1,37 @@
+"""One Loan applicant, one cost at a time, then one demand on the density at a time."""
+
+from dataclasses import replace
+
+import milp_recourse
+from milp_recourse.domain.cost import Cost
+from milp_recourse.instances_path import instances_path
+
+applicant = milp_recourse.read_instance(instances_path() / "loan" / "loan_007.json")
+scale = dict(applicant.cost.scale)
+plain = replace(applicant, reference=None)
+
+
+def answer(said: str, problem: milp_recourse.Instance) -> None:
+    """Print the proven answer to a problem."""
+    result = milp_recourse.solve(problem)
+    changes = ", ".join(f"{name} {value:.2f}" for name, value in (result.action or {}).items())
+    cost = "" if result.cost is None else f" at cost {result.cost:.4f}"
+    print(f"{said}\n    {result.status.value}: {changes or 'nothing helps'}{cost}")
+
+
+print("costs")
+answer("l2-squared", replace(plain, cost=Cost.pure("l2-squared", scale)))
+answer("l2", replace(plain, cost=Cost.pure("l2", scale)))
+answer("l1", replace(plain, cost=Cost.pure("l1", scale)))
+thrice = {name: s / 3 for name, s in scale.items()}
+answer("l1, falls three times as dear", replace(plain, cost=replace(Cost.pure("l1", scale), decrease=thrice)))
+answer("l1, rises three times as dear", replace(plain, cost=replace(Cost.pure("l1", thrice), decrease=scale)))
+answer(
+    "l1, relative changes", replace(plain, cost=replace(Cost.pure("l1", scale), relative=frozenset(scale)))
+)
+
+print("log density of the outcome, above today's by at least")
+for offset in (-0.5, -0.1, 0.0, 0.1, 1.0):
+    own = replace(plain.preferences, density_offset=offset)
+    answer(f"{offset:+g} nats", replace(plain, preferences=own))
+answer("not asked", replace(plain, plausible=False))

@@ -1,0 +1,234 @@
+r"""Scales, distribution functions and plausibility computed once from data, as numbers of the problem.
+
+What is proven afterwards is about these numbers, wherever they came from; so they are written into the file.
+
+* A level of the density (absolute, or a quantile of people's log densities) becomes every applicant's own
+  offset: the double nearest to level - log p(x), computed in float64.
+* "Near data" becomes a condition: every value after the action is within r scales of some row's,
+  :math:`\bigvee_j \bigwedge_i |x'_i - z_{ji}| \le r s_i`, labels being equal. Largest distances only: balls
+  would need squares in conditions.
+
+References
+----------
+Wachter et al. (2018), https://arxiv.org/abs/1711.00399 (median absolute deviations); Ustun et al. (2019),
+https://doi.org/10.1145/3287560.3287566 (percentile and log-percentile shifts); Karimi et al. (2022), sections
+3.1 and 3.3.1, https://doi.org/10.1145/3527848; Gonzalez (1985),
+https://doi.org/10.1016/0304-3975(85)90224-5 (farthest-first traversal)
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from milp_recourse.domain.conditions import All, LabelIn, Sum
+from milp_recourse.domain.conditions import Any as AnyOf_
+from milp_recourse.domain.features import Feature
+from milp_recourse.errors import BadInput
+from milp_recourse.instance import Instance, Population, Preferences, check_density
+
+if TYPE_CHECKING:
+    from milp_recourse.domain.conditions import Condition
+
+Array = NDArray[np.float64]
+
+MOST_ROWS = 2000
+"""Rows that a condition names at most: it is written into the file, and every row is a case."""
+
+
+def log_densities(instance: Instance, rows: Array) -> Array:
+    """log p(x) of rows (n, features) under the causal model, float64.
+
+    Raises
+    ------
+    BadInput
+        The causal model states no noise for some feature.
+    """
+    check_density(instance.scm)
+    return instance.scm.log_density(np.asarray(rows, dtype=np.float64))
+
+
+def at_level(population: Population, level: float) -> Population:
+    """Everybody's counterfactual must have a log density of at least ``level``.
+
+    Raises
+    ------
+    BadInput
+        The causal model has no density, or the level is no finite number.
+    """
+    if not math.isfinite(level):
+        raise BadInput("plausibility", level, "a finite log density")
+    rows = np.array([list(one.values()) for one in population.factuals])
+    offsets = level - log_densities(population.template, rows)
+    return with_offsets(population, offsets.tolist())
+
+
+def at_quantile(population: Population, q: float) -> Population:
+    """At least the q-quantile of the log densities of the population's own people.
+
+    Raises
+    ------
+    BadInput
+        q is not between 0 and 1, or nobody has a density.
+    """
+    if not 0 <= q <= 1:
+        raise BadInput("plausibility", q, "a quantile from 0 to 1")
+    return at_level(population, quantile_level(population.template, known_rows(population), q))
+
+
+def quantile_level(instance: Instance, rows: Array, q: float) -> float:
+    """The q-quantile of the log densities of rows, those of density zero left out."""
+    known = log_densities(instance, rows)
+    known = known[np.isfinite(known)]
+    if not len(known):
+        raise BadInput(
+            "plausibility", "rows without a density", "at least one row that the causal model explains"
+        )
+    return float(np.quantile(known, q, method="inverted_cdf"))
+
+
+def with_offsets(population: Population, offsets: Sequence[float]) -> Population:
+    """The population with an offset for everyone; a person without a finite one cannot be read."""
+    unreadable = dict(population.unreadable)
+    own = []
+    for k, (preferences, offset) in enumerate(zip(population.preferences, offsets, strict=True)):
+        if not math.isfinite(offset) and k not in unreadable:
+            allowed = "values that the causal model gives a density to"
+            unreadable[k] = BadInput(f"factuals.{k}", "a density of 0", allowed)
+        own.append(replace(preferences, density_offset=offset if math.isfinite(offset) else None))
+    if len(unreadable) == len(own):
+        raise unreadable[min(unreadable)]
+    first = next(k for k in range(len(own)) if k not in unreadable)
+    template = replace(
+        population.template, plausible=True, factual=population.factuals[first], preferences=own[first]
+    )
+    return replace(population, template=template, preferences=tuple(own), unreadable=unreadable)
+
+
+def without_offsets(preferences: Preferences) -> Preferences:
+    """The preferences with everybody's offset."""
+    return replace(preferences, density_offset=None)
+
+
+def near_rows(
+    instance: Instance, rows: Array, within: float, scale: Mapping[str, float], names: Sequence[str] = ()
+) -> Condition:
+    """The condition that the counterfactual lies within so many scales of some row.
+
+    Parameters
+    ----------
+    rows
+        Feature rows (n, features), labels by index.
+    within
+        r above 0.
+    scale
+        s_i of every numeric and ordinal feature that is compared.
+    names
+        The features compared; (): those that actions can move.
+
+    Raises
+    ------
+    BadInput
+        No rows, too many, a distance that is not above 0, or an unknown feature.
+    """
+    by_name = {f.name: f for f in instance.features}
+    for name in names:
+        if name not in by_name:
+            raise BadInput("plausibility.features", name, ", ".join(by_name))
+    if not (math.isfinite(within) and within > 0):
+        raise BadInput("plausibility.within", within, "a number above 0, in scales")
+    movable = instance.scm.descendants({f.name for f in instance.features if f.actionable})
+    compared = [f for f in instance.features if (f.name in names if names else f.name in movable)]
+    columns = [k for k, f in enumerate(instance.features) if f in compared]
+    kept = np.unique(np.asarray(rows, dtype=np.float64)[:, columns], axis=0)
+    kept = kept[~np.isnan(kept).any(axis=1)]
+    if not 1 <= len(kept) <= MOST_ROWS:
+        allowed = f"1 to {MOST_ROWS} different rows: take prototypes of more"
+        raise BadInput("plausibility.rows", f"{len(kept)} rows", allowed)
+    parts = tuple(
+        All(
+            tuple(
+                _near(f, value, within * scale.get(f.name, 1.0))
+                for f, value in zip(compared, row, strict=True)
+            )
+        )
+        for row in kept.tolist()
+    )
+    return parts[0] if len(parts) == 1 else AnyOf_(parts)
+
+
+def prototypes(rows: Array, scale: Sequence[float], count: int) -> Array:
+    """At most ``count`` of the rows, spread out: each next one is the farthest from those before it.
+
+    Farthest-first traversal from the row nearest to the median; the largest distance (in scales) of a row
+    from its prototype is at most twice what any ``count`` rows could reach.
+    """
+    scaled = np.asarray(rows, dtype=np.float64) / np.asarray(scale, dtype=np.float64)
+    first = int(np.abs(scaled - np.median(scaled, axis=0)).max(axis=1).argmin())
+    chosen, far = [first], np.abs(scaled - scaled[first]).max(axis=1)
+    while len(chosen) < min(count, len(scaled)) and far.max() > 0:
+        chosen.append(int(far.argmax()))
+        far = np.minimum(far, np.abs(scaled - scaled[chosen[-1]]).max(axis=1))
+    return np.asarray(rows)[chosen]
+
+
+def accepted_rows(instance: Instance, rows: Array) -> Array:
+    """Those rows that the classifier accepts."""
+    from milp_recourse.backends.grid import looks_accepted
+
+    return np.asarray(rows)[looks_accepted(instance, np.asarray(rows, dtype=np.float64))]
+
+
+def _near(feature: Feature, value: float, reach: float) -> Condition:
+    if feature.kind == "categorical":
+        return LabelIn(feature.name, "counterfactual", (int(value),))
+    return Sum(((feature.name, 1.0),), "counterfactual", value - reach, value + reach)
+
+
+def known_rows(population: Population) -> Array:
+    """The rows of those people who can be read, (n, features)."""
+    return np.array(
+        [list(one.values()) for k, one in enumerate(population.factuals) if k not in population.unreadable]
+    )
+
+
+def data_ranges(instance: Instance, rows: Array) -> dict[str, tuple[float, float]]:
+    """The least and largest value of every feature of numbers."""
+    return {
+        f.name: (float(np.nanmin(rows[:, k])), float(np.nanmax(rows[:, k])))
+        for k, f in enumerate(instance.features)
+        if not f.labelled
+    }
+
+
+def data_scales(instance: Instance, rows: Array, rule: str, every: bool = False) -> dict[str, float]:
+    """s_i of levers' features (``every``: of all) from rows (n, features); rules as of :func:`scale_of`."""
+    import pandas as pd
+
+    from milp_recourse.frames.columns import scale_of
+
+    return {
+        f.name: scale_of(pd.Series(np.asarray(rows)[:, k], name=f.name), f, rule)
+        for k, f in enumerate(instance.features)
+        if f.actionable or every
+    }
+
+
+def data_knots(instance: Instance, rows: Array, logarithm: bool) -> dict[str, Any]:
+    """The knots of every ordered lever's distribution function, or of -log(1 - Q), from rows."""
+    import pandas as pd
+
+    from milp_recourse.frames.columns import knots_of, log_knots
+
+    found = {}
+    for k, f in enumerate(instance.features):
+        if f.actionable and f.kind != "categorical":
+            plain = replace(f, categories=None) if f.categories is not None else f
+            knots = knots_of(pd.Series(np.asarray(rows)[:, k], name=f.name), plain)
+            found[f.name] = log_knots(knots, len(rows)) if logarithm else knots
+    return found

@@ -1,0 +1,176 @@
+"""What callers say about plausibility: a rule for all, offsets per person, domains or a condition."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from milp_recourse.domain.conditions import Condition
+from milp_recourse.errors import BadInput
+from milp_recourse.frames.arguments import is_number
+from milp_recourse.frames.columns import TableColumn, bounds_of, scale_of, shown
+from milp_recourse.frames.from_data import accepted_rows, log_densities, near_rows, prototypes, quantile_level
+from milp_recourse.frames.rows import Rows, read_rows
+from milp_recourse.instance import Instance, Preferences
+
+DENSITY, DOMAIN, NEAR = "scm-density", "domain", "near-data"
+ALLOWED = (
+    f'None, "{DENSITY}", "{DOMAIN}", {{"kind": "{DENSITY}", "at_least": "factual", a log density or '
+    f'{{"quantile": q}}, "offset": o}}, or {{"kind": "{NEAR}", "within": r, "rows": DataFrame, '
+    f'"prototypes": n, "features": [columns]}}'
+)
+_KEYS = {
+    DENSITY: {"at_least", "offset"},
+    DOMAIN: set[str](),
+    NEAR: {"within", "rows", "prototypes", "features"},
+}
+
+
+@dataclass(frozen=True)
+class Plausibility:
+    """What was asked.
+
+    Attributes
+    ----------
+    kind
+        ``scm-density``, ``domain``, ``near-data``, or None.
+    level, quantile
+        The absolute log density, or the share of X's rows whose log density it is; None: the factual's.
+    offset
+        Added to the factual's, or to the level; in nats.
+    within, rows, prototypes, features
+        Of ``near-data``: the distance in scales, the rows (None: X), how many of them are taken (None: all),
+        and the columns compared (None: those that actions can move).
+    """
+
+    kind: str | None = None
+    level: float | None = None
+    quantile: float | None = None
+    offset: float = 0.0
+    within: float = 0.0
+    rows: pd.DataFrame | None = None
+    prototypes: int | None = None
+    features: tuple[Hashable, ...] | None = None
+
+    @staticmethod
+    def of(given: object) -> Plausibility:
+        """What an argument says.
+
+        Raises
+        ------
+        BadInput
+            Nothing that is known; the line lists what is.
+        """
+        said = {"kind": given} if isinstance(given, str) else given
+        if said is None:
+            return Plausibility()
+        kind = said.get("kind") if isinstance(said, Mapping) else None
+        if not isinstance(said, Mapping) or kind not in _KEYS or set(said) - {"kind", *_KEYS[kind]}:
+            raise BadInput("plausibility", shown(given), ALLOWED)
+        if kind == DENSITY:
+            return _density(said)
+        return _near(said) if kind == NEAR else Plausibility(DOMAIN)
+
+    @property
+    def is_density(self) -> bool:
+        """Whether a density is asked for."""
+        return self.kind == DENSITY
+
+    def domains(self, columns: Sequence[TableColumn], X: pd.DataFrame) -> dict[str, tuple[float, float]]:
+        """Feature -> range of X, for ``domain``: of every column of numbers."""
+        if self.kind != DOMAIN:
+            return {}
+        return {c.name: bounds_of(X[c.key], c.feature.kind) for c in columns if c.feature.categories is None}
+
+    def condition(
+        self, problem: Instance, columns: Sequence[TableColumn], X: pd.DataFrame
+    ) -> tuple[Condition, ...]:
+        """For ``near-data``: that the counterfactual lies near some accepted row.
+
+        Raises
+        ------
+        BadInput
+            The model accepts none of the rows, or they have other columns than X.
+        """
+        if self.kind != NEAR:
+            return ()
+        given = X if self.rows is None else self.rows
+        known = accepted_rows(problem, _numbers(read_rows(given, columns, X.columns)))
+        if not len(known):
+            raise BadInput(
+                "plausibility.rows", "rows of which the model accepts none", "some that it accepts"
+            )
+        scale = {c.name: scale_of(X[c.key], c.feature, "range") for c in columns}
+        if self.prototypes is not None:
+            known = prototypes(known, [scale[c.name] for c in columns], self.prototypes)
+        names = {c.key: c.name for c in columns}
+        for key in self.features or ():
+            if key not in names:
+                raise BadInput("plausibility.features", shown(key), "columns that the model reads, or causes")
+        chosen = [names[key] for key in self.features or ()]
+        return (near_rows(problem, known, self.within, scale, chosen),)
+
+    def offsets(
+        self,
+        problem: Instance,
+        columns: Sequence[TableColumn],
+        X: pd.DataFrame,
+        rows: Rows,
+        own: Sequence[Preferences],
+    ) -> tuple[Rows, list[Preferences]]:
+        """Everybody's offset where a level is asked for; who has no density cannot be read."""
+        if not self.is_density or (self.level is None and self.quantile is None):
+            return rows, list(own)
+        level = self.level
+        if self.quantile is not None:
+            level = quantile_level(problem, _numbers(read_rows(X, columns, X.columns)), self.quantile)
+        assert level is not None
+        faults, made = dict(rows.faults), []
+        with np.errstate(all="ignore"):
+            gaps = level + self.offset - log_densities(problem, rows.values)
+        for k, (one, gap) in enumerate(zip(own, gaps.tolist(), strict=True)):
+            if not np.isfinite(gap) and k not in faults:
+                faults[k] = BadInput("", "a density of 0", "values that the causal model gives a density to")
+            made.append(replace(one, density_offset=gap if np.isfinite(gap) else None))
+        return replace(rows, faults=faults), made
+
+
+def _density(said: Mapping[str, Any]) -> Plausibility:
+    at_least, offset = said.get("at_least", "factual"), said.get("offset", 0.0)
+    if not is_number(offset):
+        raise BadInput("plausibility.offset", shown(offset), "a finite number of nats")
+    if isinstance(at_least, Mapping) and set(at_least) == {"quantile"}:
+        share = at_least["quantile"]
+        if not is_number(share) or not 0 <= share <= 1:
+            raise BadInput("plausibility.at_least.quantile", shown(share), "a number from 0 to 1")
+        return Plausibility(DENSITY, quantile=float(share), offset=float(offset))
+    if is_number(at_least):
+        return Plausibility(DENSITY, level=float(at_least), offset=float(offset))
+    if at_least != "factual":
+        raise BadInput("plausibility.at_least", shown(at_least), '"factual", a number or {"quantile": q}')
+    return Plausibility(DENSITY, offset=float(offset))
+
+
+def _near(said: Mapping[str, Any]) -> Plausibility:
+    within, rows, count = said.get("within"), said.get("rows"), said.get("prototypes")
+    features = said.get("features")
+    if not is_number(within) or within <= 0:  # type: ignore[operator]
+        raise BadInput("plausibility.within", shown(within), "a number above 0, in ranges of X")
+    if rows is not None and not isinstance(rows, pd.DataFrame):
+        raise BadInput("plausibility.rows", type(rows).__name__, "a DataFrame with X's columns")
+    if count is not None and not (isinstance(count, int) and count >= 1):
+        raise BadInput("plausibility.prototypes", shown(count), "a whole number, 1 or more")
+    if features is not None and (isinstance(features, str) or not isinstance(features, Sequence)):
+        raise BadInput("plausibility.features", shown(features), "a list of columns")
+    chosen = None if features is None else tuple(features)
+    return Plausibility(NEAR, within=float(within), rows=rows, prototypes=count, features=chosen)  # type: ignore[arg-type]
+
+
+def _numbers(rows: Rows) -> NDArray[np.float64]:
+    """The rows that can be read."""
+    return rows.values[[k for k in range(len(rows)) if k not in rows.faults]]

@@ -1,0 +1,119 @@
+"""The cheapest action that still holds when things do not turn out as planned."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from milp_recourse.backends.protocol import Proposal
+from milp_recourse.domain.network import ReluNetwork
+from milp_recourse.domain.scenario import Scenario
+from milp_recourse.errors import Unsupported
+from milp_recourse.instance import Instance
+from milp_recourse.judge import conclude
+from milp_recourse.result import Result
+from milp_recourse.robust.box_search import TreeSearch
+from milp_recourse.robust.scenario_search import NetworkSearch
+from milp_recourse.robust.uncertainty import Uncertainty, at_worst_threshold, uncertainty_of
+from milp_recourse.solve import as_instance, check_options, choose_backend
+
+ROBUST_FORMAT = "milp-recourse/robust-1"
+
+
+@dataclass(frozen=True)
+class Robust:
+    """The answer.
+
+    Attributes
+    ----------
+    result
+        Of the problem with the highest threshold: its action is proven to be accepted in every outcome, and
+        no action of which that is so costs less than its lower bound. ``infeasible``: no action is certain.
+    uncertainty
+        What it withstands.
+    worst
+        The lowest logit or score that was found among the action's outcomes (proven to be accepted), and what
+        happens there; None where nothing is uncertain.
+    cuts, rounds
+        How many scenarios (networks) or refused boxes (trees) the lower bound rests on, and how many problems
+        were solved.
+    """
+
+    instance: Instance = field(repr=False)
+    result: Result
+    uncertainty: Uncertainty
+    worst: tuple[float, Scenario] | None
+    cuts: int
+    rounds: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """As a ``robust-1`` document."""
+        result = self.result
+        worst = None
+        if self.worst is not None:
+            output, happened = self.worst
+            worst = {"output": output, "missed": dict(happened.missed), "noise": dict(happened.noise)}
+        return {
+            "format": ROBUST_FORMAT,
+            "status": result.status.value,
+            "cost": result.cost,
+            "lower_bound": result.lower_bound,
+            "proof": result.proof,
+            "action": result.action,
+            "counterfactual": result.counterfactual,
+            "withstands": self.uncertainty.to_dict(),
+            "worst": worst,
+            "cuts": self.cuts,
+            "rounds": self.rounds,
+            "message": result.message,
+        }
+
+
+def robust(
+    problem: Instance | Mapping[str, Any] | str | Path,
+    missed: Mapping[str, float] | None = None,
+    threshold: float | None = None,
+    noise: Mapping[str, float | Sequence[float]] | None = None,
+    backend: str | None = None,
+    time_limit: float | None = None,
+) -> Robust:
+    """The cheapest action that is accepted however its targets are missed, the threshold moves and noise is.
+
+    The action as planned also meets everything else: mask, bounds, ranges, domains, conditions, plausibility.
+
+    Parameters
+    ----------
+    problem
+        An instance, the JSON value of one, or the path of its file.
+    missed, threshold, noise
+        See :class:`~milp_recourse.robust.uncertainty.Uncertainty`.
+    backend
+        As for :func:`milp_recourse.solve`; for the problems on the way.
+    time_limit
+        Wall seconds for everything; None for no limit.
+
+    Raises
+    ------
+    BadInput
+        The file breaks the format, or the uncertainty does not fit it.
+    Unsupported, BackendUnavailable
+        As for :func:`milp_recourse.solve`.
+    """
+    check_options(time_limit)
+    start = time.perf_counter()
+    given = as_instance(problem)
+    uncertainty = uncertainty_of(given, missed, threshold, noise)
+    instance = at_worst_threshold(given, uncertainty)
+    chosen = choose_backend(instance, backend)
+    if not chosen.proves:
+        raise Unsupported(f"backend {chosen.name}: certainty needs one that proves")
+    name = chosen.name
+    deadline = None if time_limit is None else start + time_limit
+    search = NetworkSearch if isinstance(instance.classifier, ReluNetwork) else TreeSearch
+    found = search(instance, uncertainty, name, deadline).run()
+    proposal = Proposal(found.action, found.lower_bound, found.proof, found.nodes, found.message)
+    result = conclude(instance, proposal, name, time.perf_counter() - start, as_given=True)
+    return Robust(given, result, uncertainty, found.worst, found.cuts, found.rounds)

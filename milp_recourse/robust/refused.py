@@ -1,0 +1,148 @@
+"""Boxes of cells in which a tree ensemble refuses whatever lies there, and how an action keeps out of one."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from milp_recourse.domain.forest import MISSING, Leaves, TreeEnsemble
+
+Cells = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class RefusedBox:
+    """low <= cell <= high on every column; all of it is refused.
+
+    Attributes
+    ----------
+    low, high
+        Shape (columns,).
+    """
+
+    low: Cells
+    high: Cells
+
+    def interval(self, forest: TreeEnsemble, column: int) -> tuple[float, float]:
+        """The values (above, up to] of a column, as doubles; infinite where it is open."""
+        cuts = forest.cuts[column]
+        first, last = int(self.low[column]), int(self.high[column])
+        above = -math.inf if first <= 0 else float(cuts[first - 1])
+        return above, math.inf if last >= len(cuts) else float(cuts[last])
+
+
+class Refusals:
+    """What is refused around points that are.
+
+    Parameters
+    ----------
+    above
+        Scores above it are accepted.
+    """
+
+    def __init__(self, forest: TreeEnsemble, above: float) -> None:
+        self.forest, self.above = forest, above
+        leaves = forest.leaves
+        self._all = Leaves.joined(leaves)
+        self._starts = np.cumsum([0, *(len(tree.value) for tree in leaves[:-1])])
+
+    def around(self, row: NDArray[np.float64], groups: Sequence[Sequence[int]]) -> RefusedBox:
+        """A box around a refused row that no group of columns can be let out of further.
+
+        Parameters
+        ----------
+        row
+            The classifier's columns; refused.
+        groups
+            Columns that may vary, those of one feature together; several columns stay or go as one. What is
+            first is let go first.
+        """
+        cells = np.array([_cell(cuts, v) for cuts, v in zip(self.forest.cuts, row.tolist(), strict=True)])
+        low, high = cells.copy(), cells.copy()
+        left = [group for group in groups if not self._free(low, high, group)]
+        for group in left:
+            if len(group) == 1:
+                self._widen(low, high, group[0])
+        return RefusedBox(low, high)
+
+    def _free(self, low: Cells, high: Cells, group: Sequence[int]) -> bool:
+        """Let columns go altogether, if all of it is still refused."""
+        before = low[list(group)].copy(), high[list(group)].copy()
+        for c in group:
+            low[c], high[c] = 0, len(self.forest.cuts[c])
+        if self._refused(low, high):
+            return True
+        low[list(group)], high[list(group)] = before
+        return False
+
+    def _widen(self, low: Cells, high: Cells, column: int) -> None:
+        """Move both ends of a column as far as all of it is still refused; a larger box is refused less."""
+        least, most = 0, int(low[column])
+        while least < most:
+            low[column] = (least + most) // 2
+            least, most = (
+                (least, int(low[column])) if self._refused(low, high) else (int(low[column]) + 1, most)
+            )
+        low[column] = most
+        least, most = int(high[column]), len(self.forest.cuts[column])
+        while least < most:
+            high[column] = (least + most + 1) // 2
+            least, most = (
+                (int(high[column]), most) if self._refused(low, high) else (least, int(high[column]) - 1)
+            )
+        high[column] = least
+
+    def _refused(self, low: Cells, high: Cells) -> bool:
+        """Whether the largest values in reach add up to no accepted score."""
+        all_ = self._all
+        gone = low == MISSING
+        met = (all_.low <= high) & (all_.high >= low) & (all_.low <= all_.high)
+        if gone.any():
+            met = np.where(gone, all_.missing, met)
+        values = np.where(met.all(axis=1), all_.value, -np.inf)
+        top = np.maximum.reduceat(values, self._starts)
+        return bool(self.forest.total(top[None])[0] <= self.above)
+
+
+def keeping_out(
+    interval: tuple[float, float], missed: tuple[Fraction, Fraction]
+) -> Iterator[tuple[str, float]]:
+    """Where a double must lie so that no double within ``missed`` of it lies in the interval.
+
+    Parameters
+    ----------
+    interval
+        (above, up to].
+    missed
+        Least and most that is added.
+
+    Yields
+    ------
+    tuple
+        ``at_most`` or ``at_least``, and the end.
+    """
+    above, last = interval
+    if above > -math.inf:  # the largest of them is at most ``above``: value + most < the next double
+        yield "at_most", _before(Fraction(math.nextafter(above, math.inf)) - missed[1])
+    if last < math.inf:  # the smallest of them is more than ``last``
+        yield "at_least", _after(Fraction(last) - missed[0])
+
+
+def _before(value: Fraction) -> float:
+    """The largest double below a value."""
+    nearest = float(value)
+    return nearest if Fraction(nearest) < value else math.nextafter(nearest, -math.inf)
+
+
+def _after(value: Fraction) -> float:
+    """The smallest double above a value."""
+    return -_before(-value)
+
+
+def _cell(cuts: NDArray[np.float64], value: float) -> int:
+    return MISSING if math.isnan(value) else int(np.searchsorted(cuts, value, side="left"))

@@ -1,0 +1,191 @@
+r"""The cheapest certain action of a network, from both sides.
+
+.. math:: \min_u c(u) \quad\text{such that}\quad h(x'(u, e)) \ge t \text{ for every } e \in E(u)
+
+has infinitely many rows. Below: the same with finitely many scenarios e, a network of copies of the network.
+Above: an action for which :mod:`~milp_recourse.robust.outcomes` proves that no outcome is refused. It
+comes from the same finite problem with t raised by a hair, so that the proof has room; each action that some
+outcome refutes gives the next scenario. The hair is made smaller until the two sides meet.
+
+References
+----------
+Blankenship and Falk (1976), https://doi.org/10.1007/BF00934096; Mitsos (2011),
+https://doi.org/10.1080/02331934.2010.527970 (bounds from both sides for semi-infinite programs).
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+
+from milp_recourse.domain.network import ReluNetwork
+from milp_recourse.domain.scenario import Scenario
+from milp_recourse.instance import Instance
+from milp_recourse.judge import judge
+from milp_recourse.result import Proof, Result, Status, is_closed
+from milp_recourse.robust.found import Found, indices
+from milp_recourse.robust.outcomes import Outcomes, holds, outcomes_of
+from milp_recourse.robust.uncertainty import Uncertainty
+from milp_recourse.solve import solve
+
+MOST_SCENARIOS = 24
+"""Copies of the network; with more, the answer is a limit."""
+
+_HAIR, _FINER, _HAIRS = 2e-7, 0.02, 4  # share of the way from the factual's logit to the threshold
+_EACH_TIME = 2  # scenarios added at once
+_ROUNDING = 2.0**-40
+
+
+class NetworkSearch:
+    """The search of one applicant.
+
+    Parameters
+    ----------
+    instance
+        With the highest threshold already.
+    """
+
+    def __init__(
+        self, instance: Instance, uncertainty: Uncertainty, backend: str | None, deadline: float | None
+    ) -> None:
+        assert isinstance(instance.classifier, ReluNetwork)
+        self.instance, self.uncertainty = instance, uncertainty
+        self.backend, self.deadline = backend, deadline
+        self.scenarios: list[Scenario] = []
+        self.action: dict[str, float] | None = None
+        self.cost = math.inf
+        self.bound = 0.0
+        self.proof: Proof = "rigorous"
+        self.worst: tuple[float, Scenario] | None = None
+        self.rounds = self.nodes = 0
+        self.message: str | None = None
+        self._rng = np.random.default_rng(0)
+
+    def run(self) -> Found:
+        """Search until both sides meet, or something stops it."""
+        needed = Fraction(self.instance.accept.threshold) + Fraction(self.instance.accept.margin)
+        logit = judge(self.instance, {}).logit
+        assert logit is not None
+        way = max(float(needed - logit.lower), 1e-3 * (1.0 + abs(float(needed))))
+        hair = _HAIR * way
+        for _ in range(_HAIRS):
+            above = self._above(hair)
+            below = self._master(0.0)
+            if below is None:
+                break
+            if below.status is Status.INFEASIBLE:
+                self.bound = math.inf if self.action is None else self.bound
+                break
+            self.bound = max(self.bound, below.lower_bound or 0.0)
+            if self._closed or not above:
+                break
+            hair *= _FINER
+        else:
+            self.message = self.message or "the two sides did not meet"
+        message = None if self._closed or self.bound == math.inf else self.message or "the gap is open"
+        return Found(
+            self.action,
+            self.bound,
+            self.proof,
+            len(self.scenarios),
+            self.rounds,
+            self.nodes,
+            message,
+            self.worst,
+        )
+
+    @property
+    def _closed(self) -> bool:
+        bound = min(self.bound, self.cost)
+        return self.action is not None and is_closed(self.cost, bound, self.instance.gap_allowance)
+
+    def _above(self, hair: float) -> bool:
+        """Look for a certain action with the threshold raised by a hair; whether to go on afterwards."""
+        while True:
+            result = self._master(hair)
+            if result is None:
+                return False
+            if result.action is None:
+                if result.status is not Status.INFEASIBLE:
+                    self.message = result.message or "a problem on the way stayed open"
+                return result.status is Status.INFEASIBLE
+            action = indices(self.instance, result.action)
+            outcomes = outcomes_of(self.instance, action, self.uncertainty)
+            refuted = self._refuted(outcomes)
+            if refuted is None:
+                return False
+            if not refuted:
+                cost = float(judge(self.instance, action).cost)
+                if cost < self.cost:
+                    self.action, self.cost = action, cost
+                    self.worst = self._worst_of(outcomes)
+                return True
+            if len(self.scenarios) + len(refuted) > MOST_SCENARIOS:
+                self.message = f"more than {MOST_SCENARIOS} scenarios are needed"
+                return False
+            self.scenarios += refuted
+
+    def _refuted(self, outcomes: Outcomes) -> list[Scenario] | None:
+        """Scenarios in which the action fails; none: proven that it never does; None: that stayed open."""
+        if outcomes.refusal is None:
+            return []
+        needed = self.instance.accept.threshold + self.instance.accept.margin
+        room = _ROUNDING * (1.0 + abs(needed))
+        found = [point for logit, point in outcomes.worst(_EACH_TIME, self._rng) if logit < needed - room]
+        if not found:
+            result = solve(outcomes.refusal, self.backend, self._left())
+            self.nodes += result.nodes or 0
+            if result.proof == "solver":
+                self.proof = "solver"
+            held = holds(result)
+            if held:
+                return []
+            if held is None:
+                self.message = "whether the action in hand always holds stayed open: " + (
+                    result.message or ""
+                )
+                return None
+            assert result.action is not None
+            levers = outcomes.refusal.levers
+            found = [{name: outcomes.refusal.factual[name] for name in levers}]
+            found[0] |= indices(outcomes.refusal, result.action)
+        made = [outcomes.scenario(point, self.uncertainty) for point in found]
+        new = [one for k, one in enumerate(made) if one not in self.scenarios and one not in made[:k]]
+        if not new:
+            self.message = "an action failed in a scenario it was made for, by less than rounding shows"
+            return None
+        return new
+
+    def _worst_of(self, outcomes: Outcomes) -> tuple[float, Scenario] | None:
+        found = outcomes.worst(1, self._rng)
+        return (found[0][0], outcomes.scenario(found[0][1], self.uncertainty)) if found else None
+
+    def _master(self, hair: float) -> Result | None:
+        """The problem with the scenarios at hand, the threshold raised by so much; None: no time is left."""
+        left = self._left()
+        if left is not None and left <= 0:
+            self.message = "the time limit was reached"
+            return None
+        left = None if left is None else left / 2  # the other side, and the proof, need some too
+        self.rounds += 1
+        accept = self.instance.accept
+        problem = replace(
+            self.instance,
+            accept=replace(accept, margin=accept.margin + hair),
+            scenarios=tuple(self.scenarios),
+            reference=None,
+        )
+        result = solve(problem, self.backend, left)
+        self.nodes += result.nodes or 0
+        if result.proof == "solver":
+            self.proof = "solver"
+        if not hair and result.status is Status.LIMIT:
+            self.message = result.message
+        return result
+
+    def _left(self) -> float | None:
+        return None if self.deadline is None else self.deadline - time.perf_counter()

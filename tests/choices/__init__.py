@@ -1,0 +1,1 @@
+"""Choices and certainty: several recourses that differ, actions that hold whatever happens."""

@@ -1,0 +1,38 @@
+"""Which tests may be skipped: with ``--strict-skips`` a run fails that skipped for any other reason."""
+
+from __future__ import annotations
+
+import re
+
+ALLOWED_SKIPS = {
+    r"MILP_RECOURSE_DATA": "the data sets belong to others and are not shipped",
+    r"no Chromium or Chrome": "pages are looked at where a browser is installed",
+    r"no /dev/full": "a full disk is imitated where the system can",
+    r"^Skipped: nothing to do$": "the random model accepts the applicant as they are",
+    r"tests/conformance/": "a back end that refuses an instance says so in one line",
+}
+"""Reasons (or places), and why such a skip hides nothing: a missing package is not among them."""
+
+
+def pytest_addoption(parser):
+    """``--strict-skips``, for continuous integration."""
+    parser.addoption(
+        "--strict-skips", action="store_true", help="fail where a test is skipped for want of a package"
+    )
+
+
+def unexpected(place: str, reason: str) -> bool:
+    """Whether a skip is not one of the allowed ones."""
+    return not any(re.search(pattern, text) for pattern in ALLOWED_SKIPS for text in (place, reason))
+
+
+def pytest_sessionfinish(session):
+    """Fail a run that skipped what it should not have."""
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    if reporter is None or not session.config.getoption("--strict-skips"):
+        return
+    for report in reporter.stats.get("skipped", []):
+        place, _, reason = report.longrepr if isinstance(report.longrepr, tuple) else (report.nodeid, 0, "")
+        if unexpected(place, reason):
+            reporter.write_line(f"skipped, and should not be: {report.nodeid}: {reason}", red=True)
+            session.exitstatus = 1

@@ -1,0 +1,146 @@
+"""Costs and offsets in files: what is read, what is written, what is refused in one line."""
+
+from __future__ import annotations
+
+import copy
+import json
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from milp_recourse.domain.cost import Cost, root_above, root_below
+from milp_recourse.errors import BadInput
+from milp_recourse.formats import instance_from_dict, instance_to_dict, population_from_dict
+
+BASE: dict[str, Any] = {
+    "format": "milp-recourse/instance-1",
+    "features": [
+        {"name": "a", "kind": "continuous", "actionable": True, "bounds": [-10, 10]},
+        {"name": "b", "kind": "continuous", "actionable": True, "bounds": [-10, 10]},
+        {"name": "c", "kind": "categorical", "actionable": True, "categories": ["x", "y"]},
+    ],
+    "scm": {
+        "name": "explicit",
+        "mechanisms": {n: {"equation": 0, "noise": {"kind": "normal", "sd": 1}} for n in ("a", "b")}
+        | {"c": {"equation": 0, "noise": {"kind": "bernoulli", "p": 0.5}}},
+    },
+    "classifier": {
+        "kind": "relu-network",
+        "dtype": "float64",
+        "layers": [{"weight": [[1, 1, 0, 0]], "bias": [-3]}],
+    },
+    "factual": {"a": 1, "b": -2, "c": "x"},
+    "preferences": {"actionable": ["a", "b"]},
+    "cost": {"kind": "l1", "scale": {"a": 1, "b": 1}},
+}
+
+
+def said(**changes: Any) -> dict[str, Any]:
+    """The problem with other keys."""
+    return copy.deepcopy(BASE) | changes
+
+
+@pytest.mark.parametrize(
+    ("scale", "action", "expected"),
+    [
+        ({"a": 1, "b": 1}, {"a": 3.0, "b": -4.0}, 4),
+        ({"a": {"increase": 4, "decrease": 0.5}, "b": 1}, {"a": 3.0}, Fraction(1, 2)),
+        ({"a": {"increase": 4, "decrease": 0.5}, "b": 1}, {"a": -1.0}, 4),
+        ({"a": 1, "b": "factual"}, {"b": 4.0}, 3),
+    ],
+)
+def test_the_cost_is_the_formula(scale: Any, action: dict[str, float], expected: Any) -> None:
+    """By hand: distances over the scale of their direction, or over the size of the factual."""
+    from milp_recourse.judge import judge
+
+    instance = instance_from_dict(said(cost={"kind": "l1", "scale": scale}))
+    assert judge(instance, action).cost == expected
+
+
+def test_the_root_is_of_the_sum_and_is_rounded_outward() -> None:
+    """3-4-5, and roots on both sides of what is irrational."""
+    cost = Cost.pure("l2", {"a": 1.0, "b": 1.0})
+    paid = cost.exact({"a": Fraction(3), "b": Fraction(-4)}, {"a": 1.0, "b": 1.0})
+    assert 0 <= paid - 5 < Fraction(1, 2**90)
+    for value in (Fraction(2), Fraction(1, 3**200), Fraction(7**90), Fraction(10**-9)):
+        above = root_above(value)
+        assert above**2 >= value
+        assert (above * (1 - Fraction(1, 2**99))) ** 2 < value
+        if 1e-300 < value < 1e300:
+            assert Fraction(root_below(float(value))) ** 2 <= Fraction(float(value))
+    assert root_above(Fraction(0)) == 0
+
+
+@pytest.mark.parametrize(
+    ("changes", "line"),
+    [
+        ({"cost": {"kind": "l1", "scale": {"a": 0, "b": 1}}}, "cost.scale.a"),
+        ({"cost": {"kind": "l1", "scale": {"a": "own", "b": 1}}}, "cost.scale.a"),
+        ({"cost": {"kind": "l1", "scale": {"a": {"increase": 1}, "b": 1}}}, "cost.scale.a"),
+        ({"cost": {"kind": "l1", "scale": {"a": {"increase": 1, "decrease": -1}, "b": 1}}}, "decrease"),
+        ({"cost": {"kind": "l1", "scale": {"a": 1, "b": 1, "c": "factual"}}}, "cost.scale.c"),
+        (
+            {"cost": {"kind": "l1", "scale": {"a": 1, "b": 1, "c": {"increase": 1, "decrease": 2}}}},
+            "cost.scale.c",
+        ),
+        ({"cost": {"kind": "l3", "scale": {}}}, "cost"),
+        ({"cost": {"kind": "log-percentile", "quantiles": {"a": [[0, -1], [1, 2]]}}}, "cost.quantiles.a.0"),
+        ({"cost": {"kind": "log-percentile", "quantiles": {"a": [[0, 2], [1, 1]]}}}, "cost.quantiles.a.1"),
+        (
+            {
+                "cost": {"kind": "l1", "scale": {"a": "factual", "b": 1}},
+                "factual": {"a": 0, "b": 1, "c": "x"},
+            },
+            "factual 0",
+        ),
+        ({"preferences": {"actionable": ["a", "b"], "density_offset": 1}}, "density_offset"),
+        ({"plausibility": {"kind": "scm-density", "at_least": "factual", "offset": "much"}}, "offset"),
+        ({"plausibility": {"kind": "scm-density", "at_least": -3}}, "at_least"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_in_one_line(changes: dict[str, Any], line: str) -> None:
+    """The line names the field."""
+    with pytest.raises(BadInput) as refused:
+        instance_from_dict(said(**changes))
+    assert line in str(refused.value) and "\n" not in str(refused.value)
+
+
+def test_files_say_what_was_read() -> None:
+    """Scales and offsets survive a round trip; equal scales are one."""
+    scale = {"a": {"increase": 2.0, "decrease": 3.0}, "b": "factual", "c": {"increase": 1, "decrease": 1}}
+    scale["c"] = 1.0
+    plausible = {"kind": "scm-density", "at_least": "factual", "offset": -1.5}
+    own = {"actionable": ["a", "b", "c"], "density_offset": 0.25}
+    made = instance_from_dict(
+        said(cost={"kind": "l2", "scale": scale}, plausibility=plausible, preferences=own)
+    )
+    written = json.loads(json.dumps(instance_to_dict(made)))
+    assert written["cost"] == {"kind": "l2", "scale": scale}
+    assert written["plausibility"] == plausible
+    assert written["preferences"]["density_offset"] == 0.25
+    again = instance_from_dict(written)
+    assert again.cost == made.cost and again.offset == made.offset == 0.25
+    same = said(cost={"kind": "l1", "scale": {"a": {"increase": 2, "decrease": 2}, "b": 1}})
+    assert not instance_from_dict(same).cost.decrease
+
+
+def test_a_person_at_zero_is_bad_input_and_holds_up_nobody() -> None:
+    """Relative changes of a value that is 0; the others' scales are their own."""
+    data = said(format="milp-recourse/population-1", cost={"kind": "l1", "scale": {"a": "factual", "b": 1}})
+    del data["factual"]
+    data["factuals"] = [{"a": a, "b": 0, "c": "x"} for a in (0, 2, -4)]
+    people = population_from_dict(data)
+    assert list(people.unreadable) == [0]
+    assert [people[k].cost.scale["a"] for k in (1, 2)] == [2.0, 4.0]
+
+
+def test_examples_of_the_schemas_hold(tmp_path: Path) -> None:
+    """The JSON Schema that is shipped takes what the reader takes."""
+    jsonschema = pytest.importorskip("jsonschema")
+    from milp_recourse.formats.json_schemas import FOLDER
+
+    schema = json.loads((FOLDER / "instance-1.schema.json").read_text())
+    scale = {"a": {"increase": 2.0, "decrease": 3.0}, "b": "factual"}
+    jsonschema.validate(said(cost={"kind": "l2", "scale": scale}), schema)
