@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from milp_recourse.backends.cost_units import cost_units
 from milp_recourse.compiled import proof
+from milp_recourse.compiled.curves import RELU
 from milp_recourse.compiled.door import ceiling, memory, smallest
 from milp_recourse.compiled.layout import GRID, LABEL
 from milp_recourse.compiled.problem import ACTED, IDLE, Lowered, Problem, impossible, lowered
@@ -58,6 +59,8 @@ def proofs(
     begun = time.perf_counter()
     scaled = [cost_units(instance) for instance, _, _ in claims]
     for people, group in lowered([instance for instance, _ in scaled]):
+        if group.effects.bent or (group.effects.kinds != RELU).any():
+            continue  # curves
         share = (time.perf_counter() - begun) / len(people)
         for k, person in enumerate(people):
             (instance, bound, target), (own, factor) = claims[person], scaled[person]
@@ -99,7 +102,8 @@ class _Trees:
         self.instance, self.factor = instance, factor
         problem, effects = group.problems(k), group.effects
         self.moved = (effects.acts[0] | effects.follows[0]).astype(bool)
-        self.rows = [(effects.domain_features[f].name, side) for f, side, _ in group.ends]
+        stated = [effects.stated[f].feature for f, _, _ in group.ends]
+        self.rows = [(f.name if f else "", side) for f, (_, side, _) in zip(stated, group.ends, strict=True)]
         self.levers = list(instance.levers)
         self.bound_to_act = [
             name

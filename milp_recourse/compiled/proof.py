@@ -28,6 +28,7 @@ from milp_recourse.compiled.layout import (
     CONSTS,
     COST,
     FACTUAL,
+    FALL,
     FIXED,
     GAIN,
     GRID,
@@ -319,7 +320,7 @@ def _nothing(p, w, target):
         return -1
     if p.widths[0] > 0:
         _bound_causes(p, w)
-    if stated_rows(p, w, w.box, w.allowed, 0) < 0:
+    if stated_rows(p, w, w.box, w.allowed, 0, False) < 0:
         return -1
     return residual_lines(p, w, w.box, w.allowed) if len(p.noise) > 0 else 0
 
@@ -436,7 +437,7 @@ def _relax(p, unit, k, count):
     zl, zh, alpha, slope, rise = unit[ZL, k], unit[ZH, k], unit[ALPHA, k], unit[SLOPE, k], unit[RISE, k]
     for j in range(count):
         l, h = zl[j], zh[j]
-        rise[j] = 0.0
+        rise[j] = unit[FALL, k, j] = 0.0
         if h <= 0.0:
             slope[j] = alpha[j] = 0.0
         elif l >= 0.0:
