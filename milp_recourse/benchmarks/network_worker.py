@@ -158,9 +158,11 @@ def ready(solver: str) -> Callable[[Instance, float], Answer]:
         __import__(module)
         return partial(peer, solve)
     if solver == "bab":
-        from milp_recourse.compiled.door import ready as compile_all
+        from milp_recourse.certificates.engine_proofs import ready as compile_proofs
+        from milp_recourse.compiled.door import ready as compile_search
 
-        compile_all()
+        compile_search()
+        compile_proofs()
     return partial(ours, solver, False)
 
 

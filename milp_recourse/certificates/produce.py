@@ -18,6 +18,7 @@ from milp_recourse.certificates.canonical import instance_digest
 from milp_recourse.certificates.causal import causal_configurations, why_not_causal
 from milp_recourse.certificates.conditions import why_not_cases
 from milp_recourse.certificates.document import CERTIFICATE_FORMAT
+from milp_recourse.certificates.engine_proofs import proofs
 from milp_recourse.certificates.limits import fits, too_large
 from milp_recourse.certificates.networks import beyond_a_support, configurations_of
 from milp_recourse.certificates.prices import ensemble_configurations
@@ -111,12 +112,17 @@ def _needs_no_tree(instance: Instance, result: Result) -> bool:
     return not instance.levers or _bound(result) == 0.0
 
 
-def _trivial(instance: Instance) -> list[dict[str, Any]]:
-    """Configurations whose boxes cost at least 0; none where there is no lever."""
-    levers, others = list(instance.levers), _not_idle(instance)
+def _acted_sets(instance: Instance) -> list[list[str]]:
+    """The sets of levers whose configurations stand for all (section 5), in the order of the features."""
+    levers, others = [f.name for f in instance.features if f.name in instance.levers], _not_idle(instance)
     subsets = (set(some) for size in range(len(others) + 1) for some in combinations(others, size))
     acted = ([f for f in levers if f not in others or f in chosen] for chosen in subsets)
-    return [{"acted": names, "tree": [["e"]]} for names in acted if names]
+    return [names for names in acted if names]
+
+
+def _trivial(instance: Instance) -> list[dict[str, Any]]:
+    """Configurations whose boxes cost at least 0; none where there is no lever."""
+    return [{"acted": names, "tree": [["e"]]} for names in _acted_sets(instance)]
 
 
 def _not_idle(instance: Instance) -> list[str]:
@@ -209,11 +215,30 @@ def _of_networks(
         left = None if time_limit is None else time_limit - (time.perf_counter() - started if trees else 0.0)
         if not waiting or (left is not None and left <= 0):
             break
-        targets = np.array([_target(_bound(results[k]), results[k], spare) for k in waiting])
-        found = configurations_of([instances[k] for k in waiting], targets, left)
-        trees |= dict(zip(waiting, found, strict=True))
+        claims = [
+            (instances[k], _bound(results[k]), _target(_bound(results[k]), results[k], spare))
+            for k in waiting
+        ]
+        trees |= dict(zip(waiting, _trees_of_networks(claims, left), strict=True))
         waiting = [k for k in waiting if trees[k] is None and _bound(results[k])]
     return trees
+
+
+def _trees_of_networks(
+    claims: Sequence[tuple[Instance, float | None, float]], time_limit: float | None
+) -> list[list[dict[str, Any]] | None]:
+    """The configurations for instances, bounds and targets, None without a proof.
+
+    They are the compiled engine's; where something moves along a curve, or there are conditions, the batched
+    engine's.
+    """
+    plain = [k for k, (instance, _, _) in enumerate(claims) if instance.demand == TRUE]
+    found = {plain[k]: trees for k, trees in proofs([claims[k] for k in plain], _acted_sets, time_limit)}
+    rest = [k for k in range(len(claims)) if k not in found]
+    if rest:
+        targets = np.array([claims[k][2] for k in rest])
+        found |= zip(rest, configurations_of([claims[k][0] for k in rest], targets, time_limit), strict=True)
+    return [found[k] for k in range(len(claims))]
 
 
 def _causal(

@@ -64,12 +64,12 @@ STUCK = "a box became too small to split"
 def ready() -> None:
     """Compile what this process has not compiled yet, or load it from disk; the former is announced."""
     with announced():
-        instance = _smallest()
+        instance = smallest()
         state = Run(instance, lower(instance))
         state.examine(1, 0, (1, 1, 0))
 
 
-def _smallest() -> Instance:
+def smallest() -> Instance:
     """A problem of one lever."""
     scm = StructuralCausalModel(("x",), {"x": Mechanism(Constant(0.0), Link(), None)})
     feature = Feature("x", "continuous", True, (0.0, 1.0))
@@ -81,7 +81,7 @@ _SHAPES = threading.local()
 """Memory of earlier searches by shape: making it takes longer than many searches do."""
 
 
-def _memory(p: Problems) -> tuple[Work, search.Pool]:
+def memory(p: Problems) -> tuple[Work, search.Pool]:
     """Memory for a problem; :func:`~milp_recourse.compiled.search.plant` clears it."""
     sizes = (
         p.lever.shape[1],
@@ -123,7 +123,7 @@ class Run:
     ) -> None:
         problem = lower(instance) if problem is None else problem
         self.instance, self.problem = instance, problem
-        self.work, self.tree = _memory(problem)
+        self.work, self.tree = memory(problem)
         rows = np.zeros((0, len(instance.features))) if starts is None else np.asarray(starts, dtype=float)
         self.starts = coordinates(instance, problem, rows)
         self._fixed: dict[frozenset[str], Program] = {}

@@ -417,7 +417,7 @@ def within_squares(p, box, line, const, top, budget, cut, cut_const, radius, inv
     for i in range(p.lever.shape[1]):
         pull += line[p.start[i]] ** 2 * inverse[i]
     if not (pull > 0.0 and radius > 0.0):
-        return top
+        return top, 0.0
     theta = 0.5 * math.sqrt(pull / radius)
     value, size = theta * (budget + cut_const) + const, abs(const) + theta * (abs(budget) + abs(cut_const))
     bend = 0.5 / theta
@@ -431,7 +431,8 @@ def within_squares(p, box, line, const, top, budget, cut, cut_const, radius, inv
             value += (g - q * t) * t
             far = max(-l, h, 0.0)
             size += (abs(line[s]) + theta * abs(cut[s]) + q * far) * far
-    return min(top, value + p.budget * size + p.tiny)
+    value += p.budget * size + p.tiny
+    return (value, theta) if value < top else (top, 0.0)
 
 
 @compiled
@@ -455,6 +456,11 @@ def within(p, box, allowed, line, const, top, budget, cut, cut_shares, cut_const
         Zeros for the budget alone.
     gain
         Work, (P,).
+
+    Returns
+    -------
+    (bound, theta)
+        The upper bound, and the theta that it came from (0: the box alone).
     """
     start, fixed, linear, square = p.start, p.lever[FIXED], p.lever[LINEAR], p.lever[SQUARE]
     largest, label = p.lever[LARGEST], p.lever[LABEL]
@@ -500,8 +506,8 @@ def within(p, box, allowed, line, const, top, budget, cut, cut_shares, cut_const
         size += abs(g) * far
         priced += abs(fixed[i]) + (rate + abs(cut[s])) * far + square[i] * far * far
     if spent <= limit or limit <= least:
-        return top
-    best = top
+        return top, 0.0
+    best, chosen = top, 0.0
     left_t, left_v, left_s = 0.0, top, limit - spent
     right_t, right_v, right_s = 0.0, rest, limit - least
     for _ in range(4):
@@ -521,7 +527,8 @@ def within(p, box, allowed, line, const, top, budget, cut, cut_shares, cut_const
                 cost += fixed[i] + (linear[i] + cut_shares[i] * largest[i]) * abs(v) + square[i] * v * v
                 cost -= cut[s] * v
         bound = value + p.budget * (size + theta * priced) + p.tiny
-        best = min(best, bound)
+        if bound < best:
+            best, chosen = bound, theta
         slope = limit - cost
         expected = left_v + left_s * (theta - left_t)
         if slope < 0.0:
@@ -532,4 +539,4 @@ def within(p, box, allowed, line, const, top, budget, cut, cut_shares, cut_const
                 break
         if value - expected <= 0.02 * (top - expected):
             break
-    return best
+    return best, chosen

@@ -118,7 +118,7 @@ def _through_causes(n, unit, sizes, count):
 
 
 @compiled
-def _sizes_direct(n, box, allowed, unit, size, k, first, count):
+def sizes_direct(n, box, allowed, unit, size, k, first, count):
     """Sums of absolute terms behind arguments ``first`` to ``count`` of layer k (0 or 1), into ``size``."""
     for j in range(first, count):
         size[j] = n.offset[1, k, j] + sizes_over_box(n, box, allowed, n.first[1, k, j])
@@ -126,7 +126,7 @@ def _sizes_direct(n, box, allowed, unit, size, k, first, count):
 
 
 @compiled
-def _sizes_next(n, unit, size, k):
+def sizes_next(n, unit, size, k):
     """Sums of absolute terms behind layer k >= 2 (the logit's for k = K + 1) from the layer before,
     likewise."""
     zl, zh, zs = unit[ZL, k - 1], unit[ZH, k - 1], unit[ZS, k - 1]
@@ -144,7 +144,7 @@ def _sizes_next(n, unit, size, k):
 
 
 @compiled
-def _line(n, unit, relaxed, layer, line, k, i, side):
+def unit_line(n, unit, relaxed, layer, line, k, i, side):
     """A line above side * (argument i of layer k), k = K + 1 for the logit, into ``line``; its constant.
 
     ``unit[SCORE]`` gets the coefficient that every unit before had.
@@ -168,8 +168,8 @@ def _line(n, unit, relaxed, layer, line, k, i, side):
 
 
 @compiled
-def _second(n, unit, second, layer, line, i, side):
-    """As :func:`_line` for layer 2, from what is known of all its arguments; scores are not kept."""
+def second_line(n, unit, second, layer, line, i, side):
+    """As :func:`unit_line` for layer 2, from what is known of all its arguments; scores are not kept."""
     columns, units, causes = len(line), n.widths[0], layer[1]
     row = 0 if side > 0.0 else 1
     for c in range(columns):
@@ -232,7 +232,7 @@ def _within_ball(v, b, box, allowed, line, rest, const, top, size):
 
 
 @compiled
-def _contract_by_ball(v, b, box, allowed, line, rest):
+def contract_by_ball(v, b, box, allowed, line, rest):
     """Cut the levers' intervals to what the ball allows; False where nothing is left."""
     i = -1
     for f in range(len(b.noise)):
@@ -323,7 +323,7 @@ def _bound_layers(p, w, budget):
         ball = residual_lines(p, w, w.box, w.allowed)
         if ball < 0:
             return -1
-        if ball > 0 and not _contract_by_ball(v, b, w.box, w.allowed, w.col[LINE], w.col[GAIN]):
+        if ball > 0 and not contract_by_ball(v, b, w.box, w.allowed, w.col[LINE], w.col[GAIN]):
             return -1
     # below an action's cost the parent's cut has what the ball says where it matters
     used = 0 if cut_const < INF and w.scalar[BEST_COST] < INF else ball
@@ -346,14 +346,14 @@ def _bound_layer(v, n, b, parts, budget, cut_const, squares, k, ball):
     if squares:
         radius = squares_radius(v, box, cut, budget + cut_const, inverse)
     if k == 1:
-        _sizes_direct(n, box, allowed, unit, size, 1, 0, n.widths[1])
+        sizes_direct(n, box, allowed, unit, size, 1, 0, n.widths[1])
     elif k > 1:
-        _sizes_next(n, unit, size, k)
+        sizes_next(n, unit, size, k)
         if k == 2:
             second_lines(n, relaxed, second)
     for j in range(n.widths[k]):
         if k == 0:  # a causal unit's size needs the bounds of those before it
-            _sizes_direct(n, box, allowed, unit, size, 0, j, j + 1)
+            sizes_direct(n, box, allowed, unit, size, 0, j, j + 1)
         zs[j] = size[j]
         curve = k == 0 and n.kind[j] != RELU
         if not curve and (zl[j] >= 0.0 or zh[j] <= 0.0):
@@ -363,16 +363,18 @@ def _bound_layer(v, n, b, parts, budget, cut_const, squares, k, ball):
         slack = v.line * zs[j] + v.tiny
         for side in (1.0, -1.0):
             if k == 2:
-                const = _second(n, unit, second, layer, line, j, side) + slack
+                const = second_line(n, unit, second, layer, line, j, side) + slack
             else:
-                const = _line(n, unit, relaxed, layer, line, k, j, side) + slack
+                const = unit_line(n, unit, relaxed, layer, line, k, j, side) + slack
             top = over_box(v, box, allowed, line) + const
             if top > 0.0 and ball > 0:
                 top = _within_ball(v, b, box, allowed, line, gain, const, top, zs[j])
             if (top > 0.0 or curve) and budget < INF and squares:
-                top = within_squares(v, box, line, const, top, budget, cut, cut_const, radius, inverse)
+                top, _ = within_squares(v, box, line, const, top, budget, cut, cut_const, radius, inverse)
             elif (top > 0.0 or curve) and budget < INF:
-                top = within(v, box, allowed, line, const, top, budget, cut, shares, cut_const, gain, choice)
+                top, _ = within(
+                    v, box, allowed, line, const, top, budget, cut, shares, cut_const, gain, choice
+                )
             if side > 0.0:
                 zh[j] = min(zh[j], top)
             else:
@@ -397,7 +399,7 @@ def _bound_layer(v, n, b, parts, budget, cut_const, squares, k, ball):
 
 
 @compiled
-def _keep_row(v, w, box, allowed, const, inside, count, layer):
+def keep_row(v, w, box, allowed, const, inside, count, layer):
     """Take w.col[LINE] + const >= 0 as row ``count``; False where nothing in the box meets it.
 
     Parameters
@@ -421,7 +423,7 @@ def _keep_row(v, w, box, allowed, const, inside, count, layer):
 
 
 @compiled
-def _never_negative(v, w, box, allowed, const):
+def never_negative(v, w, box, allowed, const):
     """Whether the line in w.col[LINE] with this constant is nowhere negative in the box."""
     for c in range(w.col.shape[1]):
         w.col[GAIN, c] = -w.col[LINE, c]
@@ -451,7 +453,6 @@ def stated_rows(p, w, box, allowed, count, bent):
     bent
         Whether those through curves alone: the others are there.
     """
-    v, n = levers_of(p), layers_of(p)
     for r in range(p.row.shape[1]):
         if bent:
             through = False
@@ -459,16 +460,28 @@ def stated_rows(p, w, box, allowed, count, bent):
                 through = through or (p.kind[m] != RELU and p.row_caused[0, r, m] != 0.0)
             if not through:
                 continue
-        size = sizes_over_box(v, box, allowed, p.row[1, r]) + p.row_const[1, r]
-        size += _through_causes(n, w.unit, p.row_caused[1, r], p.widths[0])
-        slack = p.line * size + p.tiny
-        const = _form_line(n, w, p.row[0, r], p.row_caused[0, r], p.row_const[0, r], 1.0) + slack
-        if _never_negative(v, w, box, allowed, const):
-            continue
-        if not _keep_row(v, w, box, allowed, const, 4.0 * slack, count, 1):
+        count = stated_row(p, w, box, allowed, r, count)
+        if count < 0:
             return -1
-        count += 1
     return count
+
+
+@compiled
+def stated_size(p, w, box, allowed, r):
+    """The sum of absolute terms behind one of the problem's own rows."""
+    size = sizes_over_box(levers_of(p), box, allowed, p.row[1, r]) + p.row_const[1, r]
+    return size + _through_causes(layers_of(p), w.unit, p.row_caused[1, r], p.widths[0])
+
+
+@compiled
+def stated_row(p, w, box, allowed, r, count):
+    """One of these rows, likewise."""
+    v, n = levers_of(p), layers_of(p)
+    slack = p.line * stated_size(p, w, box, allowed, r) + p.tiny
+    const = _form_line(n, w, p.row[0, r], p.row_caused[0, r], p.row_const[0, r], 1.0) + slack
+    if never_negative(v, w, box, allowed, const):
+        return count
+    return count + 1 if keep_row(v, w, box, allowed, const, 4.0 * slack, count, 1) else -1
 
 
 @compiled
@@ -554,7 +567,7 @@ def _ball_seen(p, w, r):
 
 
 @compiled
-def _relaxed_arguments(p, w):
+def relaxed_arguments(p, w):
     """Every unit's argument at the relaxed optimum (labels by their shares), into w.unit[ZB]."""
     zb, n = w.unit[ZB], layers_of(p)
     layers = len(p.widths)
@@ -588,7 +601,7 @@ def _relaxed_arguments(p, w):
 
 
 @compiled
-def _reached(w, r, p):
+def reached(w, r, p):
     """A row's value at the relaxed optimum."""
     rows = w.rows
     start = p.start
@@ -639,9 +652,9 @@ def examine(p, w, target, lines, steps):
     if cuts < 0:
         return INF, INF, 0, 0, -1
     if layers > 1:
-        _sizes_next(n, w.unit, w.layer[0], layers)
+        sizes_next(n, w.unit, w.layer[0], layers)
     else:
-        _sizes_direct(n, w.box, w.allowed, w.unit, w.layer[0], 1, 0, 1)
+        sizes_direct(n, w.box, w.allowed, w.unit, w.layer[0], 1, 0, 1)
     logit_size = w.layer[0, 0]
     unsure = 0
     bends = False
@@ -654,8 +667,8 @@ def examine(p, w, target, lines, steps):
                 unsure += 1
     slack = p.line * (logit_size + abs(p.need_low)) + p.tiny
     inside = slack + 2.0 * p.hair[0]
-    const = _line(n, w.unit, w.relaxed, w.layer, w.col[LINE], layers, 0, 1.0) - p.need_low + slack
-    if not _keep_row(v, w, w.box, w.allowed, const, inside, 0, layers):
+    const = unit_line(n, w.unit, w.relaxed, w.layer, w.col[LINE], layers, 0, 1.0) - p.need_low + slack
+    if not keep_row(v, w, w.box, w.allowed, const, inside, 0, layers):
         return INF, INF, 0, 0, -1
     if cuts > 0 and _outside_ball(p, w, const, logit_size):
         return INF, INF, 0, 0, -1
@@ -673,11 +686,11 @@ def examine(p, w, target, lines, steps):
                 hair = p.line * zs[k, j] + p.tiny
                 if curved:  # inside the ends of the argument's interval
                     hair -= zl[k, j] if side > 0.0 else -zh[k, j]
-                const = _line(n, w.unit, w.relaxed, w.layer, w.col[LINE], k, j, side) + hair
-                if _never_negative(v, w, w.box, w.allowed, const):
+                const = unit_line(n, w.unit, w.relaxed, w.layer, w.col[LINE], k, j, side) + hair
+                if never_negative(v, w, w.box, w.allowed, const):
                     continue
                 hair = 2.0 * (p.line * zs[k, j] + p.tiny)
-                if not _keep_row(v, w, w.box, w.allowed, const, hair, count, max(k, 1)):
+                if not keep_row(v, w, w.box, w.allowed, const, hair, count, max(k, 1)):
                     return INF, INF, 0, 0, -1
                 count += 1
     count = stated_rows(p, w, w.box, w.allowed, count, False)
@@ -700,7 +713,7 @@ def examine(p, w, target, lines, steps):
             return INF, INF, 0, 0, -1
         if bound >= target or turn + 1 == lines or unsure == 0:
             break
-        _relaxed_arguments(p, w)
+        relaxed_arguments(p, w)
         changed = False
         for k in range(layers):
             for j in range(widths[k]):
@@ -717,10 +730,10 @@ def examine(p, w, target, lines, steps):
             break
         if layers > 1:
             relax_first(n, w.unit, w.relaxed)
-        const = _line(n, w.unit, w.relaxed, w.layer, w.col[LINE], layers, 0, 1.0) - p.need_low + slack
-        if not _keep_row(v, w, w.box, w.allowed, const, inside, count, layers):
+        const = unit_line(n, w.unit, w.relaxed, w.layer, w.col[LINE], layers, 0, 1.0) - p.need_low + slack
+        if not keep_row(v, w, w.box, w.allowed, const, inside, count, layers):
             return INF, INF, 0, 0, -1
-        cut_off = _reached(w, count, p) < 0.0
+        cut_off = reached(w, count, p) < 0.0
         count += cut_off
         if bends:  # the other rows and the ball with the curves' new lines
             before = count
@@ -729,7 +742,7 @@ def examine(p, w, target, lines, steps):
                 return INF, INF, 0, 0, -1
             cut_off = cut_off or ball >= 0
             for r in range(before, count):
-                cut_off = cut_off or _reached(w, r, p) < 0.0
+                cut_off = cut_off or reached(w, r, p) < 0.0
         if not cut_off:
             break
     if ball >= 0:
@@ -956,7 +969,7 @@ def choose(p, w, count, unsure):
     start = p.start
     widths = p.widths
     layers = len(widths)
-    _relaxed_arguments(p, w)
+    relaxed_arguments(p, w)
     priced = False  # else the relaxed optimum costs nothing, and the logit's line alone counts
     for r in range(count):
         if prices_[r] > 0.0:

@@ -184,7 +184,7 @@ def _pop(t):
 
 
 @compiled
-def _copy(source, target):
+def copied(source, target):
     """Numbers from one array to another of the same shape; an assignment would bring code for messages."""
     one, other = source.reshape(-1), target.reshape(-1)
     for i in range(len(one)):
@@ -194,11 +194,11 @@ def _copy(source, target):
 @compiled
 def _load(t, slot, w):
     w.scalar[CASE] = t.case[slot]
-    _copy(t.box[slot], w.box)
-    _copy(t.allowed[slot], w.allowed)
-    _copy(t.unit[slot], w.unit[:3])
-    _copy(t.cut[slot], w.col[CUT])
-    _copy(t.shares[slot], w.at[CUT_SHARES])
+    copied(t.box[slot], w.box)
+    copied(t.allowed[slot], w.allowed)
+    copied(t.unit[slot], w.unit[:3])
+    copied(t.cut[slot], w.col[CUT])
+    copied(t.shares[slot], w.at[CUT_SHARES])
     w.scalar[CUT_CONST] = t.const[slot]
 
 
@@ -209,11 +209,11 @@ def _store(t, w, bound):
     t.state[1] = n
     slot = t.free[n]
     t.case[slot] = int(w.scalar[CASE])
-    _copy(w.box, t.box[slot])
-    _copy(w.allowed, t.allowed[slot])
-    _copy(w.unit[:3], t.unit[slot])
-    _copy(w.col[CUT], t.cut[slot])
-    _copy(w.at[CUT_SHARES], t.shares[slot])
+    copied(w.box, t.box[slot])
+    copied(w.allowed, t.allowed[slot])
+    copied(w.unit[:3], t.unit[slot])
+    copied(w.col[CUT], t.cut[slot])
+    copied(w.at[CUT_SHARES], t.shares[slot])
     t.const[slot] = w.scalar[CUT_CONST]
     t.bound[slot] = bound
     _push(t, slot)
@@ -253,7 +253,7 @@ def plant(pp, w, t, allowance, ceiling):
     for c in range(cases):
         p = case(pp, c)
         _root(p, w)
-        p.hair[0] = 3.0 * p.line * _largest_logit(p, w) + p.tiny
+        p.hair[0] = 3.0 * p.line * largest_logit(p, w) + p.tiny
         p.hair[1] = _largest_ball(p, w)
         w.scalar[CASE], w.scalar[CUT_CONST] = c, INF
         _store(t, w, p.base[0])
@@ -262,8 +262,8 @@ def plant(pp, w, t, allowance, ceiling):
 @compiled
 def _root(p, w):
     """The root node of a configuration into w."""
-    _copy(p.box, w.box)
-    _copy(p.allowed, w.allowed)
+    copied(p.box, w.box)
+    copied(p.allowed, w.allowed)
     w.unit[SPLIT] = 0.0
     for k in range(len(p.widths)):
         for j in range(p.widths[k]):
@@ -274,7 +274,7 @@ def _root(p, w):
 
 
 @compiled
-def _largest_logit(p, w):
+def largest_logit(p, w):
     """The sum of absolute terms behind the logit of any point of the root box, at most."""
     sizes, new, causes = w.layer[0], w.layer[1], w.layer[2]
     layers = len(p.widths)

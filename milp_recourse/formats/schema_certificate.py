@@ -41,18 +41,9 @@ TakingOut = tuple[Literal["t"], Index]
 Merging = tuple[Literal["m"]]
 Leaf = tuple[Literal["d"], Slopes, list[TermModel]]
 LeafWithShares = tuple[Literal["d"], Slopes, list[TermModel], list[NonNegative]]
-Node = (
-    Split
-    | SignSplit
-    | CellSplit
-    | ConditionSplit
-    | ClosedLeaf
-    | PriceLeaf
-    | TakingOut
-    | Merging
-    | Leaf
-    | LeafWithShares
-)
+LeafWithThetas = tuple[Literal["d"], Slopes, list[TermModel], list[NonNegative], list[NonNegative]]
+Leaves = ClosedLeaf | PriceLeaf | Leaf | LeafWithShares | LeafWithThetas
+Node = Split | SignSplit | CellSplit | ConditionSplit | TakingOut | Merging | Leaves
 
 
 class PricesModel(Strict):

@@ -25,6 +25,7 @@ ACCEPTED = {
     "shared_trees.json": "tests/certificates/instances/shared_trees.json",
     "gaps.json": "tests/certificates/instances/gaps.json",
     "conditions.json": "tests/certificates/instances/conditions.json",
+    "budget.json": "tests/certificates/instances/budget.json",
     **{
         f"{name}.json": f"tests/certificates/instances/{name}.json"
         for name in ("percentile_trees", "gamma_noise", "sigmoid_link_plausible", "causal_labels")
@@ -377,6 +378,71 @@ def condition_on_a_sum_of_labels(i):
 @edited("A condition without a bound.", "conditions.json", "no bound")
 def condition_of_nothing(i):
     del i["conditions"][2]["at_most"]
+
+
+# -- neurons within the budget --------------------------------------------------------------------
+
+
+def bounded_leaves(certificate: dict[str, Any]) -> list[list[Any]]:
+    """The leaves with thetas."""
+    return [node for node in tree(certificate) if node[0] == "d" and len(node) == 5]
+
+
+@attack("budget.json", "proves a cost of")
+def thetas_left_out(c):
+    """Leaves that need neurons bounded within the budget, without."""
+    for node in bounded_leaves(c):
+        node.pop()
+
+
+@attack("budget.json", "an 'e' leaf that none of the rules closes")
+def bound_raised_with_the_budget(c):
+    """A higher bound, which is the budget that neurons are bounded with, too."""
+    c["lower_bound"] = c["cost"]
+
+
+@attack("budget.json", "allowed: a number at least 0")
+def theta_below_zero(c):
+    """Negative thetas, which would turn the budget round."""
+    node = bounded_leaves(c)[0]
+    node[4] = [-theta - 1.0 for theta in node[4]]
+
+
+@attack("budget.json", "proves a cost of")
+def thetas_far_too_large(c):
+    """Thetas at which nothing but the budget counts."""
+    for node in bounded_leaves(c):
+        node[4] = [1e300] * len(node[4])
+
+
+@attack("budget.json", "allowed: a list of", MALFORMED)
+def one_theta_too_few(c):
+    """A theta fewer than neurons have ends."""
+    bounded_leaves(c)[0][4].pop()
+
+
+@attack("budget.json", "allowed: a list of", MALFORMED)
+def leaf_of_six_parts(c):
+    """A leaf with more parts than there are."""
+    bounded_leaves(c)[0].append([])
+
+
+@attack("toy.json", "allowed: a list of", MALFORMED)
+def thetas_of_a_larger_network(c):
+    """Thetas of more neurons than there are."""
+    node = first(c, "d")
+    node += [[0.0], [0.5] * 6]
+
+
+@edited("A budget in which one change is cheaper.", "budget.json")
+def edited_budget(i):
+    i["cost"]["scale"]["f0"] *= 2
+
+
+@edited("Two labels that change places in the network.", "budget.json")
+def edited_label_columns(i):
+    for row in i["classifier"]["layers"][0]["weight"]:
+        row[-1], row[-2] = row[-2], row[-1]
 
 
 # -- missing values and tables --------------------------------------------------------------------

@@ -12,14 +12,14 @@ def test_who_fails_is_tried_again_with_a_target_nearer_the_bound(monkeypatch) ->
     one = read_instance(instances_path() / "loan" / "loan_007.json")
     result = solve(one)
     calls: list[list[float]] = []
-    real = produce.configurations_of
+    real = produce.proofs
 
-    def failing_once(instances, targets, time_limit):
-        calls.append(targets.tolist())
-        found = real(instances, targets, time_limit)
-        return [None, *found[1:]] if len(calls) == 1 else found
+    def failing_once(claims, acted, time_limit):
+        calls.append([target for _, _, target in claims])
+        for k, trees in real(claims, acted, time_limit):
+            yield k, None if len(calls) == 1 and k == 0 else trees
 
-    monkeypatch.setattr(produce, "configurations_of", failing_once)
+    monkeypatch.setattr(produce, "proofs", failing_once)
     made = produce.certificates_for([one, one], [result, result])
     assert [len(targets) for targets in calls] == [2, 1]
     assert result.lower_bound is not None and result.lower_bound < calls[1][0] < calls[0][0]

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 from functools import cached_property
-from math import lcm
+from math import floor, lcm
 from operator import mul
 from typing import Any
 
@@ -16,8 +16,9 @@ from verify.fast.cells import TooLarge
 from verify.fast.neurons import Composed, Neurons
 from verify.fast.prices import Prices
 from verify.fast.rows import Row, whole_numbers
+from verify.fast.spending import Spending
 from verify.kernel import box
-from verify.kernel.box import Neuron, Signs
+from verify.kernel.box import FREE, Budget, Neuron, Signs
 from verify.kernel.configuration import Configuration
 from verify.kernel.curves import Interval, lines
 from verify.kernel.forms import ONE, Form
@@ -40,7 +41,7 @@ def arithmetic(configuration: Configuration) -> Exact:
 
 
 class Scaled(Exact):
-    """One configuration's forms as rows: coefficients of 1, the actions and the units that are needed."""
+    """One configuration's forms as rows: coefficients of 1, actions, labels and the units that are needed."""
 
     def __init__(self, configuration: Configuration) -> None:
         super().__init__(configuration)
@@ -61,13 +62,18 @@ class Scaled(Exact):
             if key in needed:
                 needed |= moved.units[key].argument.keys()
         self.place = {ONE: 0} | {k: k + 1 for k in range(len(configuration.acted))}
-        self.units: list[tuple[str, int, Row]] = []
-        for key in sorted(moved.units.keys() & needed):
-            function, level, argument = moved.units[key]
+        self.labels: dict[int, dict[int, int]] = {}  # an action's place -> number -> place
+        for key in sorted(moved.labels.keys() & needed):
+            action, number = moved.labels[key]
+            self.labels.setdefault(action + 1, {})[number] = self.place[key] = len(self.place)
+        self.keys = list(self.place)
+        self.units: list[tuple[str, Row]] = []
+        for key in sorted((moved.units.keys() & needed) - moved.labels.keys()):
+            function, _, argument = moved.units[key]
             row = list(self.row(argument))
-            while len(row) > len(configuration.acted) + 1 and not row[-1]:
+            while len(row) > len(self.keys) and not row[-1]:
                 row.pop()
-            self.units.append((function, level, row))
+            self.units.append((function, row))
             self.place[key] = len(self.place)
         inputs = [self.row(column) for column in columns]
         self.network = Composed(configuration.problem.model, inputs) if layers else None
@@ -79,9 +85,9 @@ class Scaled(Exact):
             row[self.place[key]] = c
         return row
 
-    def box(self, ends: Sequence[Interval], slopes: str, signs: Signs) -> Box:
+    def box(self, ends: Sequence[Interval], slopes: str, signs: Signs, budget: Budget = FREE) -> Box:
         """The bounds on a box."""
-        return Box(self, ends, slopes, signs)
+        return Box(self, ends, slopes, signs, budget)
 
     def prices(self, listed: Any, where: str) -> KernelPrices:
         """The configuration's tables of prices; the kernel's own where leaves would take too much room."""
@@ -104,18 +110,31 @@ class Box(box.Box):
     ``factor``.
     """
 
-    def __init__(self, forms: Scaled, ends: Sequence[Interval], slopes: str, signs: Signs) -> None:
-        self.forms, self.slopes, self.signs = forms, slopes, signs
+    def __init__(
+        self, forms: Scaled, ends: Sequence[Interval], slopes: str, signs: Signs, budget: Budget
+    ) -> None:
+        self.forms, self.ends, self.slopes, self.signs, self.budget = forms, ends, slopes, signs, budget
         self.grid = lcm(*(end.denominator for pair in ends for end in pair))
-        self.low, self.high = ([self.grid, *(int(p[k] * self.grid) for p in ends)] for k in (0, 1))
-        self.low[0] = self.high[0] = 1
+        labels = [0] * (len(forms.keys) - len(ends) - 1)
+        self.low, self.high = ([1, *(int(p[k] * self.grid) for p in ends), *labels] for k in (0, 1))
+        self.numbers: list[tuple[int, range, dict[int, int]]] = []
+        for action, places in forms.labels.items():  # their maximum is taken number by number
+            first, last = map(floor, ends[action - 1])
+            self.numbers.append((action, range(first, last + 1), places))
+            self.low[action] = self.high[action] = 0
+        self.still: dict[int, int] = {}  # what does not move counts as a constant
+        for place, (low, high) in enumerate(ends, start=1):
+            if low == high:
+                self.still[place] = int(low * self.grid)
+                at = forms.labels.get(place, {})
+                self.still |= {column: self.grid * (number == low) for number, column in at.items()}
         self.lower: list[Line | None] = []
         self.upper: list[Line | None] = []
         self.factors: list[int] = []
         self.factor = 1
-        for function, level, argument in forms.units:
+        for function, argument in forms.units:
             Clock.look()
-            chosen = lines(function, level, *self._interval(argument))
+            chosen = lines(function, *self._interval(argument))
             rows = [[slope * c for c in self.row(argument)] for slope, _ in filter(None, chosen)]
             for row, (_, intercept) in zip(rows, filter(None, chosen), strict=True):
                 row[0] += intercept * self.grid
@@ -147,7 +166,7 @@ class Box(box.Box):
             more = self.neurons.from_above(slopes, logit, arguments)
             row = [a + b for a, b in zip(row, more, strict=True)]
         constant, *inclines = (c / self.factor for c in self.replaced(row))
-        return {ONE: constant / self.grid} | dict(enumerate(inclines))
+        return {ONE: constant / self.grid} | dict(zip(self.forms.keys[1:], inclines, strict=True))
 
     def row(self, form: Row) -> list[Fraction]:
         """A form in the box's own units."""
@@ -172,7 +191,27 @@ class Box(box.Box):
     def most(self, row: Sequence[Any]) -> Any:
         """The maximum of a row from above."""
         form = self.replaced(row) if len(row) > len(self.low) else row
-        return sum(map(max, map(mul, form, self.low), map(mul, form, self.high)))
+        found = sum(map(max, map(mul, form, self.low), map(mul, form, self.high)))
+        for action, numbers, places in self.numbers:
+            c = form[action]
+            found += self.grid * max(c * k + (form[places[k]] if k in places else 0) for k in numbers)
+        return found
+
+    def most_within(self, row: Sequence[int], unit: int, theta: Fraction) -> int:
+        """The same where no more than the budget is spent, by one theta, rounded up.
+
+        Parameters
+        ----------
+        unit
+            What the row's numbers are times, besides the grid.
+        """
+        form = self.replaced(row) if len(row) > len(self.low) else row
+        return form[0] + self.spending.most(form, theta * unit * self.grid)
+
+    @cached_property
+    def spending(self) -> Spending:
+        """What the actions cost on this box."""
+        return Spending(self.budget, self.ends, self.grid, self.forms.labels)
 
     def interval(self, form: Form) -> Interval:
         """The form's interval: from below and from above (section 7)."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from verify.fast.rows import Row, whole_numbers
 from verify.kernel.box import Neuron, Signs
 from verify.kernel.curves import GRID
+from verify.kernel.forms import ZERO
 from verify.kernel.problem import Model
 from verify.kernel.shapes import Clock
 
@@ -50,7 +51,9 @@ class Composed:
         self.rows = [[sum(map(mul, row, column)) for column in columns] for row in first.rows]
         for row, b in zip(self.rows, first.bias, strict=True):
             row[0] += b * unit
-        self.unit = first.unit * unit
+        fine = 1 << max(0, 64 - (first.unit * unit).bit_length())  # thetas: quotients are rounded
+        self.rows = [[fine * c for c in row] for row in self.rows]
+        self.unit = first.unit * unit * fine
         self.widths = [len(layer.bias) for layer in self.layers[:-1]]
 
 
@@ -65,8 +68,12 @@ class Neurons:
     def __init__(self, network: Composed, box: Box, slopes: str, signs: Signs) -> None:
         self.network, self.box = network, box
         self.one = GRID * box.factor
-        self.columns = list(zip(*network.rows, strict=True))
-        self.columns[0] = tuple(c * box.grid for c in self.columns[0])
+        columns = list(zip(*network.rows, strict=True))
+        still = [(columns[place], value) for place, value in box.still.items() if value]
+        columns[0] = tuple(
+            c * box.grid + sum(column[j] * value for column, value in still) for j, c in enumerate(columns[0])
+        )
+        self.columns = [() if place in box.still else column for place, column in enumerate(columns)]
         self.scales = [network.unit * box.factor]
         self.biases: list[list[int]] = [[]]
         self.upper: list[list[int]] = []
@@ -80,7 +87,9 @@ class Neurons:
                 self.biases.append([b * grown * box.grid for b in layer.bias])
                 self.scales.append(layer.unit * grown * box.factor)
             lower = self.lower(slopes)
-            lines = [self._line(k, j, lower, signs.get((k, j), 0)) for j in range(width)]
+            first = sum(network.widths[:k])
+            pairs = box.budget.thetas[first : first + width] or [(ZERO, ZERO)] * width
+            lines = [self._line(k, j, lower, signs.get((k, j), 0), pairs[j]) for j in range(width)]
             if self.empty:
                 return
             self.upper.append([slope for slope, _, _ in lines])
@@ -99,9 +108,12 @@ class Neurons:
             start += len(upper)
         return tables
 
-    def _line(self, k: int, j: int, lower: list[list[int]], sign: int) -> tuple[int, int, bool]:
+    def _line(
+        self, k: int, j: int, lower: list[list[int]], sign: int, thetas: tuple[Fraction, Fraction]
+    ) -> tuple[int, int, bool]:
         """Upper slope and intercept of neuron j in layer k, and whether its sign is open."""
-        low, high = -self._most(k, j, -1, lower), self._most(k, j, 1, lower)
+        up, down = thetas
+        low, high = -self._most(k, j, -1, lower, down), self._most(k, j, 1, lower, up)
         low, high = (max(low, 0) if sign > 0 else low), (min(high, 0) if sign < 0 else high)
         if low > high:
             self.empty = True
@@ -112,15 +124,16 @@ class Neurons:
         slope = high * GRID // (high - low)
         return slope * self.box.factor, max(-slope * low, (GRID - slope) * high), True
 
-    def _most(self, k: int, j: int, side: int, lower: list[list[int]]) -> int:
+    def _most(self, k: int, j: int, side: int, lower: list[list[int]], theta: Fraction) -> int:
         """The maximum of an argument (side 1) or of its negative (-1), from above."""
         Clock.look()
         if not k:
-            return self.box.most([side * column[j] for column in self.columns])
+            row = [side * column[j] if column else 0 for column in self.columns]
+            return self.box.most_within(row, self.scales[0], theta) if theta else self.box.most(row)
         weights = self.network.layers[k].rows[j]
         row = self.substitute(k - 1, [side * w for w in weights], lower)
         row[0] += side * self.biases[k][j]
-        return self.box.most(row)
+        return self.box.most_within(row, self.scales[k], theta) if theta else self.box.most(row)
 
     def substitute(
         self, k: int, outputs: Sequence[int], lower: list[list[int]], rows: Sequence[Sequence[int]] = ()
@@ -156,7 +169,7 @@ class Neurons:
         unit = lcm(logit.denominator, *(n.denominator for _, n in signs))
         times = int(logit * unit)
         if not self.network.widths:
-            return [Fraction(times * c[0], unit * self.network.unit) for c in self.columns]
+            return [Fraction(times * sum(c), unit * self.network.unit) for c in self.columns]
         last = self.network.layers[-1]
         top = len(self.network.widths) - 1
         scale = unit * last.unit * GRID * self.scales[top]

@@ -4,16 +4,37 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from math import floor
+from typing import TYPE_CHECKING, NamedTuple
 
 from verify.kernel.curves import ZERO, Interval, Line, lines
 from verify.kernel.forms import ONE, Counterfactual, Form, add, constant
 from verify.kernel.shapes import Clock, Empty, Rejected
+
+if TYPE_CHECKING:
+    from verify.kernel.problem import Term
 
 Neuron = tuple[int, int]
 """Hidden layer, and number in it."""
 
 Signs = Mapping[Neuron, int]
 """-1 or 1 for the neurons split on, in the order of the splits."""
+
+
+Part = tuple[Fraction, dict[int, Fraction]]
+"""What a form says of one action: its coefficient, and what is added at numbers of labels."""
+
+
+class Budget(NamedTuple):
+    """What actions cost, what they may, the fixed part apart, and every neuron's two thetas (section 7)."""
+
+    terms: Sequence[Term] = ()
+    most: Fraction = ZERO
+    thetas: Sequence[tuple[Fraction, Fraction]] = ()
+
+
+FREE = Budget()
+"""No budget."""
 
 
 class Box:
@@ -29,8 +50,10 @@ class Box:
         ends: Sequence[Interval] = (),
         slopes: str = "",
         signs: Signs | None = None,
+        budget: Budget = FREE,
     ) -> None:
         self.moved, self.ends, self.slopes, self.signs = moved, ends, slopes, signs or {}
+        self.budget = budget
         self.first = len(moved.acted)  # the first unit's key
         self.arguments: list[Interval] = []
         self.lines: list[tuple[Line | None, Line | None]] = []
@@ -53,12 +76,12 @@ class Box:
 
     def least(self, form: Form) -> Fraction:
         """The minimum of the form from below."""
-        return -self._most({key: -c for key, c in form.items()})
+        return -self._most(negative(form))
 
     def above(
         self, form: Form, slopes: str, logit: Fraction, arguments: Sequence[tuple[Neuron, Fraction]]
     ) -> Form:
-        """A form in the actions alone, nowhere below form + logit times the logit + sum m argument.
+        """A form in actions and labels alone, nowhere below form + logit times the logit + sum m argument.
 
         Parameters
         ----------
@@ -82,7 +105,7 @@ class Box:
         total, first = dict(form), next(iter(self.moved.neurons), 0)  # their keys follow one another
         self._make(max(form, default=-1))
         for key in range(max(form, default=-1), self.first - 1, -1):
-            c = total.pop(key, ZERO)
+            c = ZERO if key in self.moved.labels else total.pop(key, ZERO)
             if not c:
                 continue
             line = self.lines[key - self.first][c > 0]
@@ -95,19 +118,72 @@ class Box:
             add(total, constant(intercept), c)
         return total
 
-    def _most(self, form: Form) -> Fraction:
-        """The maximum of the form from above."""
+    def _most(self, form: Form, theta: Fraction = ZERO) -> Fraction:
+        """The maximum of the form from above, where no more than the budget is spent unless theta is 0."""
         affine = self._replaced(form, self.slopes)
-        most = affine.pop(ONE, ZERO)
-        return most + sum(c * self.ends[key][c > 0] for key, c in affine.items())
+        most = affine.get(ONE, ZERO) + theta * self.budget.most
+        found = parts(self.moved, affine)
+        for k, ends in enumerate(self.ends):
+            if theta:
+                most += highest(self.budget.terms[k], *ends, found[k], theta)
+            else:
+                most += max(value(found[k], a) for a in corners(found[k], *ends))
+        return most
 
     def _make(self, last: int) -> None:
         """Lines for all units up to a key; a neuron's interval is cut at 0 where its sign was split on."""
         for key in range(self.first + len(self.lines), last + 1):
             Clock.look()
-            function, level, argument = self.moved.units[key]
-            low, high = self.interval(argument)
+            function, _, argument = self.moved.units[key]
+            if key in self.moved.labels:
+                argument, function = {}, "relu"  # it stays as it is
+            up = down = ZERO
+            if self.budget.thetas and key in self.moved.neurons:
+                up, down = self.budget.thetas[key - next(iter(self.moved.neurons))]
+            low, high = -self._most(negative(argument), down), self._most(argument, up)
             sign = self.signs.get(self.moved.neurons[key], 0) if key in self.moved.neurons else 0
             low, high = max(low, ZERO) if sign > 0 else low, min(high, ZERO) if sign < 0 else high
             self.arguments.append((low, high))
-            self.lines.append(lines(function, level, low, high))
+            self.lines.append(lines(function, low, high))
+
+
+def negative(form: Form) -> Form:
+    """The form times -1."""
+    return {key: -c for key, c in form.items()}
+
+
+def parts(moved: Counterfactual, affine: Form) -> list[Part]:
+    """A form in the actions and their labels, action by action."""
+    found: list[Part] = [(affine.get(k, ZERO), {}) for k in range(len(moved.acted))]
+    for key in affine.keys() & moved.labels.keys():
+        action, level = moved.labels[key]
+        found[action][1][level] = affine[key]
+    return found
+
+
+def value(part: Part, a: Fraction) -> Fraction:
+    """The part at an action's value."""
+    return part[0] * a + part[1].get(floor(a), ZERO)
+
+
+def corners(part: Part, low: Fraction, high: Fraction) -> list[Fraction]:
+    """Where the part can be largest: at the ends, or at every label's number."""
+    return [Fraction(k) for k in range(floor(low), floor(high) + 1)] if part[1] else [low, high]
+
+
+def highest(
+    term: Term, low: Fraction, high: Fraction, part: Part, theta: Fraction, share: Fraction = ZERO
+) -> Fraction:
+    """The maximum over [low, high] of a part less theta times the cost, its share of the maximum counted.
+
+    Labels' numbers are tried one by one. Else it lies at an end, where the cost has a kink (of a label:
+    jumps) or where the derivative is 0.
+    """
+    points, x, beta = corners(part, low, high), term.factual, theta * (term.beta + share * term.omega)
+    if not part[1]:
+        points += [x, *(v for v, _ in term.knots)] + [x - 1, x + 1] * term.label
+        if bend := 2 * theta * term.kappa:
+            fall = term.fall
+            points += [x + (part[0] - beta) / bend, x + (part[0] + beta * fall) / (bend * fall**2)]
+    found = [(a, *term.parts(a)) for a in points if low <= a <= high]
+    return max(value(part, a) - theta * (cost + share * most) for a, cost, most in found)

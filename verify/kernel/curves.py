@@ -179,15 +179,13 @@ def curve_lines(function: str, low: Fraction, high: Fraction) -> tuple[Line | No
     return None if falls else (slope, lower), None if rises else (slope, upper)
 
 
-def lines(function: str, level: int, low: Fraction, high: Fraction) -> tuple[Line | None, Line | None]:
+def lines(function: str, low: Fraction, high: Fraction) -> tuple[Line | None, Line | None]:
     """A unit's lower and upper line on an interval of its argument; None where it has none."""
     if function in CURVES:
         return curve_lines(function, low, high)
     if function == "square":
         low, high = bounded(low), bounded(high)
         return (low + high, -((low + high) ** 2) / 4), (low + high, -low * high)
-    if function == "indicator":
-        return (ZERO, Fraction(low == level == high)), (ZERO, Fraction(low <= level <= high))
     if low >= 0 or high <= 0:
         return ((Fraction(low >= 0), ZERO),) * 2
     slope = Fraction(floor(high / (high - low) * GRID), GRID)

@@ -97,12 +97,15 @@ class Counterfactual:
         Key -> unit; keys go on from the actions'.
     neurons
         Key -> (hidden layer, neuron) of the network's units, once :attr:`logit` was asked for.
+    labels
+        Key -> (action, k) of the indicators, likewise: only actions change labels.
     """
 
     def __init__(self, problem: Problem, acted: Mapping[str, Form]) -> None:
         self.problem, self.acted = problem, acted
         self.units: dict[int, Unit] = {}
         self.neurons: dict[int, tuple[int, int]] = {}
+        self.labels: dict[int, tuple[int, int]] = {}
         self.values: dict[str, Form] = {}
         self.natural: dict[str, Form] = {}
         self._known: dict[Any, int] = {}
@@ -209,6 +212,8 @@ class Counterfactual:
     def _new(self, unit: Unit) -> int:
         key = len(self.acted) + len(self.units)
         self.units[key] = unit
+        if unit.function == "indicator":
+            self.labels[key] = next(iter(unit.argument.keys() - {ONE})), unit.level
         return key
 
     def _product(self, p: Form, q: Form) -> Form:

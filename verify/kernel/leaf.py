@@ -6,11 +6,10 @@ from fractions import Fraction
 from math import inf
 from typing import Any
 
-from verify.kernel.box import Neuron
+from verify.kernel.box import Budget, Neuron, highest, parts
 from verify.kernel.configuration import Configuration, Region
 from verify.kernel.forms import ONE, ZERO, Form, combined, constant, plus
 from verify.kernel.prices import Exact
-from verify.kernel.problem import Term
 from verify.kernel.shapes import Empty, Rejected, conform, not_negative
 
 MOST_TERMS = 64
@@ -47,21 +46,25 @@ def _nothing(configuration: Configuration, arithmetic: Exact, region: Region) ->
 def proven(
     configuration: Configuration, arithmetic: Exact, region: Region, leaf: Any, target: Fraction, where: str
 ) -> Fraction | None:
-    """What a leaf ``["d", slopes, terms, shares?]`` proves (section 7.2); None: that the region is empty."""
-    shape = (str, str, list, (not_negative,) * len(region.ends))
-    _, slopes, terms, *shares = conform(leaf, shape[: 4 if len(leaf) == 4 else 3], where)
-    share = [Fraction(s) for s in (shares[0] if shares else [0] * len(region.ends))]
+    """What ``["d", slopes, terms, shares?, thetas?]`` proves (section 7.2); None: the region is empty."""
+    count = 2 * sum(configuration.widths)
+    shape = (str, str, list, (not_negative,) * len(region.ends), (not_negative,) * count)
+    _, slopes, terms, *more = conform(leaf, shape[: min(max(len(leaf), 3), 5)], where)
+    share = [Fraction(s) for s in (more[0] if more else [0] * len(region.ends))]
+    thetas = [Fraction(theta) for theta in (more[1] if len(more) > 1 else ())]
+    pairs = list(zip(thetas[::2], thetas[1::2], strict=True))
+    budget = Budget(configuration.terms, target - configuration.fixed, pairs)
     if sum(share) > 1:
         raise Rejected(f"{where}: shares that sum to more than 1")
     if len(terms) > MOST_TERMS:
         raise Rejected(f"{where}: more than {MOST_TERMS} terms (section 9)")
     read = [_term(configuration, region, data, slopes, where) for data in [{}, *terms]]
     try:
-        box = arithmetic.box(region.ends, slopes, region.signs)
+        box = arithmetic.box(region.ends, slopes, region.signs, budget)
         above = combined([1] * len(read), [box.above(*term) for term in read])
         bound = configuration.fixed - above.get(ONE, ZERO)
-        for k, (term, ends) in enumerate(zip(configuration.terms, region.ends, strict=True)):
-            bound += least(term, *ends, above.get(k, ZERO), share[k])
+        for k, part in enumerate(parts(configuration.moved, above)):
+            bound -= highest(configuration.terms[k], *region.ends[k], part, Fraction(1), share[k])
         return None if bound < target and any(configuration.widths) and box.empty else bound
     except Empty:
         return None
@@ -103,17 +106,3 @@ def _term(
     arguments = [(neuron, side * Fraction(m)) for (neuron, side), m in n if m]
     form = combined([times for times, _ in rows], [row for _, row in rows])
     return form, own, Fraction(given.get("g") or 0), arguments
-
-
-def least(term: Term, low: Fraction, high: Fraction, p: Fraction, share: Fraction) -> Fraction:
-    """The minimum over [low, high] of an action's cost, its share of the maximum counted, less p a.
-
-    It lies at an end, where the cost has a kink (of a label: jumps), or where the derivative is 0.
-    """
-    x, beta = term.factual, term.beta + share * term.omega
-    points = [low, high, x, *(v for v, _ in term.knots)] + [x - 1, x + 1] * term.label
-    if term.kappa:
-        falls = term.fall
-        points += [x + (p - beta) / (2 * term.kappa), x + (p + beta * falls) / (2 * term.kappa * falls**2)]
-    found = [(a, *term.parts(a)) for a in points if low <= a <= high]
-    return min(cost + share * most - p * a for a, cost, most in found)

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-from verify.kernel.box import Box, Signs
+from verify.kernel.box import FREE, Box, Budget, Signs
 from verify.kernel.configuration import Configuration
 from verify.kernel.forms import ONE, ZERO, is_constant
 from verify.kernel.problem import Feature, Interval
@@ -220,9 +220,9 @@ class Exact:
     def __init__(self, configuration: Configuration) -> None:
         self.configuration = configuration
 
-    def box(self, ends: Sequence[Interval], slopes: str, signs: Signs) -> Box:
-        """The bounds on a box; ``slopes`` for the neurons' intervals."""
-        box = Box(self.configuration.moved, ends, slopes, signs)
+    def box(self, ends: Sequence[Interval], slopes: str, signs: Signs, budget: Budget = FREE) -> Box:
+        """The bounds on a box; ``slopes`` and ``budget`` for the neurons' intervals."""
+        box = Box(self.configuration.moved, ends, slopes, signs, budget)
         box.look_at_logarithms()
         return box
 

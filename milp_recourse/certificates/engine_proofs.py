@@ -1,0 +1,298 @@
+"""Proof trees of the compiled engine as JSON values."""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from fractions import Fraction
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from milp_recourse.backends.cost_units import cost_units
+from milp_recourse.compiled import proof
+from milp_recourse.compiled.curves import RELU
+from milp_recourse.compiled.door import ceiling, memory, smallest
+from milp_recourse.compiled.layout import GRID, LABEL
+from milp_recourse.compiled.problem import ACTED, IDLE, Lowered, Problem, impossible, lowered
+from milp_recourse.compiling import announced
+from milp_recourse.domain.features import Feature
+from milp_recourse.instance import Instance
+from milp_recourse.judge import judge
+
+Nodes = list[list[Any]]
+
+MOST_NODES = 300_000
+"""An applicant whose proof needs more is given up: a checker need not read such a file."""
+
+SHARE, STEPS = 2000, 40
+"""Nodes between looks at the clock; most steps of the interior point."""
+
+RECORDS, LEAVES, OPEN = 4096, 128, 256
+
+_SHAPES = threading.local()
+
+
+def proofs(
+    claims: Sequence[tuple[Instance, float | None, float]],
+    acted: Callable[[Instance], Sequence[Sequence[str]]],
+    time_limit: float | None,
+) -> Iterator[tuple[int, list[dict[str, Any]] | None]]:
+    """(position, configurations with their trees), None without a proof, of what the engine covers.
+
+    Parameters
+    ----------
+    claims
+        Instances, what is claimed of each (None: that there is no action), and what leaves are to prove.
+    acted
+        The sets of levers whose configurations stand for all.
+    time_limit
+        Seconds per applicant.
+    """
+    if not claims:
+        return
+    ready()
+    begun = time.perf_counter()
+    scaled = [cost_units(instance) for instance, _, _ in claims]
+    for people, group in lowered([instance for instance, _ in scaled]):
+        if group.effects.bent or (group.effects.kinds != RELU).any():
+            continue  # curves
+        share = (time.perf_counter() - begun) / len(people)
+        for k, person in enumerate(people):
+            (instance, bound, target), (own, factor) = claims[person], scaled[person]
+            late = math.inf if time_limit is None else time.perf_counter() + time_limit - share
+            sets = acted(instance)
+            if impossible(instance, group.moved):
+                yield person, [{"acted": list(names), "tree": [["e"]]} for names in sets]
+                continue
+            trees = _Trees(own, group, k, factor)
+            claimed = math.inf if bound is None else bound * factor
+            yield person, trees.configurations(sets, target * factor, claimed, late)
+        begun = time.perf_counter()
+
+
+def _records(p: Problem) -> tuple[proof.Open, proof.Record]:
+    """Memory of earlier proofs by shape."""
+    shape = p.lever.shape[1], len(p.allowed), p.weights.shape, p.row.shape[-2], len(p.noise)
+    known = _SHAPES.__dict__.setdefault("known", {})
+    if shape not in known:
+        if len(known) > 8:
+            known.clear()
+        d = p.lever.shape[1]
+        known[shape] = proof.open_nodes(p, OPEN + 2 * d), proof.record(p, RECORDS + 4 * d, LEAVES)
+    return known[shape]
+
+
+class _Trees:
+    """The proof trees of one applicant.
+
+    Parameters
+    ----------
+    instance, problem
+        With costs of usual size (:func:`~milp_recourse.backends.cost_units.cost_units`), and its arrays.
+    factor
+        What these costs are the applicant's own times.
+    """
+
+    def __init__(self, instance: Instance, group: Lowered, k: int, factor: float) -> None:
+        self.instance, self.factor = instance, factor
+        problem, effects = group.problems(k), group.effects
+        self.moved = (effects.acts[0] | effects.follows[0]).astype(bool)
+        stated = [effects.stated[f].feature for f, _, _ in group.ends]
+        self.rows = [(f.name if f else "", side) for f, (_, side, _) in zip(stated, group.ends, strict=True)]
+        self.levers = list(instance.levers)
+        self.bound_to_act = [
+            name
+            for name, moved in zip(self.levers, self.moved, strict=True)
+            if not moved and not _inside(instance.feature(name), float(instance.factual[name]))
+        ]
+        self.owners = np.searchsorted(problem.start, problem.owner, side="right") - 1
+        self.precision = problem.precision
+        problem = problem._replace(box=problem.box.copy(), precision=problem.precision.copy())
+        plain = problem.lever.copy()
+        plain[GRID] = 0.0
+        self.problem, self.relaxed = problem, problem._replace(lever=plain)
+        self.work = memory(problem)[0]
+        self.open, self.record = _records(problem)
+        self.widths = [int(k) for k in problem.widths[1:]]
+        self.nodes = 0
+
+    def configurations(
+        self, sets: Sequence[Sequence[str]], target: float, claimed: float, late: float
+    ) -> list[dict[str, Any]] | None:
+        """All configurations; None where one has no proof."""
+        found = []
+        for acted in sets:
+            configuration = self.configuration(acted, target, claimed, late)
+            if configuration is None:
+                return None
+            found.append(configuration)
+        return found
+
+    def configuration(
+        self, acted: Sequence[str], target: float, claimed: float, late: float
+    ) -> dict[str, Any] | None:
+        """The configuration in which these levers are acted on, with its tree; None without a proof."""
+        if any(name not in acted for name in self.bound_to_act):
+            return {"acted": list(acted), "tree": [["e"]]}  # a domain rules out the factual value
+        p, o, t = self.problem, self.open, self.record
+        place = [acted.index(name) if name in acted else -1 for name in self.levers]
+        chosen = np.array(place) >= 0
+        c = self._case(chosen)
+        numeric = p.lever[LABEL] == 0
+        p.box[c, 2] = np.where(chosen | ~numeric, ACTED, IDLE)
+        p.precision[c] = np.where(chosen[self.owners], self.precision[c], 0.0)
+        self.squares = np.flatnonzero(chosen[self.owners])
+        self.squares = self.squares[np.argsort([place[i] for i in self.owners[self.squares]])]
+        base = float(p.base[c, 0])
+        if math.isinf(target):
+            target = (1.0 + 1e-6) * (self.factor + ceiling(p))
+        else:
+            claimed = claimed - base + p.cost * (abs(claimed) + base)
+        target = target - base + p.cost * (abs(target) + base)
+        self._root(chosen)
+        nodes: Nodes = []
+        while True:
+            why = proof.prove(p, self.relaxed, self.work, o, t, c, target, claimed, SHARE, STEPS)
+            nodes += self._written(place, claimed < math.inf)
+            if why == proof.PROVEN:
+                break
+            self.nodes += int(o.state[3])
+            o.state[3] = 0
+            if why == proof.FALSE or self.nodes > MOST_NODES or time.perf_counter() > late:
+                return None
+            if why == proof.SINGLE:
+                leaf = self._single(chosen, target)
+                if leaf is None:
+                    return None
+                nodes.append(leaf)
+            if why == proof.FULL and o.state[0] + 2 * len(self.levers) + 4 > len(o.closed):
+                o = self.open = _larger(o)
+        self.nodes += int(o.state[3])
+        return {"acted": list(acted), "tree": nodes}
+
+    def _case(self, chosen: NDArray[np.bool_]) -> int:
+        """The engine's configuration: of levers that others move it says which are acted on."""
+        acts = self.problem.acts.astype(bool)[:, self.moved]
+        return int(np.flatnonzero((acts == chosen[self.moved]).all(axis=1))[0])
+
+    def _root(self, chosen: NDArray[np.bool_]) -> None:
+        o = self.open
+        o.state[:] = 0
+        for i, name in enumerate(self.levers):
+            low, high = self.instance.levers[name]
+            if not chosen[i]:
+                low = high = float(self.instance.factual[name])
+            o.ends[0, :, i] = low, high
+        o.order[0] = 0
+        o.closed[0] = 0
+        o.state[0] = 1
+        w = self.work
+        w.col[:], w.at[:], w.unit[:], w.row[:], w.ball[:] = 0.0, 0.0, 0.0, 0.0, 0.0
+        w.scalar[:] = 0.0
+
+    def _single(self, chosen: NDArray[np.bool_], target: float) -> list[Any] | None:
+        """A leaf for a single action, by the exact logit, whatever little it misses; None where none."""
+        ends = self.open.ends[int(self.open.state[0])]
+        if not (ends[0] == ends[1]).all():
+            return None
+        action = {n: float(a) for n, a, c in zip(self.levers, ends[0], chosen, strict=True) if c}
+        logit = judge(self.instance, action).logit
+        if logit is None:
+            return None
+        accept = self.instance.accept
+        missed = Fraction(accept.threshold) + Fraction(accept.margin) - logit.upper
+        if missed <= 0:
+            return None
+        price = 2.0 * (target + 1.0) / self.factor / float(missed)
+        return ["d", "0" * sum(self.widths), [{"g": price}]] if math.isfinite(price) else None
+
+    # -- as written --------------------------------------------------------------------------
+
+    def _written(self, place: Sequence[int], budgeted: bool) -> Nodes:
+        """The records so far as nodes; the record is empty then."""
+        o, t = self.open, self.record
+        count = int(o.state[1])
+        kinds, where, at = t.kind[:count].tolist(), t.where[:count].tolist(), t.at[:count].tolist()
+        nodes: Nodes = []
+        for kind, (a, b), value in zip(kinds, where, at, strict=True):
+            if kind == proof.EMPTY:
+                nodes.append(["e"])
+            elif kind == proof.CUT:
+                nodes.append(["a", place[a], value])
+            elif kind == proof.SIGN:
+                nodes.append(["n", a, b])
+            else:
+                nodes.append(self._leaf(a, place))
+        o.state[1] = o.state[2] = 0
+        return nodes
+
+    def _leaf(self, k: int, place: Sequence[int]) -> list[Any]:
+        t = self.record
+        slopes = [self._string(k, line) for line in range(max(1, int(t.lines[k])))]
+        terms: list[dict[str, Any]] = []
+        for line in range(int(t.lines[k])):
+            g = float(t.logit[k, line]) / self.factor
+            term = {"s": slopes[line]} if g and slopes[line] != slopes[0] else {}
+            terms.append(term | ({"g": g} if g else {}))
+        if terms:
+            terms[0] |= self._others(k)
+        written = ["d", slopes[0], [term for term in terms if term]]
+        shares = [0.0] * sum(at >= 0 for at in place)
+        for i, share in enumerate(t.shares[k].tolist()):
+            if place[i] >= 0:
+                shares[place[i]] = share
+        theta = t.theta[k]
+        if theta.any():
+            listed = [
+                [v * self.factor for v in theta[:, h + 1, j].tolist()]
+                for h, n in enumerate(self.widths)
+                for j in range(n)
+            ]
+            return [*written, shares, [v for pair in listed for v in pair]]
+        return [*written, shares] if any(shares) else written
+
+    def _others(self, k: int) -> dict[str, Any]:
+        """The multipliers of the first term other than the logit's."""
+        t, factor, found = self.record, self.factor, {}
+        order = t.order[k]
+        split = np.argsort(np.abs(order[order != 0]))
+        signs = (t.signs[k][order != 0][split] / factor).tolist()
+        if any(signs):
+            found["n"] = signs
+        rows: dict[str, list[float]] = {}
+        for (name, side), price in zip(self.rows, t.rows[k].tolist(), strict=True):
+            if price:
+                rows.setdefault(name, [0.0, 0.0])[0 if side > 0 else 1] = price / factor
+        if rows:
+            found["r"] = rows
+        if t.ball[k, 0]:
+            found["b"] = [float(t.ball[k, 0]) / factor, *t.ball[k, 1 + self.squares].tolist()]
+        return found
+
+    def _string(self, k: int, line: int) -> str:
+        slopes = self.record.slopes[k, line]
+        bits = [slopes[h + 1, :n] for h, n in enumerate(self.widths)]
+        return (np.concatenate(bits).astype(np.uint8) + ord("0")).tobytes().decode() if bits else ""
+
+
+def _inside(feature: Feature, value: float) -> bool:
+    return feature.domain is None or feature.domain[0] <= value <= feature.domain[1]
+
+
+def _larger(o: proof.Open) -> proof.Open:
+    ends, order, closed = (np.concatenate([a, np.zeros_like(a)]) for a in o[:3])
+    return proof.Open(ends, order, closed, o.state)
+
+
+@cache
+def ready() -> None:
+    """Compile what this process has not compiled yet, or load it from disk; the former is announced."""
+    instance = smallest()
+    with announced():
+        group = next(group for _, group in lowered([instance]))
+        _Trees(instance, group, 0, 1.0).configuration(["x"], 0.01, 0.01, math.inf)

@@ -1,0 +1,146 @@
+"""Proof trees of the compiled engine: what it proves is accepted, and its evidence is needed."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from milp_recourse.certificates import produce
+from milp_recourse.compiled.problem import lowered
+from milp_recourse.domain.cost import Cost
+from milp_recourse.domain.features import Feature
+from milp_recourse.domain.network import ReluNetwork
+from milp_recourse.domain.scm import independent
+from milp_recourse.formats import write_instance
+from milp_recourse.instance import Acceptance, Instance, Preferences
+from milp_recourse.judge import judge
+from milp_recourse.result import Status
+from milp_recourse.solve import solve
+from tests.properties.generators import PIECEWISE_LINEAR, Style, supported_instance
+from verify.__main__ import examine
+
+LABELS = ("rent", "own", "free")
+FEW_BYTES = 1000
+
+
+def lender(seed: int, cost: str, levers: int = 3) -> Instance:
+    """A refused applicant of a random network over numbers, one of them whole, and a label."""
+    random = np.random.default_rng(seed)
+    names = [f"f{k}" for k in range(levers)]
+    numbers = [
+        Feature(name, "integer" if k == 1 else "continuous", True, (-3.0, 3.0))
+        for k, name in enumerate(names)
+    ]
+    features = (*numbers, Feature("home", "categorical", True, None, LABELS, encoding="one-hot"))
+    width = levers + len(LABELS)
+    first, second = random.normal(size=(10, width)), random.normal(size=(8, 10)) / 3
+    last = np.abs(random.normal(size=(1, 8)))
+    network = ReluNetwork.from_layers(
+        [(first, random.normal(size=10)), (second, random.normal(size=8)), (last, [-6.0])], "float64"
+    )
+    factual = {name: float(random.integers(-1, 2)) for name in names} | {"home": 1.0}
+    all_names = (*names, "home")
+    scale = dict(zip(all_names, random.uniform(0.5, 2, levers + 1).tolist(), strict=True))
+    priced = Cost.pure(cost, scale)
+    return Instance(
+        features,
+        independent(all_names),
+        network,
+        factual,
+        Preferences(all_names),
+        priced,
+        Acceptance(0.0, 1e-9),
+    )
+
+
+def line(instance: Instance, evidence: bytes, folder, slow: bool = False) -> str:
+    write_instance(instance, folder / "i.json")
+    (folder / "c.json.gz").write_bytes(evidence)
+    return examine(folder / "c.json.gz", folder / "i.json", 60, slow=slow).line
+
+
+def nobody_else(monkeypatch) -> None:
+    """Let no other search make proofs."""
+
+    def unexpected(*_):
+        raise AssertionError("the batched search was asked")
+
+    monkeypatch.setattr(produce, "configurations_of", unexpected)
+
+
+@pytest.mark.parametrize("cost", ["l1", "l2-squared", "l0", "linf"])
+def test_levers_alone(cost, tmp_path, monkeypatch):
+    """Numbers, whole numbers and labels under every cost."""
+    nobody_else(monkeypatch)
+    alone = 0
+    for seed in range(6):
+        instance = lender(seed, cost, 3)
+        result = solve(instance, certificates=True)
+        assert result.evidence is not None, seed
+        fast = line(instance, result.evidence, tmp_path)
+        assert fast.startswith(f"VERIFIED {result.status.value}"), seed
+        if len(result.evidence) < FEW_BYTES:  # by the kernel alone, too
+            assert line(instance, result.evidence, tmp_path, slow=True) == fast
+            alone += 1
+    assert alone
+
+
+STYLES = {
+    "plausible": Style(curves=False, plausible=1.0, gamma=False),
+    "causes": PIECEWISE_LINEAR,
+}
+
+
+@pytest.mark.parametrize("style", STYLES)
+def test_causes(style, tmp_path, monkeypatch):
+    """Affine effects and structural ReLUs, acted on or not, with domains and plausibility."""
+    nobody_else(monkeypatch)
+    proven = 0
+    for seed in range(30):
+        instance = supported_instance(seed, STYLES[style])
+        if not list(lowered([instance])):
+            continue
+        result = solve(instance, certificates=True, time_limit=10.0)
+        if result.status in (Status.OPTIMAL, Status.INFEASIBLE) and result.proof == "rigorous":
+            assert result.evidence is not None, (seed, result.message)
+            assert line(instance, result.evidence, tmp_path).startswith("VERIFIED"), seed
+            proven += 1
+    assert proven >= 15
+
+
+def stripped(evidence: bytes) -> bytes:
+    """The certificate without thetas."""
+    stated = json.loads(gzip.decompress(evidence))
+    for configuration in stated["configurations"]:
+        configuration["tree"] = [node[:4] for node in configuration["tree"]]
+    return gzip.compress(json.dumps(stated).encode())
+
+
+def test_thetas_carry_proofs(tmp_path):
+    """Without them the leaves prove less."""
+    told = []
+    for seed in (2, 4, 5):
+        instance = lender(seed, "l1", 3)
+        result = solve(instance, certificates=True)
+        told.append(line(instance, stripped(result.evidence), tmp_path))
+    assert any("proves a cost of" in one for one in told), told
+
+
+@pytest.mark.parametrize("cost", ["l1", "l2-squared"])
+def test_a_bound_above_the_optimum_is_soon_given_up(cost):
+    """An action cheaper than the claim is met, or no leaf can hold."""
+    instance = lender(2, cost)
+    result = solve(instance)
+    others = [dict(result.action) | {name: end} for name in ("f0", "f1", "f2") for end in (-3.0, 3.0)]
+    feasible = [action for action in others if judge(instance, action).feasible]
+    dearer = max(feasible, key=lambda action: judge(instance, action).cost)
+    paid = float(judge(instance, dearer).cost)
+    assert paid > 1.1 * result.cost
+    false = replace(
+        result, action=dearer, cost=paid, lower_bound=0.5 * (result.cost + paid), status=Status.LIMIT
+    )
+    assert produce.certificates_for([instance], [false], 5.0) == [None]
