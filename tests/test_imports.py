@@ -193,6 +193,7 @@ NAMED_TWICE = {
     "commands",
     "conditions",
     "contract",
+    "curves",  # until bounds/ goes with the batched engine
     "demands",
     "evaluate",
     "fold",
