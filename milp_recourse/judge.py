@@ -16,14 +16,13 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from milp_recourse.backends.protocol import Proposal
 from milp_recourse.domain.conditions import TRUE, Counted, Switched, condition_text, holds, leaves, meaning
 from milp_recourse.domain.enclosure import Enclosure
 from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.domain.plausibility import plausible_exact
 from milp_recourse.errors import Unsupported
 from milp_recourse.instance import Instance
-from milp_recourse.result import Proof, Result, Status, gap_tolerance, is_closed
+from milp_recourse.result import Proof, Proposal, Result, Status, gap_tolerance, is_closed
 from milp_recourse.smaller import smaller_changes
 
 Action = Mapping[str, float]

@@ -62,6 +62,36 @@ class Status(str, Enum):
 
 
 @dataclass(frozen=True)
+class Proposal:
+    """What a back end says about an instance whose factual is not already good.
+
+    Parameters
+    ----------
+    action
+        Feature name -> number; None when the back end has none.
+    lower_bound
+        No feasible action costs less, as far as ``proof`` goes; ``inf`` says that none exists;
+        None claims nothing (grid).
+    proof
+        What the bound rests on; None with ``lower_bound`` None.
+    nodes
+        Boxes put on the queue, and the nodes of every solver run where the solver says (Pyomo does
+        not); None where nothing is counted.
+    message
+        Why the back end stopped early, if it did.
+    seconds
+        This applicant's share, where many were solved at once; None: what the clock says.
+    """
+
+    action: Mapping[str, float] | None
+    lower_bound: float | None
+    proof: Proof | None = None
+    nodes: int | None = None
+    message: str | None = None
+    seconds: float | None = None
+
+
+@dataclass(frozen=True)
 class Result:
     """The outcome for one applicant. Only :func:`milp_recourse.judge.conclude` makes one.
 
@@ -74,7 +104,7 @@ class Result:
     lower_bound
         No feasible action costs less; None when infeasible or when nothing is claimed.
     proof
-        ``rigorous``, ``solver`` (rests on a floating-point solver's bound), or None.
+        ``rigorous`` (a certificate can be had), ``solver`` (rests on what a solver or search says), or None.
     action
         Value per feature acted on (labels as labels); None without one, {} when the factual
         is accepted as it is.

@@ -24,7 +24,7 @@ from milp_recourse.formats import instance_from_dict, population_from_dict, read
 from milp_recourse.instance import Classifier, Instance, Population, of_one_model
 from milp_recourse.judge import already_good, conclude
 from milp_recourse.magnitude import too_large
-from milp_recourse.result import Result, Status
+from milp_recourse.result import Result
 from milp_recourse.workers import Workers
 
 T = TypeVar("T")
@@ -362,9 +362,12 @@ def _run_many(
     indices
         Every instance's index in its population.
     """
-    from milp_recourse.certificates import certificates_for, encode, reason_for_none
+    from milp_recourse.certificates import certificates_for, encode, reason_for_none, without_certificate
 
-    solved = _solve_many(instances, backend, options)
+    solved = (
+        (k, without_certificate(instances[k], result))
+        for k, result in _solve_many(instances, backend, options)
+    )
     if not options.certificates:
         yield from solved
         return
@@ -385,13 +388,12 @@ def _run_many(
         share = (time.perf_counter() - clock) / len(block)
         for (position, result), certificate in zip(block, certificates, strict=True):
             evidence = None if certificate is None else encode(certificate)
-            message = result.message
-            decided = result.status in (Status.OPTIMAL, Status.INFEASIBLE)
-            if evidence is None and decided and result.proof == "rigorous":  # which promises a certificate
-                reason = f"No certificate: {reason_for_none(instances[position], result)}."
-                message = reason if message is None else f"{message} {reason}"
             seconds = result.seconds + share
-            yield position, replace(result, evidence=evidence, message=message, seconds=seconds)
+            found = replace(result, evidence=evidence, seconds=seconds)
+            if evidence is None:
+                reason = reason_for_none(instances[position], result)
+                found = without_certificate(instances[position], found, reason)
+            yield position, found
 
 
 def _solve_many(

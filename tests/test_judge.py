@@ -9,7 +9,6 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from milp_recourse.backends.protocol import Proposal
 from milp_recourse.domain.cost import Cost
 from milp_recourse.domain.enclosure import Enclosure
 from milp_recourse.domain.expression import Variable
@@ -19,7 +18,7 @@ from milp_recourse.domain.noise import Normal
 from milp_recourse.domain.scm import Mechanism, StructuralCausalModel
 from milp_recourse.instance import Acceptance, Instance, Preferences
 from milp_recourse.judge import already_good, conclude, deltas, judge, without_idle_holds
-from milp_recourse.result import Result, Status, gap_tolerance
+from milp_recourse.result import Proposal, Result, Status, gap_tolerance
 
 
 def problem(**changes) -> Instance:

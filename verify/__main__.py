@@ -57,7 +57,8 @@ def main(arguments: list[str] | None = None, mapped: Mapped | None = None) -> in
         given.instance = given.certificate / "population.json"
         if given.certificate.exists() and not given.instance.exists():
             said = f"no instance is named, and there is no {plain(str(given.instance))}"
-            sys.stderr.write(f"verify: {said}: name the instance or population\n")
+            asked = "name the file that was certified: verify CERT_OR_DIR INSTANCE_OR_POPULATION"
+            sys.stderr.write(f"verify: {said}: {asked}\n")
             return 2
     for path in (given.certificate, given.instance):
         if not path.exists():
@@ -70,7 +71,10 @@ def main(arguments: list[str] | None = None, mapped: Mapped | None = None) -> in
             check = Check(given.certificate, instances, given.seconds, given.slow)
             return check.run(run, given.sample, given.resume)
         except Rejected as reason:
-            print(f"REJECTED: {reason}")
+            print(plain(f"REJECTED: {reason}"))
+            return 4
+        except Exception as error:  # a check that fails to run proves nothing
+            print(plain(f"REJECTED: the check failed: {type(error).__name__}: {error}"))
             return 4
     outcome = examine(given.certificate, instances, given.seconds, slow=given.slow)
     print(outcome.line)

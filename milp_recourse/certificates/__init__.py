@@ -1,6 +1,20 @@
 """Certificates: from a result to a file that anyone can check (docs/certificate_spec_v2.md)."""
 
 from milp_recourse.certificates.canonical import canonical_content, instance_digest
-from milp_recourse.certificates.produce import certificates_for, encode, reason_for_none, why_not
+from milp_recourse.certificates.produce import (
+    certificates_for,
+    encode,
+    reason_for_none,
+    why_not,
+    without_certificate,
+)
 
-__all__ = ["canonical_content", "certificates_for", "encode", "instance_digest", "reason_for_none", "why_not"]
+__all__ = [
+    "canonical_content",
+    "certificates_for",
+    "encode",
+    "instance_digest",
+    "reason_for_none",
+    "why_not",
+    "without_certificate",
+]

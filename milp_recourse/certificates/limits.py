@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from fractions import Fraction
+from typing import Any
 
 from milp_recourse.domain.expression import (
     Constant,
@@ -18,6 +20,8 @@ from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.instance import Instance
 
 DEEPEST, MOST_LAYERS, LONGEST = 50, 100, 2**17
+MOST_FEATURES, MOST_CELLS, MOST_WEIGHTS = 10_000, 4_000_000, 500_000
+LARGEST_FILE, MOST_ROOM = 32 * 2**20, 2_200_000
 
 _DOUBLE = 128  # digits of ordinary doubles on either side of the point; extreme ones are looked at
 _LINE = 40  # digits that replacing a unit by a line adds: slopes are multiples of 2^-32
@@ -26,24 +30,71 @@ Digits = tuple[int, int]
 """Binary digits before and behind the point."""
 
 
+_last: tuple[tuple[object, ...], str | None] = ((), None)
+
+
 def too_large(instance: Instance) -> str | None:
-    """Which limit of the document an instance exceeds, or None."""
+    """Which limit of the document an instance exceeds, or None; asked once for applicants of one model."""
+    global _last  # noqa: PLW0603
+    shared = (instance.scm, instance.classifier, instance.features)
+    known, answer = _last
+    if len(known) != len(shared) or any(a is not b for a, b in zip(known, shared, strict=True)):
+        answer = _too_large(instance)
+        _last = shared, answer
+    return answer
+
+
+def _too_large(instance: Instance) -> str | None:
     equations = [m.equation for m in instance.scm.mechanisms.values()]
     if max(map(_depth, equations), default=0) > DEEPEST:
-        return f"an equation is nested more than {DEEPEST} deep, which version 1 of the certificate excludes"
+        return f"an equation is nested more than {DEEPEST} deep, which the certificate excludes"
     parts = [
         part.network for equation in equations for part in equation.walk() if isinstance(part, NetworkOutput)
     ]
     networks = [*parts, *([instance.classifier] if isinstance(instance.classifier, ReluNetwork) else [])]
     if any(len(network.weights) > MOST_LAYERS for network in networks):
-        return f"a network has more than {MOST_LAYERS} layers, which version 1 of the certificate excludes"
+        return f"a network has more than {MOST_LAYERS} layers, which the certificate excludes"
+    size = _too_many(instance)
+    if size is not None:
+        return size
     known: dict[str, Digits] = {}
     for name in instance.scm.order:
         found = _digits(instance.scm.mechanisms[name].equation, known)
         known[name] = max(found[0], _DOUBLE), max(found[1], _DOUBLE)
         if sum(found) + found[1] > LONGEST:
-            return f"exact values of {name!r} take too many digits for version 1 of the certificate"
+            return f"exact values of {name!r} take too many digits for the certificate"
     return None
+
+
+def _too_many(instance: Instance) -> str | None:
+    """Which limit on numbers of things an instance exceeds, or None."""
+    classifier, features = instance.classifier, instance.features
+    if isinstance(classifier, ReluNetwork):
+        weights, room = sum(weight.size for weight in classifier.weights), 0
+    else:
+        weights, room = 0, 5 * sum(len(tree.value) for tree in classifier.trees)
+    labels = {f.name: len(f.categories or ()) for f in features}
+    cells = sum(labels[f.name] * len(f.columns) for f in features if f.encoding != "code")
+    for what, count, most in (
+        ("features", len(features), MOST_FEATURES),
+        ("numbers in the tables of labels", cells, MOST_CELLS),
+        ("weights of a network", weights, MOST_WEIGHTS),
+        ("numbers in trees", room, MOST_ROOM),
+    ):
+        if count > most:
+            return f"{count} {what} are more than the {most} that a checker need read"
+    return None
+
+
+def fits(certificate: dict[str, Any]) -> bool:
+    """Whether a checker reads a certificate of this size (section 9)."""
+    configurations = certificate["configurations"]
+    plain = not any("prices" in one or "cases" in one for one in configurations)
+    if plain and sum(len(one["tree"]) for one in configurations) < MOST_ROOM // 1000:
+        return True
+    text = json.dumps(certificate, separators=(",", ":"))
+    room = text.count(",") + 2 * text.count("[") + 4 * text.count("{")
+    return len(text) <= LARGEST_FILE and room <= MOST_ROOM
 
 
 def _depth(expression: Expression) -> int:

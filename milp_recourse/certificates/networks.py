@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -30,11 +31,29 @@ Nodes = list[list[Any]]
 def configurations_of(
     instances: Sequence[Instance], targets: np.ndarray, time_limit: float | None
 ) -> list[list[dict[str, Any]] | None]:
-    """The configurations of every instance with their trees; None where the proof failed."""
+    """The configurations of every instance with their trees; None where the proof failed.
+
+    Parameters
+    ----------
+    time_limit
+        Seconds per applicant, the making of their programs included: thousands of them under a cost per
+        feature acted on.
+    """
+    start = time.perf_counter()
+    deadline = math.inf if time_limit is None else start + time_limit * len(instances)
     cases = {k: list(case_programs(one)) for k, one in enumerate(instances) if one.demand != TRUE}
     with np.errstate(all="ignore"):  # infinities and what comes of them never close a leaf
-        people = People(instances, _programs(instances, cases))
-        proofs = Proofs(people.stacks, targets, people.missed, time_limit)
+        try:
+            people = People(instances, _until(deadline, _programs(instances, cases)))
+        except TimeoutError:
+            if len(instances) == 1:
+                return [None]
+            each = zip(instances, targets, strict=True)
+            return [configurations_of([one], np.array([target]), time_limit)[0] for one, target in each]
+        spent = (time.perf_counter() - start) / max(1, len(instances))
+        proofs = Proofs(
+            people.stacks, targets, people.missed, None if time_limit is None else time_limit - spent
+        )
         for k, (stack, owners) in enumerate(people.stacks):
             if not _covered(stack):
                 proofs.give_up(k, owners)
@@ -55,6 +74,17 @@ def configurations_of(
         if trees[k] is not None:
             trees[k] = _by_cases(instances[k], found, of_cases)
     return trees
+
+
+T = TypeVar("T")
+
+
+def _until(deadline: float, made: Iterator[T]) -> Iterator[T]:
+    """What is made, as long as there is time; then :class:`TimeoutError`."""
+    for one in made:
+        if time.perf_counter() > deadline:
+            raise TimeoutError
+        yield one
 
 
 Cases = list[tuple[frozenset[str], Case, Program]]

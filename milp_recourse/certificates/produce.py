@@ -18,7 +18,7 @@ from milp_recourse.certificates.canonical import instance_digest
 from milp_recourse.certificates.causal import causal_configurations, why_not_causal
 from milp_recourse.certificates.conditions import why_not_cases
 from milp_recourse.certificates.document import CERTIFICATE_FORMAT
-from milp_recourse.certificates.limits import too_large
+from milp_recourse.certificates.limits import fits, too_large
 from milp_recourse.certificates.networks import beyond_a_support, configurations_of
 from milp_recourse.certificates.prices import ensemble_configurations
 from milp_recourse.domain.conditions import TRUE
@@ -52,6 +52,8 @@ def why_not(instance: Instance) -> str | None:
         reason = why_not_causal(instance)
         if reason is not None:
             return reason
+    if instance.scenarios:
+        return "scenarios of a robust answer are no part of the document"
     if instance.cost.quantiles and not (of_trees and separable(instance)):
         return "a cost in percentiles has certificates only for trees whose levers move nothing else"
     if instance.cost.decrease and not (of_trees and separable(instance)):
@@ -81,6 +83,27 @@ def reason_for_none(instance: Instance, result: Result) -> str:
         return f"{result.status.value} claims nothing that could be proven"
     own = _beyond_limits(instance) if _needs_no_tree(instance, result) else why_not(instance)
     return own or "the proof took more time, nodes or room than a certificate is allowed"
+
+
+def without_certificate(instance: Instance, result: Result, reason: str | None = None) -> Result:
+    """The result as it is called where no certificate can be had: ``solver``, with the reason in the message.
+
+    ``rigorous`` promises a certificate: an optimum or an infeasibility that none can back is not called so.
+
+    Parameters
+    ----------
+    reason
+        Why there is none; by default, what the problem itself excludes, if it does.
+    """
+    if result.proof != "rigorous" or result.status not in (Status.OPTIMAL, Status.INFEASIBLE):
+        return result
+    if reason is None:
+        reason = _beyond_limits(instance) if _needs_no_tree(instance, result) else why_not(instance)
+    if reason is None:
+        return result
+    said = f"No certificate: {reason}."
+    message = said if result.message is None else f"{result.message} {said}"
+    return replace(result, proof="solver", message=message)
 
 
 def _needs_no_tree(instance: Instance, result: Result) -> bool:
@@ -146,7 +169,8 @@ def certificates_for(
             bound = _bound(results[k])
             if bound is not None and own[k].cost.is_root:
                 bound = root_below(bound)
-            certificates[k] = _certificate(own[k], answers[k], bound, tree, index)
+            found = _certificate(own[k], answers[k], bound, tree, index)
+            certificates[k] = found if fits(found) else None
     return certificates
 
 

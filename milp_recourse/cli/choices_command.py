@@ -35,6 +35,9 @@ def choices(
     scale: Annotated[
         list[str] | None, typer.Option(metavar="NAME=S", help="what counts as 1; may be repeated")
     ] = None,
+    together: Annotated[
+        bool, typer.Option("--together", help="least in total, instead of one after the other (features)")
+    ] = False,
     backend: Backend = None,
     json: Annotated[Path | None, typer.Option(metavar="OUT.json", help="write the choices")] = None,
     time_limit: Annotated[float | None, typer.Option(metavar="S", help="seconds for all choices")] = None,
@@ -50,7 +53,7 @@ def choices(
     refuse_folders(json=json)
     problem, scales = read_one(instance, index), amounts("--scale", scale or [])
     with progress_bar(problem.name or instance.name, 1):
-        found = ask(problem, count, cast(Differ, differ.value), apart, scales, backend, time_limit)
+        found = ask(problem, count, cast(Differ, differ.value), apart, scales, backend, time_limit, together)
     if json is not None:
         write_json(found.to_dict(), json)
     console = console_of_stdout()
@@ -59,6 +62,9 @@ def choices(
         proven = f"{result.status.value} cost={result.cost!r} lower_bound={result.lower_bound!r}"
         changes = describe_action(problem, result.action or {})
         console.print(f"{rank}: {proven}; {changes}", markup=False, soft_wrap=True)
+    if found.total is not None:
+        cost, bound = found.total
+        console.print(f"in total: cost={cost!r} lower_bound={bound!r}", markup=False, soft_wrap=True)
     if found.exhausted:
         nothing = "no other recourse differs so" if found.choices else "no recourse"
         console.print(f"{nothing}, proven", markup=False)

@@ -27,6 +27,13 @@ class ChoiceModel(Strict):
     )
 
 
+class TotalModel(Strict):
+    """The total cost of a set of ways."""
+
+    cost: NonNegative
+    lower_bound: NonNegative
+
+
 class ChoicesModel(Strict):
     """The cheapest recourses that differ, each proven given those before it."""
 
@@ -38,6 +45,7 @@ class ChoicesModel(Strict):
     exhausted: bool = Field(description="whether it is proven that nothing else differs so")
     lower_bound: NonNegative | None = Field(description="of what is not listed; null where exhausted")
     message: str | None
+    total: TotalModel | None = Field(description="where the set of least total cost was asked for")
 
 
 class WithstandsModel(Strict):

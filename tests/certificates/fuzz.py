@@ -58,7 +58,7 @@ def verify(certificate: Certificate, file: Source) -> None:
     if applicant.digest != certificate.digest:
         raise Rejected("instance_sha256")
     with Clock.within(60):
-        check(certificate, applicant.problem, arithmetic)
+        check(certificate, applicant.numbers(certificate.action), applicant.problem, arithmetic)
 
 
 def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:

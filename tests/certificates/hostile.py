@@ -1,14 +1,15 @@
 """Files of up to a megabyte made to exhaust the checker: ``python -m tests.certificates.hostile``.
 
-Each is checked by a process of its own with ``--seconds 20``; the run says how long each took and how much
-memory its process had at most. None may be verified, take longer than :data:`MOST_SECONDS` or more than
-:data:`MOST_MEGABYTES`.
+What is longer than that is packed (``.json.gz``), which makes a megabyte of it at most. Each is checked by a
+process of its own with ``--seconds 20``; the run says how long each took and how much memory its process had
+at most. None may be verified, take longer than :data:`MOST_SECONDS` or more than :data:`MOST_MEGABYTES`.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import gzip
 import json
 import random
 import subprocess
@@ -27,7 +28,7 @@ TOY = json.loads((ROOT / "docs/examples/toy_instance.json").read_text())
 CERTIFICATE = json.loads((ROOT / "docs/examples/toy_certificate.json").read_text())
 SECONDS, MOST_SECONDS, MOST_MEGABYTES, LARGEST = 20, 40, 300, 2**20
 
-SAYS = dict.fromkeys(("wide", "tall"), ("REJECTED", "VERIFIED infeasible"))  # which they are
+SAYS = dict.fromkeys(("wide", "tall", "many_nodes"), ("REJECTED", "VERIFIED infeasible"))  # which they are
 """What the checker may say of what is no lie."""
 
 Made = tuple[dict[str, Any], Any]
@@ -190,6 +191,87 @@ def filler(text: str) -> Callable[[], Made]:
     return make
 
 
+ROOMY = 32 * 2**20 - 2000
+"""What a packed file may hold."""
+
+
+def packed(text: str) -> Callable[[], Made]:
+    """As many nodes that are none as a packed certificate may hold."""
+
+    def make() -> Made:
+        head = json.dumps(claim(["income"], ["?"])).replace('"?"', "%s")
+        return TOY, head % (text * ((ROOMY - 1000) // len(text.encode())) + "0")
+
+    return make
+
+
+def many_splits() -> Made:
+    """As many nodes as the checker reads, each of them allowed, and nothing proven."""
+    nodes = ",".join(f'["a",0,{k}e-7],["e"]' for k in range(1, 250_000))
+    head = json.dumps(claim(["x"], ["?"])).replace('"?"', "%s")
+    return problem(["x"], layers([1, 4, 1])), head % nodes
+
+
+def many_prices() -> Made:
+    """As many prices as the checker reads."""
+    tables = [{"unit": 1.0, "mu": 1.0, "trees": [[[1] * 1400_000]]}]
+    return forest(1500, comb(7000, 1500)), claim(chain(1500), [["p", 0]], prices=tables)
+
+
+def many_weights() -> Made:
+    """A network as large as the checker reads, each weight with digits of its own."""
+    return problem(chain(700), layers([700, 700, 1], 0.1)), claim(chain(700), [["d", "0" * 700, [{"g": 1}]]])
+
+
+def too_many_weights() -> Made:
+    """A network that unpacks to more than that."""
+    return problem(chain(3), layers([3, 1600, 1600, 1])), claim(chain(3), [["e"]])
+
+
+def many_nodes() -> Made:
+    """Trees as many as the checker reads."""
+    made = forest(30, comb(60, 30))
+    made["classifier"]["trees"] *= 3500
+    return made, claim(chain(30), [["e"]])
+
+
+def many_features() -> Made:
+    """As many features as the checker reads, all of them levers."""
+    names = chain(10_000)
+    return problem(names, layers([10_000, 1], 0.0)), claim(names, [["e"]])
+
+
+def too_many_features() -> Made:
+    """More than that."""
+    names = chain(100_000)
+    return problem(names, layers([10, 1], 0.0)), claim(names, [["e"]])
+
+
+def many_labels(count: int = 2000) -> Made:
+    """One-hot labels, each a column."""
+    made = problem(["a"], layers([count, 1], 0.0), factual={"a": "x0"})
+    made["features"] = [{"name": "a", "kind": "categorical", "actionable": True, "categories": chain(count)}]
+    return made, claim(["a"], [["e"]])
+
+
+def too_many_labels() -> Made:
+    """A hundred thousand of them, whose table would have ten thousand million numbers."""
+    return many_labels(100_000)
+
+
+def many_people() -> Made:
+    """A population as long as the checker reads, of which one is asked about."""
+    made = problem(["x"], layers([1, 1])) | {"format": "milp-recourse/population-1"}
+    made = {key: value for key, value in made.items() if key not in ("factual", "reference")}
+    return made | {"factuals": [{"x": 0}] * 430_000}, claim(["x"], [["e"]]) | {"index": 0}
+
+
+def many_conditions() -> Made:
+    """Alternatives inside alternatives."""
+    inner = {"any": [{"feature": "x", "of": "change", "at_least": k * 2.0**-20} for k in range(150_000)]}
+    return problem(["x"], layers([1, 1]), conditions=[{"not": inner}, inner]), claim(["x"], [["o"]])
+
+
 HOSTILE: dict[str, Callable[[], Made]] = {
     "numbers": filler("0,"),
     "lists": filler("[],"),
@@ -197,20 +279,46 @@ HOSTILE: dict[str, Callable[[], Made]] = {
     "nested lists": lambda: (TOY, "[" * 500_000 + "]" * 500_000),
     **{one.__name__: one for one in (signs, splits, wide, deep, subsets, everyone, products, kinks, powers)},
     **{one.__name__: one for one in (causes, tall, priced)},
+    **{
+        f"packed {name}": packed(text)
+        for name, text in (
+            ("numbers", "0,"),
+            ("lists", "[0],"),
+            ("objects", '{"a":0},'),
+            ("empty objects", "{},"),
+            ("texts", '"ab",'),
+            ("wide texts", '"\U0001f600",'),
+            ("halves", '"\\ud800",'),
+            ("digits", "9"),
+            ("braces in a text", '0, "' + "{" * 1000 + '",'),
+            ("long text", '0, "\U0001f600' + "a" * 20_000_000 + '",'),
+        )
+    },
+    **{one.__name__: one for one in (many_splits, many_prices, many_weights, too_many_weights, many_nodes)},
+    **{one.__name__: one for one in (many_features, too_many_features, many_labels, too_many_labels)},
+    **{one.__name__: one for one in (many_people, many_conditions)},
 }
 
 
 def written(name: str, folder: Path) -> tuple[Path, Path]:
     """The files: certificate and instance."""
     instance, certificate = HOSTILE[name]()
-    files = folder / "certificate.json", folder / "instance.json"
-    files[1].write_text(json.dumps(instance, separators=(",", ":")))
+    file = stored(folder / "instance.json", json.dumps(instance, separators=(",", ":")))
     if not isinstance(certificate, str):
-        with contextlib.suppress(Exception):  # of one that the checker refuses to read: quickly, as it must
-            certificate["instance_sha256"] = Source(files[1]).applicant(None).digest
         certificate = json.dumps(certificate, separators=(",", ":"))
-    files[0].write_text(certificate)
-    return files
+    with contextlib.suppress(Exception):  # of one that the checker refuses to read: quickly, as it must
+        digest = Source(file).applicant(0.0 if "factuals" in instance else None).digest
+        certificate = certificate.replace(CERTIFICATE["instance_sha256"], digest, 1)
+    return stored(folder / "certificate.json", certificate), file
+
+
+def stored(path: Path, text: str) -> Path:
+    """A file, packed where it is longer than a megabyte."""
+    content = text.encode()
+    if len(content) > LARGEST:
+        path, content = path.with_name(f"{path.name}.gz"), gzip.compress(content, mtime=0)
+    path.write_bytes(content)
+    return path
 
 
 CHECKED = """

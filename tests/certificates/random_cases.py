@@ -1,9 +1,10 @@
 """Random problems of every kind, certified and checked: ``python -m tests.certificates.random_cases``.
 
 Each problem is solved and certified, written to a file and checked from the file alone. An answer that is
-called rigorous must have a certificate that states the result's cost and bound and is accepted, or its
-message must give a reason from a closed list (:data:`REASONS`). Every certificate is checked by the kernel
-alone too, where that takes no more than a moment. Run from the repository root.
+called rigorous must have a certificate that states the result's cost and bound and is accepted. Where there
+is none, it is not called so, and its message gives a reason from a closed list (:data:`REASONS`). Every
+certificate is checked by the kernel alone too, where that takes no more than a moment. Run from the
+repository root.
 """
 
 from __future__ import annotations
@@ -76,14 +77,19 @@ def examined(kind: str, seed: int, time_limit: float, folder: Path) -> Tally:
             tally.counts["unsupported"] += 1
             return tally
     tally.counts += Counter(["problems", f"{result.status.value}, {result.proof}"])
+    reason = (result.message or "").partition("No certificate: ")[2]
+    if result.evidence is None and reason:
+        if result.proof != "solver" or not reason.startswith(REASONS):
+            tally.wrong.append(
+                f"{name}: called {result.proof} without a certificate, or for what reason? {reason}"
+            )
+        tally.counts["no certificate, with a reason"] += 1
+        tally.notes.append(f"{name}: {result.status.value}: {reason}")
+        return tally
     if result.proof != "rigorous" or (result.status is Status.LIMIT and result.evidence is None):
         return tally
     if result.evidence is None:
-        reason = (result.message or "").partition("No certificate: ")[2]
-        if not reason.startswith(REASONS):
-            tally.wrong.append(f"{name}: rigorous, without a certificate or a reason: {result.message}")
-        tally.counts["no certificate, with a reason"] += 1
-        tally.notes.append(f"{name}: {result.status.value}: {reason}")
+        tally.wrong.append(f"{name}: rigorous, without a certificate: {result.message}")
         return tally
     tally.counts["certificates"] += 1
     faults = complaints(instance, result, folder, tally)

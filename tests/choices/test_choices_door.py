@@ -150,3 +150,34 @@ def test_the_door_speaks_of_columns():
     with pytest.raises(BadInput, match="why"):
         answers.page(why=True)
     assert "<h2>Why</h2>" in answers.page("ann", why=True)
+
+
+@pytest.mark.parametrize("apart", [2, 3])
+def test_the_least_total_is_that_of_every_set_tried(apart):
+    """Against all sets of the listed ways; one after the other is never cheaper in total."""
+    from itertools import combinations
+
+    seen = better = 0
+    for file in sorted((instances_path() / "credit_trees").glob("credit_*.json"))[:20]:
+        instance = read_instance(file)
+        every = choices(instance, 100)
+        if len(every.choices) < 3:
+            continue
+        results = [one.result for one in every.choices]
+
+        def far(some):
+            return all(len(a.action.keys() ^ b.action.keys()) >= apart for a, b in combinations(some, 2))
+
+        sets = [some for k in (2, 1) for some in combinations(results, k) if far(some)]
+        most = max(len(some) for some in sets)
+        least = min(sum(r.cost for r in some) for some in sets if len(some) == most)
+        found = choices(instance, 2, "features", apart, together=True)
+        assert len(found.choices) == most and found.total[0] == pytest.approx(least, rel=1e-9)
+        assert found.total[1] <= found.total[0] and found.total[0] - found.total[1] <= 2e-6 * least + 1e-9
+        greedy = [one.result.cost for one in choices(instance, 2, "features", apart).choices]
+        assert len(greedy) < most or sum(greedy) >= least * (1 - 1e-9)
+        seen += 1
+        better += len(greedy) < most or sum(greedy) > least * (1 + 1e-6)
+    assert seen >= 3 and better >= (apart == 3)
+    with pytest.raises(Unsupported, match="least total"):
+        choices(LOAN, 2, "distance", together=True)

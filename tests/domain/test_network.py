@@ -12,7 +12,6 @@ from milp_recourse.domain.enclosure import Enclosure
 from milp_recourse.domain.network import ReluNetwork
 from tests.properties.generators import random_network
 from verify.kernel.problem import computed
-from verify.kernel.trees import float32
 
 SEEDS = range(25)
 
@@ -146,7 +145,7 @@ def test_the_stated_order_of_operations_is_the_checker_s(seed: int, dtype: str) 
         {"weight": w.tolist(), "bias": b.tolist()}
         for w, b in zip(network.weights, network.biases, strict=True)
     ]
-    stated = computed(listed, x.tolist(), float32 if dtype == "float32" else float)
+    stated = computed(listed, x.tolist(), dtype == "float32")
     numpys = network.deployed_logit(x)
     for threshold in (stated, numpys, np.nextafter(stated, np.inf), np.nextafter(numpys, np.inf)):
         accepted = stated >= threshold and numpys >= threshold

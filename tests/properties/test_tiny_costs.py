@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 import pytest
 
+from milp_recourse.backends.protocol import Proposal
 from milp_recourse.domain.cost import Cost
 from milp_recourse.domain.features import Feature
 from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.domain.scm import independent
 from milp_recourse.formats import write_instance
 from milp_recourse.instance import Instance, Preferences
+from milp_recourse.judge import conclude
 from milp_recourse.result import Status, gap_tolerance, is_closed
 from milp_recourse.solve import solve
 from tests.properties.test_other_units import drawn
@@ -64,6 +67,34 @@ def test_a_tiny_cost_is_certified(tmp_path) -> None:
     assert said.startswith("VERIFIED optimal"), said
     assert 0 < result.cost < 1e-9
     assert result.lower_bound > 0.999 * result.cost
+
+
+@pytest.mark.parametrize("slow", [False, True])
+def test_a_subnormal_cost_is_stated_as_the_least_double_above(slow: bool, tmp_path) -> None:
+    """Product, document and checker: the least double at or above the exact cost, however few bits it has."""
+    instance = replace(
+        one_lever(Cost.pure("l1", {"x": 1e140})), preferences=Preferences(("x",), {"x": 1.3e-183})
+    )
+    file, certificate = tmp_path / "i.json", tmp_path / "c.json"
+    write_instance(instance, file)
+    proposal = Proposal({"x": 4.0}, 0.0, "rigorous", message="stopped")
+    cost = conclude(instance, proposal, "test", 0.0, as_given=True).cost
+    assert cost == 4e-323  # of 3.9e-323, which is 7.9 times the least double
+    claim = {
+        "format": "milp-recourse/certificate-1",
+        "claim": "bounds",
+        "instance_sha256": Source(file).applicant(None).digest,
+        "action": {"x": 4.0},
+        "lower_bound": 0.0,
+        "configurations": [{"acted": ["x"], "tree": [["e"]]}],
+    }
+    for stated, begins in (
+        (cost, "VERIFIED bounds"),
+        (4.4e-323, "REJECTED: cost"),
+        (3.5e-323, "REJECTED: cost"),
+    ):
+        certificate.write_text(json.dumps(claim | {"cost": stated}), encoding="utf-8")
+        assert examine(certificate, file, 60, slow=slow).line.startswith(begins)
 
 
 def one_lever(cost: Cost, kind: str = "continuous") -> Instance:

@@ -9,11 +9,11 @@ import pytest
 
 from tests.verify.random_problems import evaluate
 from verify.fast.box import Scaled
-from verify.kernel.arithmetic import Exact
-from verify.kernel.box import lines
-from verify.kernel.configuration import Configuration
+from verify.kernel.configuration import Configuration, Region
+from verify.kernel.curves import lines
 from verify.kernel.forms import ONE
 from verify.kernel.leaf import closed, least, proven
+from verify.kernel.prices import Exact
 from verify.kernel.problem import Term
 
 SEEDS = range(24)
@@ -115,13 +115,14 @@ def test_every_point_is_inside(seed, problem_of):
         kept = [t for t in truths if all(s * t.arguments[k][j] >= 0 for (k, j), s in signs.items())]
         assert not (empty and kept)
         leaf = random_leaf(problem, signs, rng)
-        bound = proven(problem, Scaled(problem), ends, signs, {}, [], leaf, Fraction(-(10**30)), "")
-        assert bound == proven(problem, Exact(problem), ends, signs, {}, [], leaf, Fraction(-(10**30)), "")
+        region, target = Region(ends, signs, {}, []), Fraction(-(10**30))
+        bound = proven(problem, Scaled(problem), region, leaf, target, "")
+        assert bound == proven(problem, Exact(problem), region, leaf, target, "")
         for t in kept:
             assert bound is not None
             assert bound <= t.cost - multiples(problem, signs, leaf, t)
-        shut = closed(problem, Scaled(problem), ends, {}, [], Fraction(10**30))
-        assert shut == closed(problem, Exact(problem), ends, {}, [], Fraction(10**30))
+        shut = closed(problem, Scaled(problem), region, Fraction(10**30))
+        assert shut == closed(problem, Exact(problem), region, Fraction(10**30))
         if shut:
             assert not any(feasible(data, t) for t in truths)
 
@@ -129,11 +130,11 @@ def test_every_point_is_inside(seed, problem_of):
 def inside(problem, box, truths):
     """Domains and residuals of points lie in the box's intervals."""
     for truth in truths:
-        for f, (value, _, _) in problem.domains.items():
+        for f, (value, _) in problem.domains({}).items():
             low, high = box.interval(value)
             assert low <= truth.values[f] <= high
         squared = [f for f in problem.acted if f != "g"] if problem.problem.model.plausible else []
-        squares, rest = problem.ball
+        squares, rest = problem.energy.squares, problem.energy.rest
         assert len(squared) == len(squares)
         for f, (_, residual) in zip(squared, squares, strict=True):
             low, high = box.interval(residual)
@@ -163,9 +164,9 @@ def random_leaf(problem, signs, rng):
         if rng.random() < 0.6:
             term["n"] = [rng.choice([0.0, 0.3, 2.0]) for _ in signs]
         if rng.random() < 0.6:
-            term["r"] = {f: [rng.choice([0.0, 0.9]), rng.choice([0.0, 0.11])] for f in problem.domains}
+            term["r"] = {f: [rng.choice([0.0, 0.9]), rng.choice([0.0, 0.11])] for f in problem.domains({})}
         if problem.problem.model.plausible and rng.random() < 0.8:
-            term["b"] = [rng.choice([0.1, 1.7]), *(rng.uniform(-2, 2) for _ in problem.ball[0])]
+            term["b"] = [rng.choice([0.1, 1.7]), *(rng.uniform(-2, 2) for _ in problem.energy.squares)]
         terms.append(term)
     slopes = "".join(rng.choice("01") for _ in range(sum(problem.widths)))
     count = len(problem.acted)
@@ -183,15 +184,15 @@ def multiples(problem, signs, leaf, truth):
         for ((k, j), sign), n in zip(signs.items(), term.get("n", [0.0] * len(signs)), strict=True):
             total += Fraction(n) * sign * truth.arguments[k][j]
         for f, (low, high) in term.get("r", {}).items():
-            _, least_, most = problem.domains[f]
+            least_, most = map(Fraction, problem.domains({})[f][1])
             total += Fraction(low) * (truth.values[f] - least_) + Fraction(high) * (most - truth.values[f])
         if "b" in term:
             mu, *rho = map(Fraction, term["b"])
             tangents = sum(
                 w * (2 * p * truth.residuals[f] - p * p)
-                for p, f, (w, _) in zip(rho, squared, problem.ball[0], strict=True)
+                for p, f, (w, _) in zip(rho, squared, problem.energy.squares, strict=True)
             )
-            total -= mu * (tangents + problem.ball[1].get(ONE, 0))
+            total -= mu * (tangents + problem.energy.rest.get(ONE, 0))
     return total
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from fractions import Fraction
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import verify.fast.cells
 import verify.files.classifier
 import verify.files.instance
 import verify.files.reading
+from milp_recourse.certificates import limits
 from verify.kernel import certificate, curves, leaf, prices, shapes
 
 ROOT = Path(__file__).parent.parent.parent
@@ -25,15 +27,19 @@ VALUES = {
     "RELATIVE_GAP": (certificate.RELATIVE_GAP, Fraction(1e-6)),
     "LEVER_GAP": (certificate.LEVER_GAP, Fraction(1e-12)),
     "LONGEST": (shapes.LONGEST, 2**17),
-    "MOST_NODES": (certificate.MOST_NODES, 1_000_000),
     "MOST_TERMS": (leaf.MOST_TERMS, 64),
     "LARGEST_PRICE": (prices.LARGEST_PRICE, 2.0**53),
     "LARGEST_FILE": (verify.files.reading.LARGEST_FILE, 32 * 2**20),
+    "MOST_ROOM": (verify.files.reading.MOST_ROOM, limits.MOST_ROOM),
+    "MOST_FEATURES": (verify.files.instance.MOST_FEATURES, limits.MOST_FEATURES),
+    "MOST_CELLS": (verify.files.instance.MOST_CELLS, limits.MOST_CELLS),
+    "MOST_CONDITIONS": (verify.files.instance.MOST_CONDITIONS, 10_000),
+    "MOST_WEIGHTS": (verify.files.classifier.MOST_WEIGHTS, limits.MOST_WEIGHTS),
     "DEEPEST": (verify.files.instance.DEEPEST, 50),
     "MOST_LAYERS": (verify.files.classifier.MOST_LAYERS, 100),
     "LARGEST_SCORE": (verify.files.classifier.LARGEST_SCORE, 1e30),
     "MOST_COLUMNS": (verify.fast.box.MOST_COLUMNS, 600),
-    "MOST_ROOM": (verify.fast.cells.MOST_ROOM, 1_000_000),
+    "MOST_WAYS": (verify.fast.cells.MOST_WAYS, 1_000_000),
 }
 
 
@@ -59,4 +65,18 @@ def test_no_constant_of_the_kernel_is_left_out():
     """A number that the kernel names is on the page."""
     kernel = (ROOT / "verify/kernel").glob("*.py")
     named = {name for file in kernel for name in numbers(file.read_text(encoding="utf-8"))}
-    assert named - set(VALUES) == {"ONE", "ZERO", "CERTAIN"}
+    assert named - set(VALUES) == {"ONE", "ZERO", "CERTAIN", "TRUE", "FALSE"}
+
+
+def test_the_walk_through_names_what_there_is():
+    """Files, functions and attacks that the page leads to."""
+    page = (ROOT / "docs/certificate_walkthrough.md").read_text(encoding="utf-8")
+    rows = [line.strip("| ").split(" | ") for line in page.splitlines() if line.startswith("| `")]
+    kernel = {file.stem: file.read_text(encoding="utf-8") for file in (ROOT / "verify/kernel").glob("*.py")}
+    assert {re.findall("`(.+?)`", row[0])[0] for row in rows} == kernel.keys() - {"__init__"}
+    for read, *_, attacks in rows:
+        file, *functions = re.findall("`(.+?)`", read)
+        for name in functions:
+            assert re.search(rf"(def|class) {name}\b|self\.{name} =", kernel[file]), (file, name)
+        for name in re.findall("`(.+?)`", attacks):
+            assert (ROOT / f"tests/certificates/rejected/{name}.json").exists(), name

@@ -18,7 +18,9 @@ import pytest
 from verify.__main__ import examine
 from verify.fast.box import Scaled
 from verify.files.instance import Source
+from verify.files.many import Journal
 from verify.files.reading import parse_json
+from verify.files.table import COLUMNS, Table
 from verify.kernel.certificate import Certificate, Tree
 from verify.kernel.configuration import Configuration
 from verify.kernel.shapes import Rejected
@@ -101,9 +103,9 @@ def test_terms_of_a_leaf_are_limited(tmp_path):
 
 
 def test_too_many_nodes(tmp_path):
-    """More nodes than a million are not even looked at."""
+    """A million nodes are not even parsed."""
     content = {**CERTIFICATE, "configurations": [{"acted": ["income"], "tree": [["e"]] * 1_000_001}]}
-    assert "more than 1000000 nodes" in rejected(tmp_path, json.dumps(content).encode())
+    assert "more values than fit" in rejected(tmp_path, json.dumps(content).encode())
 
 
 def test_extreme_numbers(tmp_path):
@@ -224,3 +226,28 @@ def test_memory_of_many_labels(tmp_path):
         assert tracemalloc.get_traced_memory()[1] < 60 * 2**20
     finally:
         tracemalloc.stop()
+
+
+@pytest.mark.parametrize(
+    "content", [b"\xff\n", b"HEAD\n[1]\n", b"HEAD\nno json\n", b"HEAD\n" + b"[" * 9999 + b"\n"]
+)
+def test_a_journal_that_is_none_is_one_line(tmp_path, content):
+    """Bytes that are no text, lines that are no outcomes."""
+    journal = tmp_path / "j.txt"
+    journal.write_bytes(content.replace(b"HEAD", b"about"))
+    with pytest.raises(Rejected, match=r"j\.txt"):
+        Journal(journal, "about")
+
+
+def test_a_folder_is_no_journal(tmp_path):
+    """Nor is a file in a folder that is not there."""
+    for path in (tmp_path, tmp_path / "none" / "j.txt"):
+        with pytest.raises(Rejected, match="journal"):
+            Journal(path, "about")
+
+
+def test_an_index_of_five_thousand_digits(tmp_path):
+    """Python refuses to read so long a number; the table says so in a line."""
+    (tmp_path / "results.csv").write_text(",".join(COLUMNS) + "\n" + "9" * 5000 + ",limit,,0,,,,,\n")
+    with pytest.raises(Rejected, match="row 1: an index"):
+        Table(tmp_path)

@@ -16,12 +16,14 @@ from verify.fast.cells import TooLarge
 from verify.fast.neurons import Composed, Neurons
 from verify.fast.prices import Prices
 from verify.fast.rows import Row, whole_numbers
-from verify.kernel.arithmetic import Arithmetic, Exact, PriceBounds
-from verify.kernel.box import Signs, lines
+from verify.kernel import box
+from verify.kernel.box import Neuron, Signs
 from verify.kernel.configuration import Configuration
+from verify.kernel.curves import Interval, lines
 from verify.kernel.forms import ONE, Form
-from verify.kernel.problem import Interval
-from verify.kernel.shapes import Clock, Rejected
+from verify.kernel.prices import Exact
+from verify.kernel.prices import Prices as KernelPrices
+from verify.kernel.shapes import Clock, Empty, Rejected
 
 MOST_COLUMNS = 600
 """Rows are dense: a configuration with more actions and units is left to the kernel, whose forms are not."""
@@ -30,26 +32,27 @@ Line = list[tuple[int, int]]
 """A unit's line: the coefficients that are not 0, with their places."""
 
 
-def arithmetic(configuration: Configuration) -> Arithmetic:
+def arithmetic(configuration: Configuration) -> Exact:
     """The fast path, or the kernel's own where that takes less room."""
     size = len(configuration.acted) + len(configuration.moved.units)
     size += sum(len(f.table) for f in configuration.problem.features if f.table)
     return Scaled(configuration) if size <= MOST_COLUMNS else Exact(configuration)
 
 
-class Scaled:
+class Scaled(Exact):
     """One configuration's forms as rows: coefficients of 1, the actions and the units that are needed."""
 
     def __init__(self, configuration: Configuration) -> None:
-        self.configuration, moved = configuration, configuration.moved
+        super().__init__(configuration)
+        moved = configuration.moved
         layers = configuration.problem.model.layers
         columns = moved.columns() if layers else list(configuration.values.values())
-        squares, rest = configuration.ball
+        energy = configuration.energy
         forms = [
             *columns,
-            rest,
-            *(r for _, r in squares),
-            *(one[0] for one in configuration.domains.values()),
+            energy.rest,
+            *(r for _, r in energy.squares),
+            *(value for value, _ in configuration.domains({}).values()),
             *configuration.conditions.values(),
         ]
         logs = {key for key, unit in moved.units.items() if unit.function in ("log", "logit")}
@@ -80,12 +83,12 @@ class Scaled:
         """The bounds on a box."""
         return Box(self, ends, slopes, signs)
 
-    def prices(self, listed: Any, where: str) -> PriceBounds:
+    def prices(self, listed: Any, where: str) -> KernelPrices:
         """The configuration's tables of prices; the kernel's own where leaves would take too much room."""
         try:
             return Prices(self.configuration, listed, where)
         except TooLarge:
-            return Exact(self.configuration).prices(listed, where)
+            return super().prices(listed, where)
 
 
 def sparse(row: Sequence[int]) -> Line:
@@ -93,7 +96,7 @@ def sparse(row: Sequence[int]) -> Line:
     return [(place, c) for place, c in enumerate(row) if c]
 
 
-class Box:
+class Box(box.Box):
     """A box of actions, and the lines of every unit on it; those of neurons when they are first needed.
 
     Actions are counted in units of 1 / grid, so that the box has whole ends, and every other
@@ -134,12 +137,14 @@ class Box:
         return self.neurons.empty
 
     def above(
-        self, form: Form, slopes: str, logit: Fraction, signs: Sequence[tuple[tuple[int, int], Fraction]]
+        self, form: Form, slopes: str, logit: Fraction, arguments: Sequence[tuple[Neuron, Fraction]]
     ) -> Form:
         """The sum's units replaced from above, the last first."""
         row = self.row(self.forms.row(form))
-        if logit or signs:
-            more = self.neurons.from_above(slopes, logit, signs)
+        if logit or arguments:
+            if self.empty:
+                raise Empty
+            more = self.neurons.from_above(slopes, logit, arguments)
             row = [a + b for a, b in zip(row, more, strict=True)]
         constant, *inclines = (c / self.factor for c in self.replaced(row))
         return {ONE: constant / self.grid} | dict(enumerate(inclines))

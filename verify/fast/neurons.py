@@ -10,7 +10,7 @@ from operator import mul
 from typing import TYPE_CHECKING, Any
 
 from verify.fast.rows import Row, whole_numbers
-from verify.kernel.box import Signs
+from verify.kernel.box import Neuron, Signs
 from verify.kernel.curves import GRID
 from verify.kernel.problem import Model
 from verify.kernel.shapes import Clock
@@ -23,7 +23,7 @@ class Layer:
     """weight x + bias less what the output must reach, every number times ``unit``."""
 
     def __init__(self, layer: Mapping[str, Any], needed: Fraction) -> None:
-        weight = [[Fraction(w) for w in row] for row in layer["weight"]]
+        weight = ([Fraction(w) for w in row] for row in layer["weight"])
         rows, self.unit = whole_numbers([*weight, [Fraction(b) - needed for b in layer["bias"]]])
         self.rows, self.bias = rows[:-1], rows[-1]
         self.columns = list(zip(*self.rows, strict=True))
@@ -32,8 +32,8 @@ class Layer:
 @lru_cache(2)
 def whole_layers(model: Model) -> list[Layer]:
     """A model's layers, once for all its applicants and configurations."""
-    last = len(model.layers) - 1
-    return [Layer(layer, model.needed if k == last else Fraction(0)) for k, layer in enumerate(model.layers)]
+    last, needed = len(model.layers or ()) - 1, Fraction(model.at_least) + Fraction(model.margin)
+    return [Layer(layer, needed if k == last else Fraction(0)) for k, layer in enumerate(model.layers or ())]
 
 
 class Composed:
@@ -150,7 +150,7 @@ class Neurons:
         return row
 
     def from_above(
-        self, slopes: str, logit: Fraction, signs: Sequence[tuple[tuple[int, int], Fraction]]
+        self, slopes: str, logit: Fraction, signs: Sequence[tuple[Neuron, Fraction]]
     ) -> list[Fraction]:
         """logit times the logit row plus multiples of arguments, from above, as a row (section 7.2)."""
         unit = lcm(logit.denominator, *(n.denominator for _, n in signs))

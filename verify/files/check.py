@@ -14,8 +14,8 @@ from verify.files.folder import Place
 from verify.files.instance import Source
 from verify.files.reading import parse_json
 from verify.files.table import Row, agree
-from verify.kernel.arithmetic import Exact
 from verify.kernel.certificate import Certificate, check
+from verify.kernel.prices import Exact
 from verify.kernel.shapes import Clock, Rejected
 
 Instances = Path | dict[str, list[Path]]
@@ -87,7 +87,8 @@ def examine(
         if certificate.digest != applicant.digest:
             raise Rejected("instance_sha256: the certificate belongs to another instance")
         with Clock.within(seconds):
-            check(certificate, applicant.problem, Exact if slow else arithmetic)
+            action = applicant.numbers(certificate.action)
+            check(certificate, action, applicant.problem, Exact if slow else arithmetic)
         if row is not None and index is not None and place.number != f"{index:.0f}":
             raise Rejected(f"index: {index:.0f}, which is not what its name says")
         if row:

@@ -9,9 +9,10 @@ from typing import Any
 
 from verify.files.reading import by, parse_json, read_raw, unpacked
 from verify.kernel.shapes import Rejected, conform, index, maybe, positive
-from verify.kernel.trees import float32
+from verify.kernel.trees import Ensemble, Node, float32
 
 MOST_LAYERS = 100
+MOST_WEIGHTS = 500_000
 LAYERS = [{"weight": [[float]], "bias": [float]}]
 """The shape of a network's layers."""
 
@@ -70,11 +71,15 @@ def accepted(classifier: dict[str, Any], given: dict[str, Any] | None, columns: 
 
 def check_layers(layers: Any, inputs: int) -> None:
     """Each layer fits the one before, and the last has one output."""
+    weights = 0
     for k, layer in enumerate(layers, start=1):
         width = len(layer["bias"])
         if len(layer["weight"]) != width or not width or any(len(row) != inputs for row in layer["weight"]):
             raise Rejected(f"layers: number {k} does not fit the one before, or its own bias")
+        weights += width * inputs
         inputs = width
+    if weights > MOST_WEIGHTS:
+        raise Rejected(f"layers: more than {MOST_WEIGHTS} weights (section 9)")
     if len(layers) > MOST_LAYERS:
         raise Rejected(f"layers: more than {MOST_LAYERS} (section 9)")
     if not layers or inputs != 1:
@@ -103,6 +108,36 @@ def without_rule(content: dict[str, Any]) -> set[int]:
         for column, left in zip(tree["feature"], tree["left"], strict=True)
         if left != -1 and "missing_left" not in tree
     }
+
+
+def ensemble(content: dict[str, Any], accept: dict[str, float]) -> Ensemble | None:
+    """The kernel's view of an ensemble's canonical content, which loses its arrays; None of a network's."""
+    if "layers" in content:
+        return None
+    sizes = content.get("parts", [len(content["trees"])])
+    [(rule, threshold)] = accept.items()
+    return Ensemble(
+        trees=[_nodes(tree) for tree in content["trees"]],
+        parts=[k for k, size in enumerate(sizes) for _ in range(int(size))],
+        largest=content.get("combine") == "largest",
+        mean="aggregate" not in content,
+        base=content.get("base", 0.0),
+        single=content["dtype"] == "float32",
+        single_sum=content.get("sum_dtype") == "float32",
+        strict=rule == "above",
+        threshold=threshold,
+    )
+
+
+def _nodes(tree: dict[str, Any]) -> list[Node]:
+    rules = tree.get("missing_left") or [None] * len(tree["value"])
+    arrays = (tree[key] for key in ARRAYS)
+    nodes: list[Node] = [
+        value if left == -1 else (int(column), threshold, int(left), int(right), rule)
+        for column, threshold, left, right, value, rule in zip(*arrays, rules, strict=True)
+    ]
+    tree.clear()
+    return nodes
 
 
 def _forest(data: dict[str, Any]) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from verify.kernel.problem import Feature
+from verify.files.features import Variable
 from verify.kernel.shapes import Rejected, anything, conform, maybe, refuse
 
 DEEPEST = 40
@@ -27,7 +27,7 @@ SHAPES: dict[str, dict[str, Any]] = {
 }
 
 
-def canonical(condition: Any, features: dict[str, Feature], where: str, depth: int = 0) -> dict[str, Any]:
+def canonical(condition: Any, features: dict[str, Variable], where: str, depth: int = 0) -> dict[str, Any]:
     """One condition: features' bounds as sums of one, labels as ascending indices."""
     if depth > DEEPEST:
         raise Rejected(f"{where}: nested more than {DEEPEST} deep")
@@ -54,7 +54,7 @@ def canonical(condition: Any, features: dict[str, Feature], where: str, depth: i
     return given if form == "acted" else _of_feature(given, features[given["feature"]], where)
 
 
-def _of_feature(given: dict[str, Any], feature: Feature, where: str) -> dict[str, Any]:
+def _of_feature(given: dict[str, Any], feature: Variable, where: str) -> dict[str, Any]:
     """A condition on one feature: its bounds as a sum, its labels as indices, or both."""
     of, parts = given["of"], list[dict[str, Any]]()
     by_label = feature.labels is not None and of in ("factual", "counterfactual")
@@ -82,13 +82,13 @@ def _checked(head: dict[str, Any], low: float | None, high: float | None, where:
     return head | {"at_least": low, "at_most": high}
 
 
-def _end(end: Any, feature: Feature, by_label: bool, where: str) -> float:
+def _end(end: Any, feature: Variable, by_label: bool, where: str) -> float:
     if isinstance(end, str) and by_label:
         return _label(end, feature, where)
     return float(conform(end, float, where))
 
 
-def _label(label: Any, feature: Feature, where: str) -> float:
+def _label(label: Any, feature: Variable, where: str) -> float:
     """A label's index, given as the label or as the index."""
     labels = feature.labels or []
     if isinstance(label, str) and label in labels:

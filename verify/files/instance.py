@@ -7,19 +7,23 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import re
 import struct
+from collections.abc import Mapping
+from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
-from string import hexdigits
 from typing import Any, NamedTuple
 
-from verify.files.classifier import LAYERS, accepted, check_layers, read_classifier, without_rule
+from verify.files.classifier import LAYERS, accepted, check_layers, ensemble, read_classifier, without_rule
 from verify.files.conditions import canonical
+from verify.files.demands import Reader
+from verify.files.features import FEATURE, Variable, feature_content, table_cells
 from verify.files.lines import Lines
 from verify.files.loan import LOAN_FEATURES, LOANS
-from verify.files.reading import by, interval, parse_json, read_bytes, share, word
-from verify.kernel.problem import NOTHING, PARTS, Feature, Model, Problem
+from verify.files.reading import by, interval, parse_json, read_bytes, share
+from verify.kernel.problem import Model, Problem
 from verify.kernel.shapes import (
     Rejected,
     anything,
@@ -31,18 +35,11 @@ from verify.kernel.shapes import (
 )
 
 DEEPEST = 50
-
-FEATURE = {
-    "name": word,
-    "kind": {"continuous", "integer", "binary", "ordinal", "categorical"},
-    "actionable": bool,
-    "bounds?": maybe(interval),
-    "categories?": maybe([word]),
-    "domain?": maybe(interval),
-    "monotone?": maybe({"increase", "decrease"}),
-    "encoding?": maybe({"code", "one-hot", "table"}),
-    "table?": maybe([[float]]),
-}
+MOST_FEATURES = 10_000
+MOST_CONDITIONS = 10_000
+MOST_CELLS = 4_000_000
+PARTS = ("l0", "l1", "l2-squared", "linf")
+NOTHING: dict[str, Any] = {"equation": 0.0, "link": None, "noise": None}
 
 
 def _scale(value: Any, where: str) -> Any:
@@ -116,21 +113,43 @@ NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
 
 class Applicant(NamedTuple):
-    """One applicant's problem, and the digest of the very content that it was made of."""
+    """One applicant's problem, and the digest of the very content that it was made of.
+
+    Attributes
+    ----------
+    variables
+        The features with their labels.
+    """
 
     problem: Problem
     digest: str
+    variables: dict[str, Variable]
+
+    def numbers(self, action: dict[str, Any] | None) -> dict[str, Fraction]:
+        """A certificate's action with labels by their numbers; unknown features are left to the kernel."""
+        return {
+            name: self.variables[name].value(given, f"action.{name}")
+            if name in self.problem.levers
+            else Fraction(0)
+            for name, given in (action or {}).items()
+        }
 
 
 class Everyone:
     """What a file says about everyone, in canonical form (section 1)."""
 
     def __init__(self, data: dict[str, Any], folder: Path) -> None:
-        features = [_feature(f, f"features.{k}") for k, f in enumerate(data["features"])]
-        names = [f["name"] for f in features]
-        if len(set(names)) < len(names) or not names:
+        if len(data["features"]) > MOST_FEATURES:
+            raise Rejected(f"features: more than {MOST_FEATURES} (section 9)")
+        features = [feature_content(f, f"features.{k}") for k, f in enumerate(data["features"])]
+        if sum(table_cells(f) for f in features) > MOST_CELLS:
+            raise Rejected(
+                f"features: tables of more than {MOST_CELLS} numbers, one-hot included (section 9)"
+            )
+        self.variables = {f["name"]: Variable(f) for f in features}
+        if len(self.variables) < len(features) or not features:
             raise Rejected("features: a name twice, or none")
-        scm, mechanisms = _scm(data["scm"], names)
+        scm, mechanisms = _scm(data["scm"], list(self.variables))
         self.content: dict[str, Any] = {
             "features": features,
             "scm": scm,
@@ -139,31 +158,48 @@ class Everyone:
             "plausibility": data["plausibility"] is not None,
         }
         self.offset: float = (data["plausibility"] or {}).get("offset") or 0.0
-        columns = sum(_width(f) for f in features)
-        self.content["accept"] = accepted(self.content["classifier"], data["accept"], columns)
-        self.model = Model(self.content, mechanisms)
+        kernels = [one.feature for one in self.variables.values()]
+        classifier, cost = self.content["classifier"], self.content["cost"]
+        accept = accepted(classifier, data["accept"], sum(f.width for f in kernels))
+        self.content["accept"] = accept
+        self.without_rule = without_rule(classifier)
+        self.written = {key: written(value) for key, value in self.content.items() if key != "cost"}
+        self.parents = {
+            name: set(_reads(mechanisms.get(name, NOTHING)["equation"])) for name in self.variables
+        }
+        order = causes_first(self.parents)
+        self.model = Model(
+            features=kernels,
+            mechanisms={name: mechanisms.get(name, NOTHING) for name in order},
+            plausible=self.content["plausibility"],
+            part={part: Fraction(cost[part]) for part in PARTS},
+            knots=cost.get("quantiles", {}),
+            layers=classifier.get("layers"),
+            single=classifier["dtype"] == "float32",
+            at_least=accept.get("at_least", 0.0),
+            margin=accept.get("margin", 0.0),
+            trees=ensemble(classifier, accept),
+        )
         self._check_whole({f["name"] for f in features if f["actionable"]})
         if data["plausibility"] and any(m["noise"] is None for m in self.model.mechanisms.values()):
             raise Rejected("plausibility: the causal model does not state the noise of every feature")
         self.conditions = self.said(data["conditions"], "conditions")
-        self.without_rule = without_rule(self.content["classifier"])
-        self.hexed = {key: hexed(value) for key, value in self.content.items() if key != "cost"}
 
     def said(self, conditions: list[Any] | None, where: str) -> list[dict[str, Any]]:
         """Conditions in canonical form."""
-        features = {f.name: f for f in self.model.features}
-        return [canonical(one, features, f"{where}.{k}") for k, one in enumerate(conditions or [])]
+        if sum(map(_conditions_in, conditions or [])) > MOST_CONDITIONS:
+            raise Rejected(f"{where}: more than {MOST_CONDITIONS} (section 9)")
+        return [canonical(one, self.variables, f"{where}.{k}") for k, one in enumerate(conditions or [])]
 
     def _check_whole(self, moved: set[str]) -> None:
         """Whole numbers and labels are moved by actions on themselves only (section 1).
 
         ``moved``: what can be acted on, to which what follows from it is added.
         """
-        kinds = {f.name: f for f in self.model.features}
-        for name in self.model.order:
-            if self.model.parents[name] & moved:
+        for name in self.model.mechanisms:
+            if self.parents[name] & moved:
                 moved.add(name)
-                if kinds[name].whole:
+                if self.variables[name].feature.whole:
                     raise Rejected(
                         f"scm: actions on other features move {name}, which is no continuous feature"
                     )
@@ -171,7 +207,7 @@ class Everyone:
     def applicant(self, factual: Any, preferences: Any) -> Applicant:
         """One applicant's problem, from factual values and preferences as files have them."""
         factual = conform(factual, {str: anything}, "factual")
-        if factual.keys() != {f.name for f in self.model.features}:
+        if factual.keys() != self.variables.keys():
             raise Rejected("factual: not exactly the features")
         given = conform(preferences, PREFERENCES, "preferences")
         weights, ranges, scale = given["weights"] or {}, given["ranges"] or {}, self.content["cost"]["scale"]
@@ -204,23 +240,82 @@ class Everyone:
         conditions = self.conditions + self.said(given["conditions"], "preferences.conditions")
         if conditions:
             person["conditions"] = conditions
-        problem = Problem(self.model, person)
-        self._check_missing(problem)
-        text = json.dumps(self.hexed | hexed(person), sort_keys=True, separators=(",", ":"))
-        return Applicant(problem, hashlib.sha256(text.encode("ascii")).hexdigest())
+        problem = self._problem(person)
+        parts = self.written | {key: written(value) for key, value in person.items()}
+        return Applicant(problem, hashlib.sha256(_object(parts).encode("ascii")).hexdigest(), self.variables)
 
-    def _check_missing(self, problem: Problem) -> None:
+    def _problem(self, person: dict[str, Any]) -> Problem:
+        """The kernel's problem of an applicant's canonical content."""
+        missing = {name for name, given in person["factual"].items() if given is None}
+        factual = {
+            name: Fraction(0)
+            if name in missing
+            else one.value(person["factual"][name], f"factual.{name}", factual=True)
+            for name, one in self.variables.items()
+        }
+        self._check_missing(missing)
+        scales: dict[str, Any] = {
+            f: s if isinstance(s, dict) else dict.fromkeys(("increase", "decrease"), s)
+            for f, s in person["cost"]["scale"].items()
+        }
+        rising = {f: Fraction(s["increase"]) for f, s in scales.items()}
+        return Problem(
+            self.model,
+            factual,
+            missing,
+            ranges=person["ranges"],
+            weight={f: Fraction(w) for f, w in person["weights"].items()},
+            scale=rising,
+            fall={f: rising[f] / Fraction(s["decrease"]) for f, s in scales.items()},
+            power=1 + person["cost"].get("root", False),
+            offset=Fraction(person.get("density_offset", 0.0)),
+            demand=Reader(self.variables, factual, missing).all(person.get("conditions", [])),
+        )
+
+    def _check_missing(self, missing: set[str]) -> None:
         """A value may be missing where the trees have a rule for it and nothing else reads it (section 1)."""
         column = 0
         for f in self.model.features:
             columns = set(range(column, column + f.width))
             column += f.width
-            if f.name not in problem.missing:
+            if f.name not in missing:
                 continue
             if self.model.layers or self.without_rule & columns:
                 raise Rejected(f"factual.{f.name}: missing, and the classifier has no rule for it")
-            if self.model.plausible or any(self.model.parents.values()):
+            if self.model.plausible or any(self.parents.values()):
                 raise Rejected(f"factual.{f.name}: missing inside a causal model, or under plausibility")
+
+
+def _conditions_in(condition: Any) -> int:
+    """How many objects and labels a condition is made of, itself included."""
+    parts = condition.values() if isinstance(condition, dict) else condition
+    return 1 + sum(map(_conditions_in, parts)) if isinstance(condition, dict | list) else 1
+
+
+def causes_first(parents: Mapping[str, set[str]]) -> list[str]:
+    """The features, each after those that its equation reads."""
+    waits, effects = {f: len(causes) for f, causes in parents.items()}, dict[str, list[str]]()
+    for f, causes in parents.items():
+        for cause in causes:
+            effects.setdefault(cause, []).append(f)
+    order = [f for f, count in waits.items() if not count]
+    for f in order:  # grows on the way
+        for effect in effects.get(f, ()):
+            waits[effect] -= 1
+            order += [effect] if not waits[effect] else []
+    if len(order) < len(parents):
+        raise Rejected("scm: a cycle")
+    return order
+
+
+def _reads(expression: Any) -> list[str]:
+    """The features an equation reads."""
+    if isinstance(expression, str):
+        return [expression]
+    if not isinstance(expression, dict):
+        return []
+    inner = expression["inputs"] if "network" in expression else next(iter(expression.values()))
+    return [name for part in (inner if isinstance(inner, list) else [inner]) for name in _reads(part)]
 
 
 class Source:
@@ -241,7 +336,7 @@ class Source:
         self.files += [path.parent / named] if isinstance(named, str) else []
         if isinstance(self.factuals, dict):
             self.files.append(path.parent / conform(self.factuals, {"csv": str}, "factuals")["csv"])
-            self.factuals = People(self.files[-1], self.everyone.model.features)
+            self.factuals = People(self.files[-1], list(self.everyone.variables.values()))
         else:
             conform(self.factuals, [anything], "factuals")
         if not len(self.factuals):
@@ -304,55 +399,30 @@ def _own(scale: Any, given: Any, name: str) -> Any:
     return size
 
 
-def _feature(content: dict[str, Any], where: str) -> dict[str, Any]:
-    """A feature's canonical content, after a look at whether its parts go together."""
-    kind, labels, table = content["kind"], content["categories"], content["table"]
-    labelled, ordered = kind in ("ordinal", "categorical"), kind != "categorical"
-    content["encoding"] = content["encoding"] or ("code" if ordered else "one-hot")
-    if (content["encoding"] == "table") != (table is not None):
-        raise Rejected(f"{where}.table: there exactly where encoding is table")
-    if table is None:
-        del content["table"]
-    elif labelled and (
-        len(table) != len(labels or ()) or not table or not table[0] or len({len(row) for row in table}) > 1
-    ):
-        raise Rejected(f"{where}.table: not one row per label, all of one length")
-    if (
-        labelled != bool(labels)
-        or len(set(labels or ())) < len(labels or ())
-        or (labelled and any(k not in range(len(labels or ())) for k in content["bounds"] or ()))
-        or (labels == [] and not labelled)
-        or (kind == "binary" and not all(0 <= end <= 1 for end in content["bounds"] or ()))
-        or (content["actionable"] and not labelled and not content["bounds"])
-        or (not ordered and (content["domain"] or content["monotone"]))
-        or (not labelled and content["encoding"] != "code")
-    ):
-        raise Rejected(f"{where}: what it has does not go with a feature that is {kind}")
-    if len(content["name"]) == 16 and set(content["name"]) <= set(hexdigits.lower()):
-        raise Rejected(f"{where}.name: reads as a number in the digest (section 1)")
-    return content
-
-
-def _width(content: dict[str, Any]) -> int:
-    """How many of the classifier's columns a feature fills."""
-    if content["encoding"] == "one-hot":
-        return len(content["categories"])
-    return len(content["table"][0]) if "table" in content else 1
-
-
-def hexed(value: Any) -> Any:
-    """The value with every number as the hex digits of its double (section 1)."""
-    if isinstance(value, float):
-        return struct.pack(">d", conform(value, float, "a number") + 0.0).hex()  # -0.0 + 0.0 is 0.0
+def written(value: Any) -> str:
+    """The JSON text that is digested: keys sorted, numbers as the hex digits of their doubles (section 1)."""
     if isinstance(value, dict):
-        return {key: hexed(item) for key, item in value.items()}
-    return [hexed(item) for item in value] if isinstance(value, list) else value
+        return _object({key: written(item) for key, item in value.items()})
+    if isinstance(value, float):
+        return written([value])[1:-1]
+    if not isinstance(value, list):
+        return json.dumps(value)
+    if not value or not all(isinstance(item, float) for item in value):
+        return "[" + ",".join(map(written, value)) + "]"
+    for item in value if not all(map(math.isfinite, value)) else ():
+        conform(item, float, "a number")
+    digits = struct.pack(f">{len(value)}d", *value).hex(",", 8).replace("8000000000000000", "0" * 16)  # -0.0
+    return '["' + digits.replace(",", '","') + '"]'
+
+
+def _object(parts: dict[str, str]) -> str:
+    return "{" + ",".join(f"{json.dumps(key)}:{parts[key]}" for key in sorted(parts)) + "}"
 
 
 class People:
     """Applicants from CSV, read when they are asked for: an empty cell is null, what is no number text."""
 
-    def __init__(self, path: Path, features: list[Feature]) -> None:
+    def __init__(self, path: Path, features: list[Variable]) -> None:
         self.lines, names = Lines(path), {f.name for f in features}
         self.labelled = {f.name for f in features if f.labels is not None}
         self.ids = "id" in self.lines.header and "id" not in names and len(self.lines) > 0

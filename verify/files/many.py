@@ -22,7 +22,7 @@ from verify.files.check import Instances, Outcome, examine, plain, source
 from verify.files.folder import Place, places
 from verify.files.instance import Source
 from verify.files.table import Row, Table
-from verify.kernel.shapes import Rejected
+from verify.kernel.shapes import Rejected, conform, maybe
 
 TOGETHER = 16
 """Certificates that a process takes at a time."""
@@ -83,6 +83,10 @@ class Processes:
                     yield failed(part, broken) if broken else future.result()
 
 
+JOURNALLED = (str, str, {"optimal", "infeasible", "bounds"}, str, float, maybe(float))
+"""A line of a journal: the digest, and the parts of :class:`~verify.files.check.Outcome`."""
+
+
 class Journal:
     """What was verified before, in a file of the reader's own: a line each, after one that says of what.
 
@@ -92,16 +96,25 @@ class Journal:
     def __init__(self, path: Path, about: str) -> None:
         self.known: dict[str, tuple[str, Outcome]] = {}
         self.path = path
-        text = path.read_bytes().decode("utf-8") if path.exists() else ""
+        try:
+            text = path.read_bytes().decode("utf-8") if path.exists() else ""
+        except (OSError, ValueError) as error:
+            raise Rejected(f"{plain(str(path))}: not a journal that can be read: {error}") from None
         lines = text.split("\n")[:-1]  # what is behind the last line end was being written
         if lines and lines[0] != about:
             raise Rejected(
                 f"{path.name}: the journal of another check: other files, options or another checker"
             )
-        for line in lines[1:]:
-            digest, *outcome = json.loads(line)
-            self.known[outcome[0]] = digest, Outcome(*outcome)
-        self.stream = path.open("r+b" if lines else "wb")
+        for k, line in enumerate(lines[1:], start=2):
+            try:
+                digest, name, claim, said, seconds, applicant = conform(json.loads(line), JOURNALLED, "")
+            except (ValueError, RecursionError, Rejected):
+                raise Rejected(f"{path.name}: line {k} is no outcome: remove it, or the file") from None
+            self.known[name] = digest, Outcome(name, claim, said, seconds, applicant)
+        try:
+            self.stream = path.open("r+b" if lines else "wb")
+        except OSError as error:
+            raise Rejected(f"{plain(str(path))}: no journal can be written there: {error.strerror}") from None
         if lines:
             self.stream.truncate(self.stream.seek(len("\n".join([*lines, ""]).encode())))
         else:

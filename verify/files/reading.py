@@ -14,6 +14,9 @@ from typing import Any, NoReturn
 from verify.kernel.shapes import Rejected, conform, refuse
 
 LARGEST_FILE = 32 * 2**20
+MOST_ROOM = 2_200_000
+"""What JSON text may ask for: 1 for a comma, 2 for a list, 4 for an object, and 1 for 8 bytes of text that is
+not all ASCII (a character may then take 4): up to 60 bytes of memory each."""
 
 
 def read_raw(path: Path) -> bytes:
@@ -63,16 +66,30 @@ def parse_json(content: bytes, name: str) -> Any:
             raise Rejected(f"{name}: the key {twice[:40]!r} twice")
         return made
 
+    room = content.count(b",") + 2 * content.count(b"[") + 4 * content.count(b"{")
+    if room + (0 if content.isascii() else len(content) // 8) > MOST_ROOM:
+        raise Rejected(f"{name}: more values than fit in the memory that is allowed (section 9)")
     try:
         text = content.decode("utf-8")
         value = json.loads(text, parse_int=float, parse_constant=refuse_constant, object_pairs_hook=unique)
-        if "\\u" in text:  # half of a surrogate pair is no text
-            json.dumps(value, ensure_ascii=False).encode("utf-8")
+        if "\\u" in text:
+            _look_at_text(value)
         return value
     except RecursionError:
         raise Rejected(f"{name}: nested too deeply") from None
     except ValueError as error:  # no UTF-8, no JSON
         raise Rejected(f"{name}: no JSON: {error}") from None
+
+
+def _look_at_text(value: Any) -> None:
+    """Raise :class:`ValueError` where a string is no text: it has half of a surrogate pair."""
+    if isinstance(value, str):
+        value.encode("utf-8")
+    elif isinstance(value, dict | list):
+        for part in value:
+            _look_at_text(part)
+        for part in value.values() if isinstance(value, dict) else ():
+            _look_at_text(part)
 
 
 def by(key: str, shapes: dict[str, Any]) -> Callable[[Any, str], Any]:

@@ -17,13 +17,12 @@ from pathlib import Path
 from statistics import fmean, median
 from typing import Any
 
-from verify.files.instance import Source
+from verify.files.instance import Applicant, Source
 from verify.files.lines import Lines
 from verify.files.reading import parse_json, read_bytes
 from verify.kernel.box import Box
 from verify.kernel.certificate import Certificate
 from verify.kernel.forms import Counterfactual, constant
-from verify.kernel.problem import Problem
 from verify.kernel.shapes import Rejected
 from verify.kernel.trees import float64
 
@@ -93,7 +92,7 @@ class Table:
         row = dict(zip(header, line, strict=False))
         if len(line) != len(header) or row["status"] not in STATUSES:
             raise Rejected(f"results.csv: row {k}: a length, status or index it cannot have")
-        if not line[0].isdecimal() or line[0] != str(int(line[0])):
+        if not line[0].isdecimal() or len(line[0]) > 18 or line[0] != str(int(line[0])):
             raise Rejected(f"results.csv: row {k}: an index that is not written as a whole number is")
         if int(line[0]) in self.places:
             raise Rejected(f"results.csv: row {k}: a length, status or index it cannot have")
@@ -199,22 +198,21 @@ def agree(row: Row, certificate: Certificate, source: Source, names: set[str] | 
             for name, key in acted.items()
         ),
     }
-    same |= after(row, certificate, source.applicant(certificate.index).problem)
+    same |= after(row, certificate, source.applicant(certificate.index))
     for column, agrees in same.items():
         if not agrees:
             raise Rejected(f"results.csv: {column} is not what the certificate proves")
 
 
-def after(row: Row, certificate: Certificate, problem: Problem) -> dict[str, bool]:
+def after(row: Row, certificate: Certificate, applicant: Applicant) -> dict[str, bool]:
     """Whether the row's counterfactual is what the action leads to, to the nearest double; by column."""
     cells = {key[15:]: cell for key, cell in row.items() if key.startswith("counterfactual_")}
     if certificate.action is None:
         return {f"counterfactual_{name}": not cell for name, cell in cells.items()}
-    action = {f.name: f.value(certificate.action[f.name], "action") for f in problem.features
-              if f.name in certificate.action}  # fmt: skip
+    problem, action = applicant.problem, applicant.numbers(certificate.action)
     moved = Counterfactual(problem, {name: constant(value) for name, value in action.items()})
-    same, point = {}, Box(moved, ())
-    for f in problem.features if cells else ():
+    same, point = {}, Box(moved)
+    for f in applicant.variables.values() if cells else ():
         column, (low, high) = f"counterfactual_{f.name}", point.interval(moved.values[f.name])
         cell = cells.get(f.name, "")
         if f.name in problem.missing - action.keys():

@@ -4,21 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from math import floor
 
-from verify.kernel.curves import CURVES, GRID, ZERO, Interval, Line, curve_lines
+from verify.kernel.curves import ZERO, Interval, Line, lines
 from verify.kernel.forms import ONE, Counterfactual, Form, add, constant
-from verify.kernel.shapes import Clock, Rejected, bounded
+from verify.kernel.shapes import Clock, Empty, Rejected
 
-Signs = Mapping[tuple[int, int], int]
-"""(layer, neuron) -> -1 or 1 for the neurons split on, in the order of the splits."""
+Neuron = tuple[int, int]
+"""Hidden layer, and number in it."""
+
+Signs = Mapping[Neuron, int]
+"""-1 or 1 for the neurons split on, in the order of the splits."""
 
 
 class Box:
-    """A box of actions with the lines of every unit that was needed so far, made in the order of keys."""
+    """A box of actions with the lines of every unit that was needed so far, made in the order of keys.
+
+    ``verify/fast`` has one that says the same: the rules ask for :attr:`empty`, :meth:`interval`,
+    :meth:`least` and :meth:`above`.
+    """
 
     def __init__(
-        self, moved: Counterfactual, ends: Sequence[Interval], slopes: str = "", signs: Signs | None = None
+        self,
+        moved: Counterfactual,
+        ends: Sequence[Interval] = (),
+        slopes: str = "",
+        signs: Signs | None = None,
     ) -> None:
         self.moved, self.ends, self.slopes, self.signs = moved, ends, slopes, signs or {}
         self.first = len(moved.acted)  # the first unit's key
@@ -46,18 +56,29 @@ class Box:
         return -self._most({key: -c for key, c in form.items()})
 
     def above(
-        self, form: Form, slopes: str, logit: Fraction, signs: Sequence[tuple[tuple[int, int], Fraction]]
+        self, form: Form, slopes: str, logit: Fraction, arguments: Sequence[tuple[Neuron, Fraction]]
     ) -> Form:
-        """The sum's units replaced from above, the last first."""
+        """A form in the actions alone, nowhere below form + logit times the logit + sum m argument.
+
+        Parameters
+        ----------
+        slopes
+            The neurons' lower lines, a character 0 or 1 each.
+        arguments
+            Neurons and what their arguments are multiplied with.
+        """
         total = dict(form)
+        if (logit or arguments) and self.empty:
+            raise Empty
         if logit:
             add(total, self.moved.logit, logit)
-        places = {place: key for key, place in self.moved.neurons.items()} if signs else {}
-        for place, factor in signs:
-            add(total, self.moved.units[places[place]].argument, factor)
+        for neuron, factor in arguments:
+            key = next(key for key, place in self.moved.neurons.items() if place == neuron)
+            add(total, self.moved.units[key].argument, factor)
         return self._replaced(total, slopes)
 
     def _replaced(self, form: Form, slopes: str) -> Form:
+        """The form with its units replaced from above, the last first."""
         total, first = dict(form), next(iter(self.moved.neurons), 0)  # their keys follow one another
         self._make(max(form, default=-1))
         for key in range(max(form, default=-1), self.first - 1, -1):
@@ -65,10 +86,9 @@ class Box:
             if not c:
                 continue
             line = self.lines[key - self.first][c > 0]
-            low, high = self.arguments[key - self.first]
             if line is None:
                 raise Rejected("no line beyond the end of a logarithm's domain (section 7)")
-            slope, intercept = line
+            (slope, intercept), (low, high) = line, self.arguments[key - self.first]
             if c < 0 and low < 0 < high and slopes and key in self.moved.neurons:
                 slope = Fraction(int(slopes[key - first]))
             add(total, self.moved.units[key].argument, c * slope)
@@ -76,12 +96,10 @@ class Box:
         return total
 
     def _most(self, form: Form) -> Fraction:
+        """The maximum of the form from above."""
         affine = self._replaced(form, self.slopes)
         most = affine.pop(ONE, ZERO)
-        for key, c in affine.items():
-            low, high = self.ends[key]
-            most += c * (high if c > 0 else low)
-        return most
+        return most + sum(c * self.ends[key][c > 0] for key, c in affine.items())
 
     def _make(self, last: int) -> None:
         """Lines for all units up to a key; a neuron's interval is cut at 0 where its sign was split on."""
@@ -93,21 +111,3 @@ class Box:
             low, high = max(low, ZERO) if sign > 0 else low, min(high, ZERO) if sign < 0 else high
             self.arguments.append((low, high))
             self.lines.append(lines(function, level, low, high))
-
-
-def lines(function: str, level: int, low: Fraction, high: Fraction) -> tuple[Line | None, Line | None]:
-    """A unit's lower and upper line on an interval of its argument; None where it has none."""
-    one = Fraction(1)
-    if function in CURVES:
-        return curve_lines(function, low, high)
-    if function == "square":
-        low, high = bounded(low), bounded(high)
-        return (low + high, -((low + high) ** 2) / 4), (low + high, -low * high)
-    if function == "indicator":
-        return (ZERO, Fraction(low == level == high)), (ZERO, Fraction(low <= level <= high))
-    if low >= 0:
-        return (one, ZERO), (one, ZERO)
-    if high <= 0:
-        return (ZERO, ZERO), (ZERO, ZERO)
-    slope = Fraction(floor(high / (high - low) * GRID), GRID)
-    return (one if high > -low else ZERO, ZERO), (slope, max(-slope * low, (1 - slope) * high))

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
-from math import inf, nextafter
+from math import floor, inf, nextafter
 from typing import Any
 
-from verify.kernel.arithmetic import Arithmetic
-from verify.kernel.conditions import FALSE, Case, alternatives, for_acted
-from verify.kernel.configuration import Cells, Configuration
-from verify.kernel.leaf import closed, proven, split
+from verify.kernel.conditions import FALSE, Case, alternatives, settled
+from verify.kernel.configuration import Configuration, Region
+from verify.kernel.leaf import closed, proven
+from verify.kernel.prices import Exact, Gone, Prices
 from verify.kernel.problem import Interval, Problem, total
 from verify.kernel.shapes import Clock, Rejected, anything, conform, index, maybe, near, not_negative, refuse
 
@@ -27,8 +27,7 @@ SHAPE = {
     ],
 }
 RELATIVE_GAP, LEVER_GAP = Fraction(1e-6), Fraction(1e-12)
-MOST_NODES = 1_000_000
-KINDS = {"a", "s", "n", "c", "e", "d", "p", "o"}
+KINDS = {"a", "s", "n", "c", "e", "d", "p", "t", "m", "o"}
 
 
 class Certificate:
@@ -45,25 +44,27 @@ class Certificate:
         for k, one in enumerate(self.configurations):
             if (one["tree"] is None) == (one["cases"] is None) or (one["cases"] and one["prices"]):
                 raise Rejected(f"configurations.{k}: allowed: a tree with its prices, or cases")
-        trees = [case["tree"] for one in self.configurations for case in one["cases"] or [one]]
-        if sum(map(len, trees)) > MOST_NODES:
-            raise Rejected(f"more than {MOST_NODES} nodes (section 9)")
 
 
 def check(
-    certificate: Certificate, problem: Problem, arithmetic: Callable[[Configuration], Arithmetic]
+    certificate: Certificate,
+    action: Mapping[str, Fraction],
+    problem: Problem,
+    arithmetic: Callable[[Configuration], Exact] = Exact,
 ) -> None:
     """Return if the certificate proves its claim about the problem; raise :class:`Rejected` if not.
 
     Parameters
     ----------
+    action
+        The certificate's, labels by their numbers; nothing where the claim is infeasible.
     arithmetic
-        How boxes are bounded: :class:`~verify.kernel.box.Exact`, or the fast path's.
+        How boxes are bounded: the kernel's own way, or the fast path's.
     """
     bound, power = None, problem.power
     if certificate.claim != "infeasible":
         bound, cost = Fraction(certificate.lower_bound), Fraction(certificate.cost)
-        check_action(problem, certificate.action, cost)
+        check_action(problem, action, certificate.cost)
         if bound > cost:
             raise Rejected("lower_bound: above the cost")
         excess = max(cost - bound - RELATIVE_GAP * cost, Fraction(0))
@@ -86,39 +87,35 @@ def check(
 
 def allowance(problem: Problem) -> Fraction:
     """The cost of moving every lever by 1e-12 of its interval, l0 left out; a root's square (section 4)."""
-    levers = [(problem.term(name), *ends) for name, ends in problem.levers.items()]
-    return total(
-        term.paid(LEVER_GAP * (term.position(high) - term.position(low)))
-        for term, low, high in levers
-        if not term.label
-    )
+    terms = [(term, *problem.levers[f]) for f, term in problem.terms(problem.levers).items()]
+    moves = [(term, term.position(high) - term.position(low)) for term, low, high in terms]
+    return total(term.paid(LEVER_GAP * move) for term, move in moves if not term.label)
 
 
-def check_action(problem: Problem, action: dict[str, Any], cost: Fraction) -> None:
+def check_action(problem: Problem, action: Mapping[str, Fraction], cost: float) -> None:
     """The action is permitted, feasible, and costs what is stated (section 4)."""
-    values = problem.read(action)
-    reason = problem.why_not(values)
-    if reason:
+    problem.check_permitted(action)
+    if reason := problem.why_not(action):
         raise Rejected(f"action: {reason}")
-    if not problem.deployed(values):
+    if not problem.deployed(action):
         raise Rejected("action: the network, computed in its dtype, does not accept (section 4)")
-    exact = problem.cost(values)
-    if not exact <= cost**problem.power <= exact * (1 + Fraction(problem.power**2, 2**52)):
+    exact, below = problem.cost(action), cost
+    for _ in range(problem.power):  # the least double, or the next where a root was rounded up before
+        below = nextafter(below, -inf)
+    least = below < 0 or Fraction(below) ** problem.power < exact
+    if not least or Fraction(cost) ** problem.power < exact:
         raise Rejected(f"cost: not the action's, {near(exact)}")
 
 
 def check_coverage(problem: Problem, configurations: list[list[str]]) -> None:
     """Every non-empty set of levers is stood for by some set that is acted on (section 5).
 
-    Sets that conditions rule out need not be (section 11). A configuration stands for the sets between what
-    it
-    it acts on without its idle levers and all of it: a cube. Cubes are halved, by a lever that is in or
-    not, until one stands for all of each.
+    Sets that conditions rule out need not be (section 11). A configuration stands for a cube: the sets from
+    what it acts on without its idle levers to all of it. The cube of all sets is halved, by a lever that is
+    in or not, until one stands for all of each.
     """
     levers = {f: 1 << k for k, f in enumerate(problem.levers)}
-    cubes = [(0, 0)]  # the empty set is checked by itself
-    asked = sum(levers[f] for f in problem.asked_about)
-    seen = set()
+    cubes, seen = [(0, 0)], set()  # the empty set is checked by itself
     for k, acted in enumerate(configurations):
         Clock.look()
         chosen = set(acted)
@@ -129,82 +126,84 @@ def check_coverage(problem: Problem, configurations: list[list[str]]) -> None:
         seen.add(tuple(acted))
         idle = Configuration(problem, acted).idle
         cubes.append((sum(levers[f] for f in acted if f not in idle), sum(levers[f] for f in acted)))
-    waiting = [(0, (1 << len(levers)) - 1, cubes)]
+    asked, waiting = sum(levers[f] for f in problem.asked_about), [(0, (1 << len(levers)) - 1, cubes)]
     while waiting:
         Clock.look()
-        least, most, near_ = waiting.pop()
-        met = [(low, high) for low, high in near_ if low & ~most == 0 == least & ~high]
+        least, most, close = (
+            waiting.pop()
+        )  # all sets from the one to the other, and the cubes that meet these
+        met = [(low, high) for low, high in close if low & ~most == 0 == least & ~high]
         if any(low & ~least == 0 == most & ~high for low, high in met):
             continue
-        open_ = most & ~least
-        apart = next((one for low, high in met if (one := open_ & (low | ~high))), 0)
-        apart = apart or open_ & asked
-        if not apart:
-            if for_acted(problem.demand, [f for f, bit in levers.items() if least & bit]) == FALSE:
-                continue
-            missing = least or most
-            names = ", ".join(f for f, bit in levers.items() if missing & bit)
+        apart = next(
+            (part for low, high in met if (part := most & ~least & (low | ~high))), most & ~least & asked
+        )
+        if apart:
+            bit = apart & -apart
+            waiting += [(least | bit, most, met), (least, most & ~bit, met)]
+        elif settled(problem.demand, [f for f, bit in levers.items() if least & bit]) != FALSE:
+            names = ", ".join(f for f, bit in levers.items() if (least or most) & bit)
             raise Rejected(f"configurations: nothing stands for acting on exactly {names}")
-        bit = apart & -apart
-        waiting += [(least | bit, most, met), (least, most & ~bit, met)]
 
 
 class Walk:
-    """The box, signs and cells at a node: one state, changed on the way down and back.
+    """What the splits on the way to a node leave: one state, changed on the way down and back.
 
     What a node adds is undone before the next one that is not below it, so that a tree takes memory for its
     deepest path once, however deep.
     """
 
-    def __init__(self, box: Sequence[Interval], case_: Case = ((), ())) -> None:
+    def __init__(self, box: Iterable[Interval], case_: Case, gone: Any) -> None:
         self.ends: dict[int, Interval] = dict(enumerate(box))
         self.signs: dict[tuple[int, int], int] = {}
-        self.cells: Cells = {}
+        self.cells: dict[str, tuple[float, float]] = {}
         self.case: dict[int, Case] = {0: case_}
+        self.gone: dict[int, Any] = {0: gone}
         self._undo: list[tuple[dict[Any, Any], Any, Any]] = []
-        self._waiting: list[tuple[int, dict[Any, Any], Any, Any]] = [(0, {}, None, None)]
-
-    def __bool__(self) -> bool:
-        return bool(self._waiting)
+        self.waiting: list[tuple[int, dict[Any, Any], Any, Any]] = [(0, {}, None, None)]
 
     def next(self) -> None:
         """Go to the next node in preorder."""
-        depth, part, key, value = self._waiting.pop()
+        depth, part, key, value = self.waiting.pop()
         while len(self._undo) > depth:
             changed, which, before = self._undo.pop()
+            changed[which] = before
             if before is None:
                 del changed[which]
-            else:
-                changed[which] = before
         self._undo.append((part, key, part.get(key)))
         part[key] = value
 
     def fork(self, part: dict[Any, Any], key: Any, children: Iterable[Any]) -> None:
-        """Two children, which differ in one entry of one part."""
-        self._waiting += [(len(self._undo), part, key, value) for value in reversed(list(children))]
+        """Children which differ in one entry of one part."""
+        self.waiting += [(len(self._undo), part, key, value) for value in reversed(list(children))]
 
 
 class Tree:
     """A configuration's tree: its leaves cover the whole box, and each of them holds (section 6)."""
 
     def __init__(
-        self, configuration: Configuration, arithmetic: Arithmetic, prices: Any, target: Fraction, where: str
+        self, configuration: Configuration, arithmetic: Exact, prices: Any, target: Fraction, where: str
     ) -> None:
         if prices is not None and configuration.trees is None:
             raise Rejected(f"{where}.prices: allowed: only where the classifier is made of trees")
-        self.configuration, self.arithmetic = configuration, arithmetic
-        self.tables = 0 if prices is None else len(prices)
+        self.configuration, self.arithmetic, self.target, self.where = (
+            configuration,
+            arithmetic,
+            target,
+            where,
+        )
+        self.tables = len(prices or ())
         self.prices = None if prices is None else arithmetic.prices(prices, where)
-        self.target, self.where = target, where
 
     def check(self, nodes: list[Any]) -> None:
         """Raise :class:`Rejected` unless the nodes, in preorder, prove the target."""
         configuration = self.configuration
-        walk, widths = Walk(configuration.box, configuration.case), configuration.widths
+        gone = None if self.prices is None else self.prices.start()
+        walk, widths = Walk(configuration.box, configuration.case, gone), configuration.widths
         for k, node in enumerate(nodes):
             Clock.look()
             here = f"{self.where}.tree.{k}"
-            if not walk:
+            if not walk.waiting:
                 raise Rejected(f"{here}: the tree was complete before this node")
             walk.next()
             kind = conform(node[0] if conform(node, list, here) else None, KINDS, here)
@@ -213,7 +212,10 @@ class Tree:
                 (low, high), t = walk.ends[i], Fraction(at)
                 if not low <= t < high or (kind == "a" and t == low):
                     raise Rejected(f"{here}: splits at {at!r}, outside its box")
-                walk.fork(walk.ends, i, split(configuration, i, walk.ends[i], t, kind == "s"))
+                left, right = t, Fraction(nextafter(at, inf)) if kind == "s" else t
+                if configuration.whole[i]:
+                    left, right = Fraction(floor(t)), Fraction(floor(t) + 1)
+                walk.fork(walk.ends, i, ((low, left), (right, high)))
             elif kind == "n":
                 _, layer, neuron = conform(node, (str, index(len(widths)), float), here)
                 key = layer, index(widths[layer])(neuron, here)
@@ -225,41 +227,50 @@ class Tree:
                 least, most = walk.cells.get(f, (-inf, inf))
                 walk.fork(walk.cells, f, ((least, min(most, at)), (max(least, nextafter(at, inf)), most)))
             elif kind == "o":
-                conform(node, (str,), here)
-                if not walk.case[0][1]:
-                    raise Rejected(f"{here}: no alternative of the conditions is open")
-                walk.fork(walk.case, 0, alternatives(walk.case[0]))
+                walk.fork(walk.case, 0, self.opened(walk.case[0], node, here))
+            elif kind in ("t", "m"):
+                walk.fork(walk.gone, 0, [self.less(walk, kind, node, here)])
             else:
-                self.leaf(walk, kind, node, here)
-        if walk:
+                region = Region(list(walk.ends.values()), walk.signs, walk.cells, walk.case[0][0])
+                self.leaf(region, walk.gone[0], kind, node, here)
+        if walk.waiting:
             raise Rejected(f"{self.where}.tree: ends before all of the box is covered")
 
-    def leaf(self, walk: Walk, kind: str, node: Any, here: str) -> None:
+    def opened(self, case_: Case, node: Any, here: str) -> list[Case]:
+        """The parts of a node's first open alternative."""
+        conform(node, (str,), here)
+        if not case_[1]:
+            raise Rejected(f"{here}: no alternative of the conditions is open")
+        return alternatives(case_)
+
+    def table(self, node: Any, here: str) -> tuple[Prices, int]:
+        """The tables of prices, and the number of one of them where the node names one."""
+        if self.prices is None:
+            raise Rejected(f"{here}: a node of prices in a configuration without prices")
+        shape = (str,) if node[0] == "m" else (str, index(self.tables))
+        return self.prices, conform(node, shape, here)[-1]
+
+    def less(self, walk: Walk, kind: str, node: Any, here: str) -> Gone:
+        """What is gone below a node that takes something out (section 7.5)."""
+        (prices, k), ends = self.table(node, here), list(walk.ends.values())
+        if kind == "t":
+            return prices.taken_out(k, ends, walk.gone[0], self.target)
+        if self.configuration.problem.model.plausible or any(walk.case[0]):
+            raise Rejected(f"{here}: cells stand for others only where nothing else is asked")
+        return prices.merged(ends, walk.gone[0])
+
+    def leaf(self, region: Region, gone: Any, kind: str, node: Any, here: str) -> None:
         """Raise :class:`Rejected` unless a leaf of one of the three kinds holds (section 7)."""
-        ends = list(walk.ends.values())
         if kind == "e":
             conform(node, (str,), here)
-            rows = walk.case[0][0]
-            if not closed(self.configuration, self.arithmetic, ends, walk.cells, rows, self.target):
+            if not closed(self.configuration, self.arithmetic, region, self.target):
                 raise Rejected(f"{here}: an 'e' leaf that none of the rules closes")
         elif kind == "p":
-            if self.prices is None:
-                raise Rejected(f"{here}: a 'p' leaf in a configuration without prices")
-            _, k = conform(node, (str, index(self.tables)), here)
-            proven_ = self.prices.bound(k, ends)
-            if proven_ is not None and proven_ < self.target:
+            prices, k = self.table(node, here)
+            bound = prices.bound(k, region.ends, gone)
+            if bound is not None and bound < self.target:
                 raise Rejected(f"{here}: prices that prove less than is claimed")
         else:
-            bound = proven(
-                self.configuration,
-                self.arithmetic,
-                ends,
-                walk.signs,
-                walk.cells,
-                walk.case[0][0],
-                node,
-                self.target,
-                here,
-            )
+            bound = proven(self.configuration, self.arithmetic, region, node, self.target, here)
             if bound is not None and bound < self.target:
                 raise Rejected(f"{here}: proves a cost of {near(bound)} only, of {near(self.target)}")

@@ -8,7 +8,7 @@ from functools import lru_cache
 from math import floor, inf, log, sqrt
 from typing import NamedTuple
 
-from verify.kernel.shapes import Empty
+from verify.kernel.shapes import Empty, bounded
 
 Interval = tuple[Fraction, Fraction]
 Line = tuple[Fraction, Fraction]
@@ -155,13 +155,13 @@ def curve_lines(function: str, low: Fraction, high: Fraction) -> tuple[Line | No
 
     A logarithm or logit has none below where its argument reaches 0, a logit none above where it reaches 1.
     """
-    curve, bounded = CURVES[function], function in ("log", "logit")
-    if (bounded and high <= 0) or (function == "logit" and low >= 1):
+    curve, ends = CURVES[function], function in ("log", "logit")
+    if (ends and high <= 0) or (function == "logit" and low >= 1):
         raise Empty
     if low == high:
         below, above = curve.value(low)
         return (ZERO, below), (ZERO, above)
-    falls, rises = bounded and low < EDGE, function == "logit" and high > 1 - EDGE
+    falls, rises = ends and low < EDGE, function == "logit" and high > 1 - EDGE
     if falls and high <= EDGE:
         return None, (ZERO, curve.value(high)[1])
     if rises and low >= 1 - EDGE:
@@ -177,6 +177,21 @@ def curve_lines(function: str, low: Fraction, high: Fraction) -> tuple[Line | No
     else:
         lower = min(curve.value(y)[0] - slope * y for y in (low, high))
     return None if falls else (slope, lower), None if rises else (slope, upper)
+
+
+def lines(function: str, level: int, low: Fraction, high: Fraction) -> tuple[Line | None, Line | None]:
+    """A unit's lower and upper line on an interval of its argument; None where it has none."""
+    if function in CURVES:
+        return curve_lines(function, low, high)
+    if function == "square":
+        low, high = bounded(low), bounded(high)
+        return (low + high, -((low + high) ** 2) / 4), (low + high, -low * high)
+    if function == "indicator":
+        return (ZERO, Fraction(low == level == high)), (ZERO, Fraction(low <= level <= high))
+    if low >= 0 or high <= 0:
+        return ((Fraction(low >= 0), ZERO),) * 2
+    slope = Fraction(floor(high / (high - low) * GRID), GRID)
+    return (Fraction(high > -low), ZERO), (slope, max(-slope * low, (1 - slope) * high))
 
 
 def _down(value: Fraction) -> Fraction:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from verify.kernel.shapes import Clock, Rejected, bounded
@@ -47,9 +47,36 @@ def add(total: Form, q: Form, factor: Fraction | int) -> None:
             del total[key]
 
 
+def combined(factors: Iterable[Fraction | float], forms: Iterable[Form]) -> Form:
+    """The sum of factor * form."""
+    total: Form = {}
+    for factor, form in zip(factors, forms, strict=True):
+        add(total, form, Fraction(factor))
+    return total
+
+
 def is_constant(p: Form) -> bool:
     """Whether neither actions nor units enter."""
     return p.keys() <= {ONE}
+
+
+class Energy(NamedTuple):
+    """log p(factual) + offset - log p(counterfactual), at most 0: sum of weight * form^2, plus the rest.
+
+    Attributes
+    ----------
+    squares
+        Those of the normal noise of what is acted on, in the order of ``features``.
+    positive
+        What logarithms are taken of: all must be above 0, also where the logarithms cancel.
+    chances
+        Bernoulli noises of what is acted on, each of which must be 0 or 1.
+    """
+
+    squares: list[tuple[Fraction, Form]]
+    rest: Form
+    positive: list[Form]
+    chances: list[Form]
 
 
 class Counterfactual:
@@ -70,9 +97,6 @@ class Counterfactual:
         Key -> unit; keys go on from the actions'.
     neurons
         Key -> (hidden layer, neuron) of the network's units, once :attr:`logit` was asked for.
-    chances, positive
-        Once :meth:`ball` was called: Bernoulli noises of what is acted on, each of which must be 0 or 1; and
-        what logarithms are taken of, all of which must be above 0, also where the logarithms cancel.
     """
 
     def __init__(self, problem: Problem, acted: Mapping[str, Form]) -> None:
@@ -82,19 +106,15 @@ class Counterfactual:
         self.values: dict[str, Form] = {}
         self.natural: dict[str, Form] = {}
         self._known: dict[Any, int] = {}
-        self.chances: list[Form] = []
-        self.positive: list[Form] = []
-        self._before: dict[str, Form] = {}
-        self._after: dict[str, Form] = {}
-        self._linked_arguments: dict[str, Form] = {}
+        self._equations: dict[str, tuple[Form, Form]] = {}  # before and after
+        self._arguments: dict[str, Form] = {}  # of sigmoid links
         factual = {f: constant(x) for f, x in problem.factual.items()}
-        for f in problem.model.order:
-            mechanism = problem.model.mechanisms[f]
-            self._before[f] = self._lower(mechanism["equation"], factual)
-            self._after[f] = self._lower(mechanism["equation"], self.values)
-            moved = plus(self._after[f], self._before[f], -1)
-            link = mechanism["link"] if moved else None
-            self.natural[f] = self._linked(f, link, moved) if link else plus(factual[f], moved)
+        for f, mechanism in problem.model.mechanisms.items():  # causes before effects
+            before, after = (self._lower(mechanism["equation"], values) for values in (factual, self.values))
+            self._equations[f] = before, after
+            moved = plus(after, before, -1)
+            linked = mechanism["link"] and moved
+            self.natural[f] = self._linked(f, mechanism["link"], moved) if linked else plus(factual[f], moved)
             self.values[f] = acted.get(f, self.natural[f])
 
     def columns(self) -> list[Form]:
@@ -106,18 +126,14 @@ class Counterfactual:
                 found.append(value)
                 continue
             labels = [self._folded("indicator", value, k) for k in range(len(f.table))]
-            for column in zip(*f.table, strict=True):
-                form: Form = {}
-                for label, number in zip(labels, column, strict=True):
-                    add(form, label, number)
-                found.append(form)
+            found += [combined(column, labels) for column in zip(*f.table, strict=True)]
         return found
 
     @cached_property
     def logit(self) -> Form:
         """The network's logit less what it must reach; on a box every neuron becomes a unit of its own."""
-        forms = self.columns()
-        for k, layer in enumerate(self.problem.model.layers):
+        forms, model = self.columns(), self.problem.model
+        for k, layer in enumerate(model.layers or ()):
             if k and all(map(is_constant, self.acted.values())):
                 forms = [self._folded("relu", argument) for argument in forms]
             elif k:
@@ -125,62 +141,49 @@ class Counterfactual:
                 self.neurons |= {key: (k - 1, j) for j, key in enumerate(keys)}
                 forms = [{key: Fraction(1)} for key in keys]
             forms = _layer(layer, forms)
-        return plus(forms[0], constant(self.problem.model.needed), -1)
+        return plus(forms[0], constant(Fraction(model.at_least) + Fraction(model.margin)), -1)
 
-    def ball(self) -> tuple[list[tuple[Fraction, Form]], Form]:
-        """Weight and residual of each square, and the rest: log p(factual) + offset - log p, at most 0.
-
-        Squares are those of normal noise, in the order of ``features``; see sections 2 and 5.
-        """
-        squares: list[tuple[Fraction, Form]] = []
-        rest: Form = {}
-        if self.problem.offset:
-            add(rest, constant(self.problem.offset), 1)
-        for f, x in self.problem.factual.items() if self.problem.model.plausible else ():
-            mechanism, value, noise = self.problem.model.mechanisms[f], self.values[f], Form()
+    @cached_property
+    def energy(self) -> Energy:
+        """What plausibility is measured by (sections 2 and 5); nothing where it is not asked for."""
+        energy, model = Energy([], constant(self.problem.offset), [], []), self.problem.model
+        for f, x in self.problem.factual.items() if model.plausible else ():
+            mechanism, value = model.mechanisms[f], self.values[f]
+            ends = [constant(x), value]
             if mechanism["link"] and (f in self.acted or value != constant(x)):
                 offset, scale = (Fraction(mechanism["link"][key]) for key in ("offset", "scale"))
-                share, own = (x - offset) / scale, plus({}, plus(value, constant(-offset)), 1 / scale)
-                for side in (constant(share), constant(1 - share)):
-                    add(rest, self._log(side), -1)
-                if f in self.acted:
-                    for side in (own, plus(constant(Fraction(1)), own, -1)):
-                        add(rest, self._log(side), 1)
-                    noise, own = self._folded("logit", constant(share)), self._folded("logit", own)
-                else:
-                    add(rest, self._folded("density", self._linked_arguments[f]), 1)
-            else:
-                noise, own = constant(x), value
-            if f not in self.acted:
-                continue
-            before, after = plus(noise, self._before[f], -1), plus(own, self._after[f], -1)
-            self._noise(mechanism["noise"], before, after, squares, rest)
-        return squares, rest
+                ends = [combined((1 / scale, -offset / scale), (end, constant(Fraction(1)))) for end in ends]
+                for share, times in zip(ends if f in self.acted else ends[:1], (-1, 1), strict=False):
+                    for side in (share, plus(constant(Fraction(1)), share, -1)):
+                        self._add_log(energy, side, times)
+                if f not in self.acted:
+                    add(energy.rest, self._folded("density", self._arguments[f]), 1)
+                ends = [self._folded("logit", share) for share in ends] if f in self.acted else ends
+            if f in self.acted:
+                noises = [plus(end, e, -1) for end, e in zip(ends, self._equations[f], strict=True)]
+                self._add_noise(energy, mechanism["noise"], *noises)
+        return energy
 
-    def _noise(
-        self, noise: Any, before: Form, after: Form, squares: list[tuple[Fraction, Form]], rest: Form
-    ) -> None:
+    def _add_noise(self, energy: Energy, noise: Any, before: Form, after: Form) -> None:
         """Add what -log of its density grows by from one value of a noise to another."""
         if noise["kind"] == "normal":
             weight = 1 / (2 * Fraction(noise["sd"]) ** 2)
-            squares.append((weight, after))
-            add(rest, self._folded("square", before), -weight)
-        elif noise["kind"] == "gamma":
-            shape = Fraction(noise["shape"]) - 1
-            for form, sign in ((after, 1), (before, -1)):
-                add(rest, form, sign / Fraction(noise["scale"]))
-                add(rest, self._log(form), -sign * shape)
-        else:
-            self.chances += [after] if after != before else []
-            p = Fraction(noise["p"])
-            for form, sign in ((after, 1), (before, -1)):
-                chance = plus(plus({}, form, 2 * p - 1), constant(1 - p))
-                add(rest, self._log(chance) if p != Fraction(1, 2) else {}, -sign)
+            energy.squares.append((weight, after))
+            add(energy.rest, self._folded("square", before), -weight)
+            return
+        if noise["kind"] == "bernoulli" and after != before:
+            energy.chances.append(after)
+        for form, sign in ((after, 1), (before, -1)):
+            if noise["kind"] == "gamma":
+                add(energy.rest, form, sign / Fraction(noise["scale"]))
+                self._add_log(energy, form, -sign * (Fraction(noise["shape"]) - 1))
+            elif p := Fraction(noise["p"]) - Fraction(1, 2):  # the chance of u = 1 and that of 0 differ
+                self._add_log(energy, plus(constant(Fraction(1, 2) - p), form, 2 * p), -sign)
 
-    def _log(self, form: Form) -> Form:
-        """The logarithm of what a density is a power of."""
-        self.positive.append(form)
-        return self._folded("log", form)
+    def _add_log(self, energy: Energy, form: Form, times: Fraction | int) -> None:
+        """Add the logarithm of what a density is a power of."""
+        energy.positive.append(form)
+        add(energy.rest, self._folded("log", form), times)
 
     def _linked(self, f: str, link: Mapping[str, float], moved: Form) -> Form:
         """offset + scale sigmoid(logit of the factual's share + what the equation adds) (section 2)."""
@@ -188,9 +191,8 @@ class Counterfactual:
         share = (self.problem.factual[f] - offset) / scale
         if not 0 < share < 1:
             raise Rejected(f"{f}: the factual lies outside its link's range")
-        self._linked_arguments[f] = plus(self._folded("logit", constant(share)), moved)
-        unit = self._folded("sigmoid", self._linked_arguments[f])
-        return plus(constant(offset), unit, scale)
+        self._arguments[f] = plus(self._folded("logit", constant(share)), moved)
+        return plus(constant(offset), self._folded("sigmoid", self._arguments[f]), scale)
 
     def _folded(self, function: str, argument: Form, level: int = 0) -> Form:
         """A unit, the same one for the same argument; a number where the argument is one (section 5)."""
@@ -205,15 +207,16 @@ class Counterfactual:
         return {self._known[unit]: Fraction(1)}
 
     def _new(self, unit: Unit) -> int:
-        self.units[len(self.acted) + len(self.units)] = unit
-        return len(self.acted) + len(self.units) - 1
+        key = len(self.acted) + len(self.units)
+        self.units[key] = unit
+        return key
 
     def _product(self, p: Form, q: Form) -> Form:
         for a, b in ((p, q), (q, p)):
             if is_constant(a):
                 return plus({}, b, a.get(ONE, ZERO))
-        difference = plus(self._folded("square", plus(p, q)), self._folded("square", plus(p, q, -1)), -1)
-        return plus({}, difference, Fraction(1, 4))
+        sides = [self._folded("square", plus(p, q, sign)) for sign in (1, -1)]
+        return combined((Fraction(1, 4), Fraction(-1, 4)), sides)
 
     def _lower(self, expression: Any, values: Mapping[str, Form]) -> Form:
         """An equation where features have the given forms (section 5)."""
@@ -229,22 +232,18 @@ class Counterfactual:
         function, inner = next(iter(expression.items()))
         if function in ("relu", "sigmoid", "square"):
             return self._folded(function, self._lower(inner, values))
-        total = constant(Fraction(function == "product"))
-        for part in inner:
-            term = self._lower(part, values)
-            if function == "sum":
-                add(total, term, 1)
-            else:
-                total = self._product(total, term)
+        terms = (self._lower(part, values) for part in inner)
+        if function == "product":
+            return reduce(self._product, terms, constant(Fraction(1)))
+        total: Form = {}
+        for term in terms:
+            add(total, term, 1)
         return total
 
 
 def _layer(layer: Mapping[str, Any], inputs: Sequence[Form]) -> list[Form]:
     """weight x + bias."""
-    outputs = []
-    for row, bias in zip(layer["weight"], layer["bias"], strict=True):
-        form = constant(Fraction(bias))
-        for w, x in zip(row, inputs, strict=True):
-            add(form, x, Fraction(w))
-        outputs.append(form)
-    return outputs
+    return [
+        combined((*row, bias), (*inputs, constant(Fraction(1))))
+        for row, bias in zip(layer["weight"], layer["bias"], strict=True)
+    ]

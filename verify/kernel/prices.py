@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
+from verify.kernel.box import Box, Signs
 from verify.kernel.configuration import Configuration
-from verify.kernel.forms import ZERO, is_constant
+from verify.kernel.forms import ONE, ZERO, is_constant
 from verify.kernel.problem import Feature, Interval
-from verify.kernel.shapes import Clock, Rejected, conform, maybe, not_negative, positive
-from verify.kernel.trees import Ensemble, Node, above32, float32, float64
+from verify.kernel.shapes import Clock, Empty, Rejected, conform, maybe, not_negative, positive
+from verify.kernel.trees import Ensemble, Inside, Node, above32, float32, float64, reached, with_item
 
 LARGEST_PRICE = 2.0**53
-TABLE = {"unit": positive, "mu": not_negative, "trees": [[[float]]], "weights?": maybe([not_negative])}
+LISTS = maybe([not_negative])
+TABLE = {"unit": positive, "mu": not_negative, "trees": [[[float]]], "weights?": LISTS, "shares?": LISTS}
+Rises = dict[tuple[int, int], Fraction | None]
 
 
 class Cell(NamedTuple):
@@ -31,95 +34,64 @@ class View:
 
     Attributes
     ----------
-    cells
-        Per action, its cells, ascending.
-    owner
-        Column -> the action that fills it, and which of its numbers; ``constant``: what other columns are
-        compared as, None where missing.
+    columns
+        What fills each: an action and which of its numbers; or what is compared, None where missing.
+    cells, labelled
+        Per action, its cells, ascending; and the actions whose labels have numbers of their own.
     """
 
     def __init__(self, configuration: Configuration, where: str) -> None:
         assert configuration.trees is not None
-        self.forest, self.acted = configuration.trees, configuration.acted
-        self.owner: dict[int, tuple[int, int]] = {}
-        self.constant: dict[int, float | None] = {}
+        self.forest, acted = configuration.trees, configuration.acted
+        self.columns: list[tuple[int, int] | float | None] = []
         self.cells: list[list[Cell]] = []
-        self.labelled: set[int] = set()
-        column = 0
+        self.labelled = {
+            acted.index(f.name) for f in configuration.problem.features if f.table and f.name in acted
+        }
         for f in configuration.problem.features:
-            mine = range(column, column + f.width)
-            column += f.width
             value = configuration.values[f.name]
-            if f.name in self.acted:
-                i = self.acted.index(f.name)
-                self.owner |= {c: (i, k) for k, c in enumerate(mine)}
-                self.labelled |= {i} if f.table else set()
-                self.cells.append(cells(self.forest, f, configuration.box[i], mine[0]))
+            if f.name in acted:
+                i = acted.index(f.name)
+                self.cells.append(cells(self.forest, f, configuration.box[i], len(self.columns)))
+                self.columns += [(i, k) for k in range(f.width)]
             elif f.name in configuration.missing:
-                self.constant |= dict.fromkeys(mine)
+                self.columns += [None] * f.width
             elif not is_constant(value):
                 raise Rejected(f"{where}: prices need actions that move nothing else (section 7.3)")
             else:
-                x = sum(value.values(), ZERO)
+                x = value.get(ONE, ZERO)
                 numbers = f.table[int(x)] if f.table else [x]
-                self.constant |= {
-                    c: self.forest.compared(float64(v)) for c, v in zip(mine, numbers, strict=True)
-                }
+                self.columns += [self.forest.compared(float64(v)) for v in numbers]
 
-    def classes(self, nodes: list[Node]) -> dict[int, list[int]]:
+    def classes(self, nodes: Sequence[Node]) -> dict[int, list[int]]:
         """For each action that a tree looks at, every cell's class."""
-        inner = [node for node in nodes if not isinstance(node, float)]
+        looks = [(self.columns[node[0]], node[1]) for node in nodes if not isinstance(node, float)]
         found = {}
-        for i in sorted({self.owner[node[0]][0] for node in inner if node[0] in self.owner}):
-            cuts = sorted({node[1] for node in inner if self.owner.get(node[0]) == (i, 0)})
+        for i in sorted({seen[0] for seen, _ in looks if isinstance(seen, tuple)}):
+            cuts = sorted({threshold for seen, threshold in looks if seen == (i, 0)})
             sides = [bisect_left(cuts, cell.numbers[0]) for cell in self.cells[i]]
             keys = list(range(len(sides))) if i in self.labelled else sides
             known = {key: k for k, key in enumerate(sorted(set(keys)))}
             found[i] = [known[key] for key in keys]
         return found
 
-    def least(
-        self, nodes: list[Node], price: Callable[[int, list[int]], int], inside: dict[int, list[int]]
-    ) -> dict[float, int] | None:
-        """By value of the leaves that a box reaches, the least sum of prices of the cells; None without any.
+    def side(self, inside: Inside, node: Any, left: bool) -> Inside | None:
+        """The cells that go to one side of a node; None where there are none of some action."""
+        column, threshold, _, _, missing_left = node
+        seen = self.columns[column]
+        if not isinstance(seen, tuple):
+            goes_left = bool(missing_left) if seen is None else seen <= threshold
+            return inside if goes_left == left else None
+        i, k = seen
+        kept = tuple(c for c in inside[i] if (self.cells[i][c].numbers[k] <= threshold) == left)
+        return with_item(inside, i, kept) if kept else None
 
-        Parameters
-        ----------
-        price
-            Of an action and some cells, the least price.
-        inside
-            Per action that the tree looks at, the box's cells.
-        """
-        found: dict[float, int] = {}
-        left, cut = dict(inside), list[tuple[int, list[int]]]()
-        start = sum(price(i, cells_) for i, cells_ in inside.items())
-        waiting: list[tuple[int, int | None, list[int], int, int]] = [(0, None, [], start, 0)]
-        while waiting:
-            Clock.look()
-            number, narrowed, kept, total, depth = waiting.pop()
-            while len(cut) > depth:  # what lies on another way
-                i, before = cut.pop()
-                left[i] = before
-            if narrowed is not None:
-                cut.append((narrowed, left[narrowed]))
-                left[narrowed] = kept
-            node = nodes[number]
-            if isinstance(node, float):
-                found[node] = min(total, found.get(node, total))
-                continue
-            column, threshold, *children, missing_left = node
-            for child, goes_left in zip(children, (True, False), strict=True):
-                if column in self.owner:
-                    i, k = self.owner[column]
-                    kept = [c for c in left[i] if (self.cells[i][c].numbers[k] <= threshold) == goes_left]
-                    if kept:
-                        change = price(i, kept) - price(i, left[i])
-                        waiting.append((child, i, kept, total + change, len(cut)))
-                else:
-                    value = self.constant[column]
-                    if (bool(missing_left) if value is None else value <= threshold) == goes_left:
-                        waiting.append((child, None, [], total, len(cut)))
-        return found or None
+
+class Gone(NamedTuple):
+    """What tables took out on the way to a node: (action, cell) and (tree, node of a leaf)."""
+
+    cells: frozenset[tuple[int, int]] = frozenset()
+    leaves: frozenset[tuple[int, int]] = frozenset()
 
 
 class Prices:
@@ -132,38 +104,131 @@ class Prices:
         self.classes = [self.view.classes(tree) for tree in self.trees]
         self.goals = scores_needed(self.view.forest, where)
 
-    def bound(self, k: int, ends: Sequence[Interval]) -> Fraction | None:
-        """What actions in a box cost at least by table k; None: a tree has no leaf there."""
-        given = conform(self.listed[k], TABLE, f"{self.where}.{k}")
-        unit, rates = Fraction(given["unit"]), read_rates(given, len(self.goals), f"{self.where}.{k}")
-        paid = read_prices(given["trees"], self.classes, f"{self.where}.{k}.trees")
-        inside = [
-            [c for c, cell in enumerate(listed) if cell.low <= high and low <= cell.high]
-            for listed, (low, high) in zip(self.view.cells, ends, strict=True)
-        ]
-        if not all(inside):
+    def start(self) -> Any:
+        """Nothing is taken out at the root."""
+        return Gone()
+
+    def bound(self, k: int, ends: Sequence[Interval], gone: Any) -> Fraction | None:
+        """What actions in what is left of a box cost at least by table k; None: nothing is left."""
+        try:
+            return self._terms(k, ends, gone)[0]
+        except Empty:
             return None
+
+    def taken_out(self, k: int, ends: Sequence[Interval], gone: Any, target: Fraction) -> Any:
+        """What is gone below a node: also each cell and leaf by which the bound rises to the target."""
+        try:
+            total, *rises = self._terms(k, ends, gone)
+        except Empty:
+            return gone
+        found = [
+            frozenset(key for key, more in part.items() if more is None or total + more >= target)
+            for part in rises
+        ]
+        return Gone(gone.cells | found[0], gone.leaves | found[1])
+
+    def merged(self, ends: Sequence[Interval], gone: Any) -> Any:
+        """What is gone where, of cells from which the same leaves can be reached, the cheapest stays."""
+        inside, found = self._inside(ends, gone), set[tuple[int, int]]()
+        met: dict[tuple[int, int], list[tuple[int, int]]] = {}
+        for t, classes in enumerate(self.classes):
+            for number, _, left in self._leaves(t, inside, gone):
+                for key in [(i, c) for i in classes for c in left[i]]:
+                    met.setdefault(key, []).append((t, number))
+        for i, some in enumerate(inside):
+            stay = set()
+            for _, c in sorted((self._paid(i, c), c) for c in some):
+                mine = tuple(met.get((i, c), ()))
+                if mine in stay:
+                    found.add((i, c))
+                stay.add(mine)
+        return Gone(gone.cells | found, gone.leaves)
+
+    def _paid(self, i: int, c: int) -> tuple[Fraction, Fraction]:
+        """The least cost of a cell, and what enters the maximum."""
+        return self.configuration.terms[i].nearest(*self.view.cells[i][c][:2])
+
+    def _inside(self, ends: Sequence[Interval], gone: Gone) -> Inside:
+        """Per action, the cells that are left in a box."""
+        return tuple(
+            tuple(
+                c
+                for c, cell in enumerate(own)
+                if cell.low <= high and low <= cell.high and (i, c) not in gone.cells
+            )
+            for i, (own, (low, high)) in enumerate(zip(self.view.cells, ends, strict=True))
+        )
+
+    def _leaves(self, t: int, inside: Inside, gone: Gone) -> Iterator[tuple[int, float, Inside]]:
+        """A tree's leaves that are left."""
+        if not all(inside):
+            return
+        for number, value, left in reached(self.trees[t], inside, self.view.side):
+            if (t, number) not in gone.leaves:
+                yield number, value, left
+
+    def _terms(self, k: int, ends: Sequence[Interval], gone: Gone) -> tuple[Fraction, Rises, Rises]:
+        """The bound, and by how much it rises if a cell or leaf is used (None: nothing is left)."""
+        where, view = f"{self.where}.{k}", self.view
+        given = conform(self.listed[k], TABLE, where)
+        unit, rates = Fraction(given["unit"]), read_rates(given, len(self.goals), where)
+        shares, paid = (
+            read_shares(given, len(ends), where),
+            read_prices(given["trees"], self.classes, f"{where}.trees"),
+        )
+        inside = self._inside(ends, gone)
+        if not all(inside):
+            raise Empty
+        cells: Rises = {}
+        leaves: Rises = {}
         total = self.configuration.fixed + sum(mu * goal for mu, goal in zip(rates, self.goals, strict=True))
-        for i, term in enumerate(self.configuration.terms):
+        for i, share in enumerate(shares):
             Clock.look()
             own = [(classes[i], p[i]) for classes, p in zip(self.classes, paid, strict=True) if i in p]
-            total += min(
-                term.parts(min(max(term.factual, cell.low), cell.high))[0]
-                - unit * sum(prices[classes[c]] for classes, prices in own)
-                for c, cell in ((c, self.view.cells[i][c]) for c in inside[i])
-            )
-        parts = sorted(set(self.view.forest.parts))
-        own_rates = [rates[parts.index(part)] for part in self.view.forest.parts]
-        for tree, classes, prices, mu in zip(self.trees, self.classes, paid, own_rates, strict=True):
+            rest = {}
+            for c in inside[i]:
+                cost, most = self._paid(i, c)
+                rest[c] = cost + share * most - unit * sum(p[classes[c]] for classes, p in own)
+            low = min(rest.values())
+            total += low
+            cells |= {(i, c): value - low for c, value in rest.items()}
+        parts = sorted(set(view.forest.parts))
+        for t, (part, classes, p) in enumerate(zip(view.forest.parts, self.classes, paid, strict=True)):
+            mu = rates[parts.index(part)]
+            energy: dict[int, Fraction] = {}
+            least_at: dict[tuple[int, int], Fraction] = {}
+            for number, value, left in self._leaves(t, inside, gone):
+                lows = {i: min(p[i][classes[i][c]] for c in left[i]) for i in p}
+                energy[number] = here = unit * sum(lows.values()) - mu * Fraction(value)
+                for i, c in [(j, c) for j in classes for c in left[j]]:
+                    more = here + unit * (p[i][classes[i][c]] - lows[i]) if i in p else here
+                    least_at[i, c] = min(more, least_at.get((i, c), more))
+            if not energy:
+                raise Empty
+            low = min(energy.values())
+            total += low
+            leaves |= {(t, number): value - low for number, value in energy.items()}
+            for key in [(j, c) for j in classes for c in inside[j]]:
+                so_far, more_ = cells[key], least_at.get(key)
+                cells[key] = None if so_far is None or more_ is None else so_far + more_ - low
+        return total, cells, leaves
 
-            def price(i: int, some: list[int], p: Any = prices, known: Any = classes) -> int:
-                return min(p[i][known[i][c]] for c in some) if i in p else 0
 
-            found = self.view.least(tree, price, {i: inside[i] for i in classes})
-            if found is None:
-                return None
-            total += min(unit * low - mu * Fraction(value) for value, low in found.items())
-        return total
+class Exact:
+    """How boxes of one configuration are bounded: the kernel's own arithmetic; verify/fast has another."""
+
+    def __init__(self, configuration: Configuration) -> None:
+        self.configuration = configuration
+
+    def box(self, ends: Sequence[Interval], slopes: str, signs: Signs) -> Box:
+        """The bounds on a box; ``slopes`` for the neurons' intervals."""
+        box = Box(self.configuration.moved, ends, slopes, signs)
+        box.look_at_logarithms()
+        return box
+
+    def prices(self, listed: Any, where: str) -> Prices:
+        """The bounds by tables of prices."""
+        return Prices(self.configuration, listed, where)
 
 
 def read_prices(
@@ -178,7 +243,7 @@ def read_prices(
             raise Rejected(f"{where}.{t}: allowed: nothing, or one list per feature that the tree looks at")
         prices = {}
         for i, one in zip(looked, own, strict=False):
-            count = max(looked[i]) + 1
+            count = looked[i][-1] + 1  # they ascend
             if len(one) not in (0, count):
                 raise Rejected(f"{where}.{t}: {len(one)} prices; allowed: none or {count}, one per class")
             if any(not p.is_integer() or abs(p) > LARGEST_PRICE for p in one):
@@ -198,6 +263,14 @@ def read_rates(given: dict[str, Any], sums: int, where: str) -> list[Fraction]:
     return [mu * Fraction(weight) for weight in weights] or [mu]
 
 
+def read_shares(given: dict[str, Any], actions: int, where: str) -> list[Fraction]:
+    """Every action's share of the cost's maximum."""
+    shares = [Fraction(share) for share in given["shares"] or [0] * actions]
+    if len(shares) != actions or sum(shares) > 1:
+        raise Rejected(f"{where}.shares: allowed: one per action, which sum to at most 1")
+    return shares
+
+
 def scores_needed(forest: Ensemble, where: str) -> list[Fraction]:
     """What the leaves' exact values of every part add up to at least where the ensemble accepts."""
     parts = sorted(set(forest.parts))
@@ -212,7 +285,7 @@ def score_needed(forest: Ensemble) -> Fraction:
     largest = [max(abs(node) for node in tree if isinstance(node, float)) for tree in forest.trees]
     threshold = Fraction(forest.threshold) * (trees if forest.mean else 1)
     size = sum(map(Fraction, largest)) + abs(Fraction(forest.base)) + abs(threshold)
-    roundoff = Fraction(1, 2**24 if forest.added is float32 else 2**53)
+    roundoff = Fraction(1, 2**24 if forest.single_sum else 2**53)
     return threshold - Fraction(forest.base) - 2 * (trees + 4) * roundoff * size - Fraction(1, 2**1000)
 
 
@@ -235,7 +308,7 @@ def cells(forest: Ensemble, f: Feature, box: Interval, column: int) -> list[Cell
 def last_left(forest: Ensemble, threshold: float) -> float:
     """The largest double that is compared as at most a threshold; checked on both sides."""
     end = threshold
-    if forest.compared is float32:
+    if forest.single:
         nearest = float32(threshold)
         below = nearest if nearest <= threshold else -above32(-threshold)
         above = above32(threshold)

@@ -59,6 +59,8 @@ def conform(value: Any, shape: Any, where: str) -> Any:  # noqa: PLR0912
     elif isinstance(shape, list | tuple):
         if not isinstance(value, list) or (isinstance(shape, tuple) and len(value) != len(shape)):
             refuse(where, value, "a list" if isinstance(shape, list) else f"a list of {len(shape)}")
+        if shape == [float] and all(type(item) is float and math.isfinite(item) for item in value):
+            return value
         inner = repeat(shape[0]) if isinstance(shape, list) else shape
         return [conform(item, one, f"{where}.{k}") for k, item, one in zip(count(), value, inner)]
     elif isinstance(shape, dict):
@@ -66,10 +68,6 @@ def conform(value: Any, shape: Any, where: str) -> Any:  # noqa: PLR0912
             refuse(where, value, "an object")
         if str in shape:
             return {key: conform(item, shape[str], f"{where}.{key}") for key, item in value.items()}
-        known = {key.removesuffix("?") for key in shape}
-        for key in value:
-            if key not in known:
-                raise Rejected(f"{where}: unknown key {key[:40]!r}")
         found = {}
         for key, one in shape.items():
             name = key.removesuffix("?")
@@ -79,6 +77,8 @@ def conform(value: Any, shape: Any, where: str) -> Any:  # noqa: PLR0912
                 raise Rejected(f"{where}: the key {name!r} is missing")
             else:
                 found[name] = None
+        for key in value.keys() - found.keys():
+            raise Rejected(f"{where}: unknown key {key[:40]!r}")
         return found
     else:
         return shape(value, where)

@@ -1,0 +1,104 @@
+"""Features as files have them: their canonical content, their labels, and values in numbers (section 1)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from string import hexdigits
+from typing import Any
+
+from verify.files.reading import interval, word
+from verify.kernel.problem import Feature
+from verify.kernel.shapes import Rejected, conform, maybe, refuse
+
+FEATURE = {
+    "name": word,
+    "kind": {"continuous", "integer", "binary", "ordinal", "categorical"},
+    "actionable": bool,
+    "bounds?": maybe(interval),
+    "categories?": maybe([word]),
+    "domain?": maybe(interval),
+    "monotone?": maybe({"increase", "decrease"}),
+    "encoding?": maybe({"code", "one-hot", "table"}),
+    "table?": maybe([[float]]),
+}
+
+
+def table_cells(content: Mapping[str, Any]) -> int:
+    """How many numbers a feature's table holds."""
+    count = len(content["categories"] or ())
+    width = count if content["encoding"] == "one-hot" else len((content.get("table") or [[]])[0])
+    return count * width
+
+
+DIRECTION = {None: 0, "increase": 1, "decrease": -1}
+
+
+class Variable:
+    """A feature with its labels, which the kernel only knows by number.
+
+    Attributes
+    ----------
+    feature
+        What the kernel knows.
+    """
+
+    def __init__(self, content: Mapping[str, Any]) -> None:
+        self.name: str = content["name"]
+        self.kind: str = content["kind"]
+        self.labels: list[str] | None = content["categories"]
+        count, rows = len(self.labels or ()), content.get("table")
+        table = None if rows is None else [list(map(Fraction, row)) for row in rows]
+        if content["encoding"] == "one-hot":
+            zeros, one = [Fraction(0)] * count, [Fraction(1)]  # two numbers, however many labels
+            table = [zeros[:k] + one + zeros[k + 1 :] for k in range(count)]
+        self.feature = Feature(
+            self.name,
+            whole=self.kind != "continuous",
+            categorical=self.kind == "categorical",
+            bounds=content["bounds"] or [0.0, count - 1.0],
+            domain=content["domain"],
+            monotone=DIRECTION[content["monotone"]],
+            table=table,
+        )
+
+    def value(self, given: Any, where: str, factual: bool = False) -> Fraction:
+        """A file's number or label as the number the model reads; an integer's factual may be a fraction."""
+        if self.labels is not None:
+            if given not in self.labels:
+                refuse(where, given, "one of " + ", ".join(self.labels))
+            return Fraction(self.labels.index(given))
+        value = Fraction(conform(given, float, where))
+        fraction = value.denominator != 1 and not (factual and self.kind == "integer")
+        if (self.feature.whole and fraction) or (self.kind == "binary" and value not in (0, 1)):
+            raise Rejected(f"{where}: {given!r} is not a value of a feature that is {self.kind}")
+        return value
+
+
+def feature_content(content: dict[str, Any], where: str) -> dict[str, Any]:
+    """A feature's canonical content, after a look at whether its parts go together."""
+    kind, labels, table = content["kind"], content["categories"], content["table"]
+    labelled, ordered = kind in ("ordinal", "categorical"), kind != "categorical"
+    content["encoding"] = content["encoding"] or ("code" if ordered else "one-hot")
+    if (content["encoding"] == "table") != (table is not None):
+        raise Rejected(f"{where}.table: there exactly where encoding is table")
+    if table is None:
+        del content["table"]
+    elif labelled and (
+        len(table) != len(labels or ()) or not table or not table[0] or len({len(row) for row in table}) > 1
+    ):
+        raise Rejected(f"{where}.table: not one row per label, all of one length")
+    if (
+        labelled != bool(labels)
+        or len(set(labels or ())) < len(labels or ())
+        or (labelled and any(k not in range(len(labels or ())) for k in content["bounds"] or ()))
+        or (labels == [] and not labelled)
+        or (kind == "binary" and not all(0 <= end <= 1 for end in content["bounds"] or ()))
+        or (content["actionable"] and not labelled and not content["bounds"])
+        or (not ordered and (content["domain"] or content["monotone"]))
+        or (not labelled and content["encoding"] != "code")
+    ):
+        raise Rejected(f"{where}: what it has does not go with a feature that is {kind}")
+    if len(content["name"]) == 16 and set(content["name"]) <= set(hexdigits.lower()):
+        raise Rejected(f"{where}.name: reads as a number in the digest (section 1)")
+    return content
