@@ -47,9 +47,11 @@ class Composed:
         first = self.layers[0]
         rows, unit = whole_numbers(inputs)
         columns = list(zip(*rows, strict=True))
-        self.rows = [[sum(map(mul, row, column)) for column in columns] for row in first.rows]
-        for row, b in zip(self.rows, first.bias, strict=True):
-            row[0] += b * unit
+        self.rows: list[list[int]] = []
+        for row, b in zip(first.rows, first.bias, strict=True):
+            Clock.look()
+            self.rows.append([sum(map(mul, row, column)) for column in columns])
+            self.rows[-1][0] += b * unit
         self.unit = first.unit * unit
         self.widths = [len(layer.bias) for layer in self.layers[:-1]]
 
