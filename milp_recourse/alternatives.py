@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
-from itertools import combinations
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from milp_recourse.choices import choices
 from milp_recourse.domain.forest import TreeEnsemble
 from milp_recourse.errors import BadInput, Unsupported
 from milp_recourse.forests.axes import separable
@@ -15,8 +15,7 @@ from milp_recourse.forests.single import leaf_recourses
 from milp_recourse.formats import read_instance
 from milp_recourse.instance import Instance
 from milp_recourse.judge import judge
-from milp_recourse.result import Status
-from milp_recourse.solve import check_options, solve_together
+from milp_recourse.solve import check_options
 
 By = Literal["leaf", "features"]
 
@@ -64,7 +63,7 @@ def alternatives(
 
     ``leaf``: the cheapest way into each accepting leaf of a decision tree. ``features``: for each set
     of features, the optimum of acting on no others, where it acts on all of them; proven as ``backend``
-    proves, whatever the classifier.
+    proves, whatever the classifier (:func:`milp_recourse.choices.choices`).
 
     Parameters
     ----------
@@ -72,7 +71,7 @@ def alternatives(
         An instance, or the path of its file. The applicant's ranges are hard limits: nothing beyond them
         is listed.
     backend, time_limit
-        For ``features``: as for :func:`milp_recourse.solve`; the limit holds per set.
+        For ``features``: as for :func:`milp_recourse.solve`; the limit is for all sets together.
     apart
         A diverse list: each recourse is the cheapest whose set of features differs from those of all
         before it by at least so many (those that one acts on and the other does not).
@@ -82,8 +81,8 @@ def alternatives(
     BadInput
         The file breaks the format, or the count is below 1.
     Unsupported
-        ``leaf`` of anything but one tree without causes and plausibility; ``features`` with more than
-        8 levers, or where a set stays open.
+        ``leaf`` of anything but one tree without causes and plausibility; ``features`` where a set stays
+        open.
 
     References
     ----------
@@ -96,9 +95,10 @@ def alternatives(
     if apart < 0:
         raise BadInput("apart", apart, "a whole number, 0 or more")
     instance = problem if isinstance(problem, Instance) else read_instance(problem)
-    found = _by_leaf(instance) if by == "leaf" else _by_features(instance, backend, time_limit)
+    if by == "features":
+        return _by_features(instance, count, backend, time_limit, apart)
     listed = []
-    for action, leaf in found:
+    for action, leaf in _by_leaf(instance):
         verdict = judge(instance, action)
         if not verdict.feasible:
             continue
@@ -112,7 +112,7 @@ def alternatives(
     return chosen[:count]
 
 
-def _by_leaf(instance: Instance) -> Iterator[tuple[dict[str, float], int | None]]:
+def _by_leaf(instance: Instance) -> Iterator[tuple[dict[str, float], int]]:
     forest = instance.classifier
     if not isinstance(forest, TreeEnsemble) or len(forest.trees) != 1 or not separable(instance):
         raise Unsupported(
@@ -122,22 +122,11 @@ def _by_leaf(instance: Instance) -> Iterator[tuple[dict[str, float], int | None]
 
 
 def _by_features(
-    instance: Instance, backend: str | None, time_limit: float | None
-) -> Iterator[tuple[dict[str, float], int | None]]:
-    levers = list(instance.levers)
-    if len(levers) > MOST_LEVERS:
-        raise Unsupported(f"one recourse per set of features: {len(levers)} levers; allowed: {MOST_LEVERS}")
-    sets = [s for size in range(1, len(levers) + 1) for s in combinations(levers, size)]
-    problems = [
-        replace(instance, preferences=replace(instance.preferences, actionable=chosen)) for chosen in sets
-    ]
-    for chosen, result in zip(sets, solve_together(problems, backend, time_limit), strict=True):
-        if result.status is Status.LIMIT:
-            raise Unsupported(f"acting on {', '.join(chosen)} stayed open: {result.message}")
-        if result.action is not None and set(result.action) == set(chosen):
-            yield {n: _number(instance, n, v) for n, v in result.action.items()}, None
-
-
-def _number(instance: Instance, name: str, value: float | int | str) -> float:
-    categories = instance.feature(name).categories
-    return float(value) if categories is None else float(categories.index(str(value)))
+    instance: Instance, count: int, backend: str | None, time_limit: float | None, apart: int
+) -> list[Alternative]:
+    found = choices(instance, count, "features", max(apart, 1), None, backend, time_limit)
+    if not found.proven:
+        open_ = next((one.result.message for one in found.choices if one.result.message), found.message)
+        raise Unsupported(f"one recourse per set of features: one stayed open: {open_}")
+    results = [one.result for one in found.choices]
+    return [Alternative(r.cost or 0.0, r.action or {}, r.counterfactual or {}, r.score) for r in results]

@@ -11,6 +11,10 @@ end solves conditions solves it, and a certificate can be had.
   (a changed category counts as 1).
 * ``effect``: the same of any feature, also of those that only follow.
 
+One after the other is not the least in total where any two must differ by more than one feature: the cheapest
+may be near everything else. ``together`` asks for the set whose total cost is least instead. All sets of
+features are listed, cheapest first, until what is not listed yet is too dear for any better set.
+
 References
 ----------
 Mothilal et al. (2020), https://doi.org/10.1145/3351095.3372850 (diverse counterfactuals); Russell (2019),
@@ -21,7 +25,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
@@ -29,7 +33,7 @@ from typing import Any, Literal, get_args
 
 from milp_recourse.domain.conditions import Acted, Condition, LabelIn, Not, Sum
 from milp_recourse.domain.conditions import Any as AnyOf
-from milp_recourse.errors import BadInput
+from milp_recourse.errors import BadInput, Unsupported
 from milp_recourse.formats.conditions_json import condition_to_dict
 from milp_recourse.instance import Instance, demanding
 from milp_recourse.program.lower import reachable
@@ -73,6 +77,8 @@ class Choices:
         Nothing that differs from all of them costs less; None where they are exhausted.
     message
         Why there are fewer than asked for; None where there are not, or where they are exhausted.
+    total
+        Where the least total was asked for: it, and its lower bound.
     """
 
     instance: Instance = field(repr=False)
@@ -83,10 +89,14 @@ class Choices:
     exhausted: bool
     lower_bound: float | None
     message: str | None = None
+    total: tuple[float, float] | None = None
 
     @property
     def proven(self) -> bool:
-        """Whether every choice is optimal given the earlier ones, and none is missing for want of time."""
+        """Whether every choice is optimal given the earlier ones, and none is missing for want of time.
+
+        Where the least total was asked for: given that it acts on these features.
+        """
         return self.message is None and all(one.result.status is Status.OPTIMAL for one in self.choices)
 
     def problem(self, number: int) -> Instance:
@@ -117,6 +127,7 @@ class Choices:
             "exhausted": self.exhausted,
             "lower_bound": self.lower_bound,
             "message": self.message,
+            "total": None if self.total is None else {"cost": self.total[0], "lower_bound": self.total[1]},
         }
 
 
@@ -128,6 +139,7 @@ def choices(
     scale: Mapping[str, float] | None = None,
     backend: str | None = None,
     time_limit: float | None = None,
+    together: bool = False,
 ) -> Choices:
     """The ``count`` cheapest recourses that differ, each proven optimal given those before it.
 
@@ -148,6 +160,9 @@ def choices(
         As for :func:`milp_recourse.solve`.
     time_limit
         Wall seconds for all of them together; None for no limit.
+    together
+        The set of ways whose total cost is least, of as many as there can be, instead of one after the other;
+        for ``features``.
 
     Raises
     ------
@@ -165,6 +180,8 @@ def choices(
     apart = _apart(differ, apart)
     scales = {} if differ == "features" else _scales(instance, differ, scale)
     deadline = None if time_limit is None else time.perf_counter() + time_limit
+    if together:
+        return _together(instance, count, differ, apart, backend, deadline)
     kept: list[Choice] = []
     bound, message = 0.0, None
     for found in differing(instance, differ, apart, scales, backend, deadline):
@@ -182,6 +199,74 @@ def choices(
             break
     done = bool(kept) and differ == "features" and not kept[-1].result.action
     return Choices(instance, tuple(kept), differ, apart, scales, done, None if done else bound, message)
+
+
+def _together(
+    instance: Instance, count: int, differ: Differ, apart: float, backend: str | None, deadline: float | None
+) -> Choices:
+    """The set of ways of least total cost, any two of them so far apart."""
+    if differ != "features":
+        raise Unsupported(f"the least total of ways that differ in {differ}; allowed: one after the other")
+    ways: list[Choice] = []
+    unseen, message = 0.0, None
+    best: list[int] = []
+    for found in differing(instance, differ, apart, {}, backend, deadline):
+        if found.result.status is Status.INFEASIBLE or found.result.action == {}:
+            ways += [found] if found.result.action == {} else []
+            unseen = math.inf
+            break
+        unseen = max(unseen, found.result.lower_bound or 0.0)
+        if found.result.action is None:
+            message = found.result.message or found.result.status.sentence
+            break
+        ways.append(found)
+        best = _least([one.result for one in ways], [one.result.cost or 0.0 for one in ways], count, apart)
+        if len(best) == count:
+            with_new = sum(sorted(one.result.lower_bound or 0.0 for one in ways)[: count - 1]) + unseen
+            total = sum(ways[k].result.cost or 0.0 for k in best)
+            if total <= with_new + instance.gap_tolerance(total):
+                break
+    results = [one.result for one in ways]
+    costs, bounds = [r.cost or 0.0 for r in results], [r.lower_bound or 0.0 for r in results]
+    best = _least(results, costs, count, apart)
+    least = sum(bounds[k] for k in _least(results, bounds, count, apart))
+    least = min(least, sum(sorted(bounds)[: count - 1]) + unseen)
+    kept = tuple(ways[k] for k in best)
+    exhausted = unseen == math.inf and len(kept) < count
+    bound = None if exhausted else min(unseen, max(bounds, default=0.0))
+    total_ = sum(costs[k] for k in best)
+    return Choices(instance, kept, differ, apart, {}, exhausted, bound, message, (total_, min(least, total_)))
+
+
+def _least(results: Sequence[Result], costs: Sequence[float], count: int, apart: float) -> list[int]:
+    """Positions of the set of least total cost, any two so far apart, of as many as there can be.
+
+    Parameters
+    ----------
+    count
+        The most there may be.
+    costs
+        What is added up; the search leaves out what cannot be better.
+    """
+    order = sorted(range(len(results)), key=lambda k: costs[k])
+    best: list[int] = []
+    least = math.inf
+
+    def extend(chosen: list[int], start: int, total: float) -> None:
+        nonlocal best, least
+        if (len(chosen), -total) > (len(best), -least):
+            best, least = list(chosen), total
+        if len(chosen) == count:
+            return
+        for place in range(start, len(order)):
+            k, missing = order[place], count - len(chosen)
+            if len(best) == count and total + missing * costs[k] >= least:
+                return
+            if all(_features_apart(results[k], results[other]) >= apart for other in chosen):
+                extend([*chosen, k], place + 1, total + costs[k])
+
+    extend([], 0, 0.0)
+    return best
 
 
 def differing(

@@ -161,7 +161,8 @@ class _Whole(codegen.JITCodeLibrary):
                 if isinstance(part, _Part):
                     waiting += part._linking_libraries
         for part in parts:
-            self._reload_init.update(part._reload_init)
+            if hasattr(self, "_reload_init"):  # numba 0.62
+                self._reload_init.update(part._reload_init)
             self._final_module.link_in(part._get_module_for_linking(), preserve=True)
         for function in self._final_module.functions:
             if not (function.is_declaration or function.name in own or function.name.startswith("NRT_")):

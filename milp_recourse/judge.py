@@ -14,15 +14,15 @@ from fractions import Fraction
 from typing import Any, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
-from milp_recourse.backends.protocol import Proposal
 from milp_recourse.domain.conditions import TRUE, Counted, Switched, condition_text, holds, leaves, meaning
 from milp_recourse.domain.enclosure import Enclosure
 from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.domain.plausibility import plausible_exact
 from milp_recourse.errors import Unsupported
 from milp_recourse.instance import Instance
-from milp_recourse.result import Proof, Result, Status, gap_tolerance, is_closed
+from milp_recourse.result import Proof, Proposal, Result, Status, gap_tolerance, is_closed
 from milp_recourse.smaller import smaller_changes
 
 Action = Mapping[str, float]
@@ -42,7 +42,8 @@ class Judgement:
     counterfactual
         The doubles nearest to the exact counterfactual; nan where a value is missing and stays so.
     logit
-        Exact or enclosed; of the worst of the instance's scenarios, if it has any. None for trees.
+        Enclosed, exactly where doubles leave open whether it is enough; of the worst of the instance's
+        scenarios, if it has any. None for trees.
     score
         Deployed score of trees; None for networks.
     accepted_exact, accepted_deployed
@@ -90,19 +91,16 @@ def _judge(instance: Instance, action: Action) -> Judgement:
     for name in instance.missing - action.keys():
         del exact[name]
     nearest = dict.fromkeys(instance.missing, math.nan)
-    nearest |= {name: double(e.midpoint, f"the counterfactual's {name!r}") for name, e in exact.items()}
+    nearest |= {name: _nearest(e, f"the counterfactual's {name!r}") for name, e in exact.items()}
     faults += _domain_faults(instance, exact)
     row = instance.model_rows(np.array([nearest[f.name] for f in instance.features]))
-    accept = instance.accept
     logit: Enclosure | None = None
     score: float | None = None
     if isinstance(instance.classifier, ReluNetwork):
-        logit = _least_logit(instance, action, exact)
-        accepted_exact = logit.lower >= Fraction(accept.threshold) + Fraction(accept.margin)
-        accepted_deployed = instance.classifier.deploys_at_least(row, accept.threshold)
+        logit, accepted_exact, accepted_deployed = _network_accepts(instance, action, exact, row)
     else:
         score = instance.classifier.score(row)
-        accepted_exact = accepted_deployed = score > accept.above
+        accepted_exact = accepted_deployed = score > instance.accept.above
     if not accepted_exact:
         faults.append("the classifier does not accept the counterfactual in exact arithmetic")
     if instance.plausible and not plausible_exact(
@@ -124,6 +122,36 @@ def _judge(instance: Instance, action: Action) -> Judgement:
     )
 
 
+def _network_accepts(
+    instance: Instance, action: Action, exact: Mapping[str, Enclosure], row: NDArray[np.float64]
+) -> tuple[Enclosure, bool, bool]:
+    """The logit, whether it is enough, and whether as deployed; exact arithmetic where doubles leave it
+    open."""
+    network, accept = instance.classifier, instance.accept
+    assert isinstance(network, ReluNetwork)
+    single = not instance.scenarios and all(e.exact for e in exact.values())
+    near = network.nearly(row) if single else None
+    logit: Enclosure | None = None
+    if near is not None:
+        value, error, deployed = near[0].value, near[0].error, near[1]
+        need = accept.threshold + accept.margin
+        hair = ROUNDOFF * (
+            abs(accept.threshold) + accept.margin + abs(value)
+        )  # of this sum and the differences
+        if abs(value - need) > error + hair:
+            logit, accepted = near[0], value > need
+        if logit is not None and value - accept.threshold > deployed + hair:
+            return logit, accepted, True
+    if logit is None:
+        logit = _least_logit(instance, action, exact)
+        accepted = logit.lower >= Fraction(accept.threshold) + Fraction(accept.margin)
+    return logit, accepted, network.deploys_at_least(row, accept.threshold)
+
+
+ROUNDOFF = 2.0**-50
+"""Eight times that of a double: for a few roundings."""
+
+
 def deltas(instance: Instance, action: Action) -> dict[str, Fraction]:
     """delta_i of the acted features: a - x (or Q(a) - Q(x)), or 1 for a changed category.
 
@@ -137,7 +165,7 @@ def deltas(instance: Instance, action: Action) -> dict[str, Fraction]:
         elif instance.feature(name).kind == "categorical":
             delta = Fraction(int(value != x))
         else:
-            delta = instance.cost.position(name, value) - instance.cost.position(name, x)
+            delta = instance.cost.change(name, x, value)
         result[name] = delta
     return result
 
@@ -251,7 +279,7 @@ def _shown(instance: Instance, action: Action | None, judgement: Judgement | Non
     return {
         "action": {n: instance.feature(n).show(v) for n, v in action.items()},
         "counterfactual": {f.name: f.shown(judgement.counterfactual[f.name]) for f in instance.features},
-        "logit": None if judgement.logit is None else double(judgement.logit.midpoint, "the logit"),
+        "logit": None if judgement.logit is None else _nearest(judgement.logit, "the logit"),
         "score": judgement.score,
         "accepted_exact": judgement.accepted_exact,
         "accepted_deployed": judgement.accepted_deployed,
@@ -345,6 +373,14 @@ def double(value: Fraction, what: str) -> float:
         return float(value)
     except OverflowError:
         raise Unsupported(f"{what} is larger than any double: use larger units or smaller weights") from None
+
+
+def _nearest(value: Enclosure, what: str) -> float:
+    """The double nearest to the middle of an enclosure; raises as :func:`double`."""
+    try:
+        return value.nearest
+    except OverflowError:
+        return double(value.midpoint, what)
 
 
 def _round_up(value: Fraction) -> float:

@@ -36,7 +36,7 @@ from milp_recourse.frames.arguments import (
 from milp_recourse.frames.columns import TableColumn, is_missing, printable
 from milp_recourse.frames.conditions import conditions_of
 from milp_recourse.frames.heard import Heard, hear
-from milp_recourse.frames.plausibility import Plausibility
+from milp_recourse.frames.plausibility_argument import Plausibility
 from milp_recourse.frames.preferences import people_preferences
 from milp_recourse.frames.problem import (
     Said,

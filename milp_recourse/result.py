@@ -30,7 +30,10 @@ def gap_tolerance(cost: float, allowance: float = 0.0) -> float:
 
 def is_closed(cost: float, lower_bound: float, allowance: float = 0.0) -> bool:
     """Whether cost - lower_bound <= :func:`gap_tolerance`, the difference taken exactly."""
-    return Fraction(cost) - Fraction(lower_bound) <= gap_tolerance(cost, allowance)
+    gap, most = cost - lower_bound, gap_tolerance(cost, allowance)
+    if abs(gap - most) > 2.0**-50 * abs(gap):  # rounding did not decide it
+        return gap < most
+    return Fraction(cost) - Fraction(lower_bound) <= most
 
 
 class Status(str, Enum):
@@ -56,6 +59,36 @@ class Status(str, Enum):
     )
     FOUND = "found", "A feasible action, without any claim that it is the cheapest."
     NOT_FOUND = "not-found", "The search found no feasible action; one may exist all the same."
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """What a back end says about an instance whose factual is not already good.
+
+    Parameters
+    ----------
+    action
+        Feature name -> number; None when the back end has none.
+    lower_bound
+        No feasible action costs less, as far as ``proof`` goes; ``inf`` says that none exists;
+        None claims nothing (grid).
+    proof
+        What the bound rests on; None with ``lower_bound`` None.
+    nodes
+        Boxes put on the queue, and the nodes of every solver run where the solver says (Pyomo does
+        not); None where nothing is counted.
+    message
+        Why the back end stopped early, if it did.
+    seconds
+        This applicant's share, where many were solved at once; None: what the clock says.
+    """
+
+    action: Mapping[str, float] | None
+    lower_bound: float | None
+    proof: Proof | None = None
+    nodes: int | None = None
+    message: str | None = None
+    seconds: float | None = None
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,6 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from milp_recourse.backends.protocol import Proposal
 from milp_recourse.domain.cost import Cost
 from milp_recourse.domain.enclosure import Enclosure
 from milp_recourse.domain.expression import Variable
@@ -19,7 +18,7 @@ from milp_recourse.domain.noise import Normal
 from milp_recourse.domain.scm import Mechanism, StructuralCausalModel
 from milp_recourse.instance import Acceptance, Instance, Preferences
 from milp_recourse.judge import already_good, conclude, deltas, judge, without_idle_holds
-from milp_recourse.result import Result, Status, gap_tolerance
+from milp_recourse.result import Proposal, Result, Status, gap_tolerance
 
 
 def problem(**changes) -> Instance:
@@ -193,7 +192,7 @@ def test_deltas_of_labels_are_changes() -> None:
 def test_one_hot_columns_follow_the_label() -> None:
     """Red adds one to the logit, green does not."""
     red, green = (judge(problem(), {"d": k}).logit for k in (1.0, 2.0))
-    assert red.lower - green.lower == 1
+    assert red.midpoint - green.midpoint == 1
 
 
 def test_idle_holds_are_dropped_and_real_ones_kept() -> None:

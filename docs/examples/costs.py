@@ -31,7 +31,7 @@ answer(
 )
 
 print("log density of the outcome, above today's by at least")
-for offset in (-1.0, 0.0, 1.0, 2.0, 4.0):
+for offset in (-0.5, -0.1, 0.0, 0.1, 1.0):
     own = replace(plain.preferences, density_offset=offset)
     answer(f"{offset:+g} nats", replace(plain, preferences=own))
 answer("not asked", replace(plain, plausible=False))

@@ -18,7 +18,6 @@ from milp_recourse.backends.directions import solve_by_direction
 from milp_recourse.backends.protocol import Options, Proposal
 from milp_recourse.backends.trees import solve_trees, why_not_trees
 from milp_recourse.bounds.tape import Tape
-from milp_recourse.domain.conditions import TRUE
 from milp_recourse.domain.forest import TreeEnsemble
 from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.engine.search import Finished, Search
@@ -33,7 +32,7 @@ Array = NDArray[np.float64]
 
 
 class BabBackend:
-    """The compiled engine, one applicant at a time; the batched one where curves move; for trees theirs."""
+    """The compiled engine, one applicant at a time; for trees theirs."""
 
     name = "bab"
     proves = True
@@ -45,12 +44,8 @@ class BabBackend:
         return None
 
     def why_not(self, instance: Instance) -> str | None:
-        """No cost in percentiles for networks."""
-        if isinstance(instance.classifier, TreeEnsemble):
-            return why_not_trees(instance)
-        if instance.cost.quantiles:
-            return "costs in percentiles are not its kind of cost; use highs"
-        return None
+        """For trees, what their search asks for."""
+        return why_not_trees(instance) if isinstance(instance.classifier, TreeEnsemble) else None
 
     def solve(self, instance: Instance, options: Options) -> Proposal:
         """One instance."""
@@ -81,12 +76,7 @@ class BabBackend:
         for k in trees:
             yield k, solve_trees(instances[k], options)
         rest = sorted(set(range(len(instances))) - set(trees))
-        # rows of conditions, offsets of the density and scenarios: the batched engine
-        plain = [
-            k
-            for k in rest
-            if instances[k].demand == TRUE and not (instances[k].offset or instances[k].scenarios)
-        ]
+        plain = [k for k in rest if not instances[k].scenarios]  # these are for the batched engine
         done = set()
         for k, proposal in self._solve_compiled([instances[k] for k in plain], options):
             done.add(plain[k])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milp_recourse.instance import Instance
-from milp_recourse.result import Proof
+from milp_recourse.result import Proposal
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,36 +35,6 @@ class Options:
     certificates: bool = False
     starts: NDArray[np.float64] | None = None
     watch: Callable[[float, float], object] | None = None
-
-
-@dataclass(frozen=True)
-class Proposal:
-    """What a back end says about an instance whose factual is not already good.
-
-    Parameters
-    ----------
-    action
-        Feature name -> number; None when the back end has none.
-    lower_bound
-        No feasible action costs less, as far as ``proof`` goes; ``inf`` says that none exists;
-        None claims nothing (grid).
-    proof
-        What the bound rests on; None with ``lower_bound`` None.
-    nodes
-        Boxes put on the queue, and the nodes of every solver run where the solver says (Pyomo does
-        not); None where nothing is counted.
-    message
-        Why the back end stopped early, if it did.
-    seconds
-        This applicant's share, where many were solved at once; None: what the clock says.
-    """
-
-    action: Mapping[str, float] | None
-    lower_bound: float | None
-    proof: Proof | None = None
-    nodes: int | None = None
-    message: str | None = None
-    seconds: float | None = None
 
 
 class Backend(Protocol):

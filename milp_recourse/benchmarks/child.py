@@ -6,22 +6,23 @@ import json
 import pickle
 import subprocess
 import sys
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from milp_recourse.instance import Instance
 
 
 class Child:
-    """A module of this package that answers pickled (instance, time limit) pairs by JSON lines.
+    """A process that answers every question on its standard input by a line of JSON.
 
     Parameters
     ----------
-    module
-        Run as ``python -m module argument``.
+    command
+        What is run; :func:`of_module` gives the command of a module of this package.
     """
 
-    def __init__(self, module: str, argument: str) -> None:
-        command = [sys.executable, "-m", module, argument]
+    def __init__(self, command: Sequence[str]) -> None:
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
     def __enter__(self) -> Child:
@@ -32,16 +33,43 @@ class Child:
         self.process.wait()
         for pipe in (self.process.stdin, self.process.stdout):
             if pipe is not None:
-                pipe.close()
+                with suppress(BrokenPipeError):  # what was not read any more
+                    pipe.close()
+
+    def send(self, question: bytes) -> dict[str, Any]:
+        """The answer to a question; of status ``error`` where the process has ended."""
+        assert self.process.stdin is not None
+        try:
+            self.process.stdin.write(question)
+            self.process.stdin.flush()
+        except BrokenPipeError:
+            return _ended()
+        return self.receive()
+
+    def receive(self) -> dict[str, Any]:
+        """The next line that the process writes; of status ``error`` where it has ended."""
+        assert self.process.stdout is not None
+        line = self.process.stdout.readline()
+        answer: dict[str, Any] = json.loads(line) if line else _ended()
+        return answer
 
     def ask(self, instance: Instance, time_limit: float) -> dict[str, Any]:
-        """The answer; of status ``error`` where the process has ended."""
-        assert self.process.stdin is not None and self.process.stdout is not None
-        try:
-            pickle.dump((instance, time_limit), self.process.stdin)
-            self.process.stdin.flush()
-            line = self.process.stdout.readline()
-        except BrokenPipeError:
-            line = b""
-        answer: dict[str, Any] = json.loads(line) if line else {}
-        return answer or {"status": "error", "message": "the process ended"}
+        """The answer to a pickled (instance, time limit)."""
+        return self.send(pickle.dumps((instance, time_limit)))
+
+
+def of_module(module: str, argument: str) -> list[str]:
+    """The command that runs a module of this package with an argument."""
+    return [sys.executable, "-m", module, argument]
+
+
+def answer_row(answer: Mapping[str, Any], columns: Sequence[str], key: Sequence[str]) -> dict[str, Any]:
+    """A table's row of an answer: the key in the first columns, and when the first action was found."""
+    events = answer.get("events") or []
+    first = next((seconds for seconds, cost, _ in events if cost is not None), None)
+    known = {**answer, "events": json.dumps(events), "first_seconds": first}
+    return {column: known.get(column) for column in columns} | dict(zip(columns, key, strict=False))
+
+
+def _ended() -> dict[str, Any]:
+    return {"status": "error", "message": "the process ended"}

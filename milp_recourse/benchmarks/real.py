@@ -6,22 +6,19 @@ judged exactly, whatever its solver says of it.
 
 from __future__ import annotations
 
-import json
 import zlib
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from threading import Lock
 from typing import Any
 
 import numpy as np
 
-from milp_recourse.benchmarks.child import Child
+from milp_recourse.benchmarks.child import Child, answer_row, of_module
 from milp_recourse.benchmarks.network_worker import PEERS
 from milp_recourse.benchmarks.networks import Network, fit, parsed
-from milp_recourse.benchmarks.resume import grown, read_rows
+from milp_recourse.benchmarks.resume import Key, filled
 from milp_recourse.errors import BadInput
 
 SOLVERS = ("bab", "highs", *PEERS)
@@ -79,26 +76,16 @@ def run(
     BadInput
         The table is another run's, or a data set cannot be had.
     """
+    groups = {f"{name} {widths}": (name, widths) for name in plan.sets for widths in plan.networks}
     identity = {"time_limit": plan.time_limit, "seed": plan.seed}
-    lock = Lock()
-    with grown(folder / "real.csv", COLUMNS, identity) as (rows, write), ThreadPoolExecutor(jobs) as pool:
-        done: set[tuple[str, ...]] = {(r["model"], r["cost_kind"], r["applicant"], r["solver"]) for r in rows}
-
-        def work(name: str, widths: str) -> None:
-            for row in solved(plan, name, widths, done):
-                with lock:
-                    if row is not None:
-                        write(row | identity)
-                    advance(f"{name} {widths}")
-
-        for task in [pool.submit(work, s, n) for s in plan.sets for n in plan.networks]:
-            task.result()
-    return read_rows(folder / "real.csv")
+    return filled(
+        folder / "real.csv", COLUMNS, identity, 4, groups, lambda *asked: solved(plan, *asked), jobs, advance
+    )
 
 
-def solved(plan: Plan, name: str, widths: str, done: set[tuple[str, ...]]) -> Iterator[dict[str, Any] | None]:
+def solved(plan: Plan, group: tuple[str, str], done: set[Key]) -> Iterator[dict[str, Any] | None]:
     """A row for every problem of one network and solver; None for one that is done."""
-    network = fit(name, widths, plan.data, plan.seed)
+    network = fit(*group, plan.data, plan.seed)
     with ExitStack() as stack:
         children: dict[str, Child] = {}
         for row in chosen(network, plan):
@@ -110,16 +97,12 @@ def solved(plan: Plan, name: str, widths: str, done: set[tuple[str, ...]]) -> It
                         yield None
                         continue
                     if solver not in children:
-                        child = Child("milp_recourse.benchmarks.network_worker", solver)
+                        child = Child(of_module("milp_recourse.benchmarks.network_worker", solver))
                         children[solver] = stack.enter_context(child)
                     answer = children[solver].ask(instance, plan.time_limit)
                     if answer["status"] == "error":
                         children.pop(solver)
-                    events = answer.get("events") or []
-                    answer["first_seconds"] = next((s for s, c, _ in events if c is not None), None)
-                    answer["events"] = json.dumps(events)
-                    named = dict(zip(COLUMNS, key, strict=False))
-                    yield {column: answer.get(column) for column in COLUMNS} | named
+                    yield answer_row(answer, COLUMNS, key)
 
 
 def chosen(network: Network, plan: Plan) -> list[int]:

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from threading import Lock
+from typing import Any, TypeVar
 
 from milp_recourse.errors import BadInput
 
 Row = dict[str, Any]
+Key = tuple[str, ...]
+Group = TypeVar("Group")
 
 
 def read_rows(table: Path) -> list[Row]:
@@ -56,3 +60,48 @@ def grown(
             file.flush()
 
         yield rows, write
+
+
+def filled(
+    table: Path,
+    columns: Sequence[str],
+    identity: Mapping[str, Any],
+    keys: int,
+    groups: Mapping[str, Group],
+    solved: Callable[[Group, set[Key]], Iterator[Row | None]],
+    jobs: int = 1,
+    advance: Callable[[str], object] = lambda name: None,
+) -> list[Row]:
+    """Write the rows that a table does not have yet, ``jobs`` groups of them at a time; all its rows.
+
+    Parameters
+    ----------
+    keys
+        So many columns, the first ones, tell rows apart.
+    groups
+        What is worked on in one go, by name.
+    solved
+        The rows of a group in turn, as they come, without ``identity``; None in place of each one whose key
+        is in the given set.
+    advance
+        Called with a group's name after each of its rows.
+
+    Raises
+    ------
+    BadInput
+        The table belongs to another run.
+    """
+    lock = Lock()
+    with grown(table, columns, identity) as (rows, write), ThreadPoolExecutor(jobs) as pool:
+        done = {tuple(row[name] for name in columns[:keys]) for row in rows}
+
+        def work(name: str, group: Group) -> None:
+            for row in solved(group, done):
+                with lock:
+                    if row is not None:
+                        write({**row, **identity})
+                    advance(name)
+
+        for finished in [pool.submit(work, name, group) for name, group in groups.items()]:
+            finished.result()
+    return read_rows(table)

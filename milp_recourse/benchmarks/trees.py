@@ -7,23 +7,19 @@ judged exactly here, whatever its solver says of it, and handed to the fitted mo
 from __future__ import annotations
 
 import json
-import pickle
-import subprocess
-import sys
 import tempfile
 import zlib
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from threading import Lock
 from typing import Any
 
 import numpy as np
 
+from milp_recourse.benchmarks.child import Child, answer_row, of_module
 from milp_recourse.benchmarks.ensembles import MODELS, UNIT, Ensemble, fit, read_table
-from milp_recourse.benchmarks.resume import grown, read_rows
+from milp_recourse.benchmarks.resume import Key, filled
 from milp_recourse.benchmarks.tree_worker import judged
 from milp_recourse.errors import BadInput
 from milp_recourse.instance import Instance
@@ -121,34 +117,21 @@ def run(
     BadInput
         The table is another run's, or a data set cannot be had.
     """
-    groups: dict[tuple[str, str], list[Problem]] = {}
+    groups: dict[str, list[Problem]] = {}
     for problem in plan.problems():
-        groups.setdefault((problem.table, problem.model), []).append(problem)
+        groups.setdefault(f"{problem.table} {problem.model}", []).append(problem)
     identity = {"time_limit": plan.time_limit, "seed": plan.seed}
-    lock = Lock()
-    with grown(folder / "trees.csv", COLUMNS, identity) as (rows, write), ThreadPoolExecutor(jobs) as pool:
-        done: set[tuple[str, ...]] = {
-            (row["model"], row["cost_kind"], row["applicant"], row["solver"]) for row in rows
-        }
-
-        def work(group: list[Problem]) -> None:
-            for row in solved(plan, group, done):
-                with lock:
-                    if row is not None:
-                        write(row | identity)
-                    advance(f"{group[0].table} {group[0].model}")
-
-        for finished in [pool.submit(work, group) for group in groups.values()]:
-            finished.result()
-    return read_rows(folder / "trees.csv")
+    return filled(
+        folder / "trees.csv", COLUMNS, identity, 4, groups, lambda *asked: solved(plan, *asked), jobs, advance
+    )
 
 
-def solved(plan: Plan, group: list[Problem], done: set[tuple[str, ...]]) -> Iterator[dict[str, Any] | None]:
+def solved(plan: Plan, group: list[Problem], done: set[Key]) -> Iterator[dict[str, Any] | None]:
     """A row for every problem of one model and solver; None for one that is done."""
     with ExitStack() as stack:
         table = read_table(group[0].table, plan.data, plan.seed)
         ensemble = fit(table, *parsed(group[0].model), plan.seed)
-        workers: dict[str, Worker] = {}
+        workers: dict[str, Child | OceanWorker] = {}
         for problem in group:
             row = ranked(ensemble, problem.rank)
             instance = ensemble.instance(row, problem.cost)
@@ -158,14 +141,11 @@ def solved(plan: Plan, group: list[Problem], done: set[tuple[str, ...]]) -> Iter
                     yield None
                     continue
                 if solver not in workers:
-                    workers[solver] = stack.enter_context(Worker(solver, ensemble, plan.ocean_python))
+                    workers[solver] = worker(solver, ensemble, plan.ocean_python)
+                    stack.enter_context(workers[solver])
                 answer = workers[solver].ask(instance, plan.time_limit)
                 answer["flips"] = flips(ensemble, instance, answer.pop("action", None))
-                events = answer.get("events") or []
-                answer["first_seconds"] = next((s for s, cost, _ in events if cost is not None), None)
-                answer["events"] = json.dumps(events)
-                named = dict(zip(COLUMNS, key, strict=False))
-                yield {column: answer.get(column) for column in COLUMNS} | named
+                yield answer_row(answer, COLUMNS, key)
 
 
 def ranked(ensemble: Ensemble, rank: float) -> int:
@@ -184,64 +164,50 @@ def flips(ensemble: Ensemble, instance: Instance, action: dict[str, float] | Non
     return bool(ensemble.estimator.predict(columns)[0] == 1)
 
 
-class Worker:
+def worker(solver: str, ensemble: Ensemble, ocean_python: str | None) -> Child | OceanWorker:
     """A solver in a process of its own: OceanPy's holds one fitted model, the others take any instance."""
+    if solver.startswith("ocean"):
+        return OceanWorker(solver.removeprefix("ocean-"), ensemble, str(ocean_python))
+    return Child(of_module("milp_recourse.benchmarks.tree_worker", solver))
 
-    def __init__(self, solver: str, ensemble: Ensemble, ocean_python: str | None) -> None:
-        self.ocean, self.refused = solver.startswith("ocean"), None
-        self.ensemble, self.folder = ensemble, tempfile.TemporaryDirectory()
-        if self.ocean:
-            model = Path(self.folder.name) / "model.joblib"
-            _hand_over(ensemble, model)
-            script = str(Path(__file__).with_name("ocean_worker.py"))
-            command = [str(ocean_python), script, str(model), solver.removeprefix("ocean-")]
-        else:
-            command = [sys.executable, "-m", "milp_recourse.benchmarks.tree_worker", solver]
-        self.child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-        if self.ocean:
-            self.refused = self._line().get("refused")
 
-    def __enter__(self) -> Worker:
+class OceanWorker:
+    """OceanPy in the Python that has it, asked about one fitted model.
+
+    Parameters
+    ----------
+    kind
+        ``cp`` or ``mip``.
+    """
+
+    def __init__(self, kind: str, ensemble: Ensemble, python: str) -> None:
+        self.folder = tempfile.TemporaryDirectory()
+        model = Path(self.folder.name) / "model.joblib"
+        _hand_over(ensemble, model)
+        script = str(Path(__file__).with_name("ocean_worker.py"))
+        self.child = Child([python, script, str(model), kind])
+        greeting = self.child.receive()
+        self.refused = greeting.get("refused", greeting.get("message"))
+
+    def __enter__(self) -> OceanWorker:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.child.kill()
-        self.child.wait()
-        for pipe in (self.child.stdin, self.child.stdout):
-            if pipe is not None:
-                pipe.close()
+        self.child.__exit__()
         self.folder.cleanup()
 
     def ask(self, instance: Instance, time_limit: float) -> dict[str, Any]:
         """The answer to one instance, its action judged."""
         if self.refused is not None:
             return {"status": "refused", "message": self.refused}
-        if self.child.poll() is not None:
-            return {"status": "error", "message": "the process ended"}
-        assert self.child.stdin is not None
-        if not self.ocean:
-            pickle.dump((instance, time_limit), self.child.stdin)
-            self.child.stdin.flush()
-            return self._line()
         row = [instance.factual[f.name] for f in instance.features]
-        norm = 1 if instance.cost.l1 else 2
-        question = json.dumps({"row": row, "norm": norm, "limit": time_limit})
-        self.child.stdin.write(question.encode() + b"\n")
-        self.child.stdin.flush()
-        answer = self._line()
+        question = {"row": row, "norm": 1 if instance.cost.l1 else 2, "limit": time_limit}
+        answer = self.child.send(json.dumps(question).encode() + b"\n")
         after, action = answer.pop("row", None), None
         if after is not None:
             named = zip(instance.features, row, after, strict=True)
             action = {f.name: new for f, old, new in named if new != old}
         return answer | judged(instance, action)
-
-    def _line(self) -> dict[str, Any]:
-        assert self.child.stdout is not None
-        line = self.child.stdout.readline()
-        if not line:
-            return {"status": "error", "message": "the process ended", "refused": "the process ended"}
-        answer: dict[str, Any] = json.loads(line)
-        return answer
 
 
 def _hand_over(ensemble: Ensemble, path: Path) -> None:

@@ -13,6 +13,7 @@ from milp_recourse.cli.alternatives_command import alternatives
 from milp_recourse.cli.backends_command import backends
 from milp_recourse.cli.certificate_command import certificate
 from milp_recourse.cli.certify_command import certify
+from milp_recourse.cli.choices_command import choices
 from milp_recourse.cli.evaluate_command import evaluate
 from milp_recourse.cli.exit_codes import BAD_INPUT, DONE, INTERRUPTED, MACHINE_FAILED, Interrupted
 from milp_recourse.cli.export_command import export
@@ -20,6 +21,7 @@ from milp_recourse.cli.front_command import front
 from milp_recourse.cli.prepare_command import prepare
 from milp_recourse.cli.prove_command import prove
 from milp_recourse.cli.report_command import report
+from milp_recourse.cli.robust_command import robust
 from milp_recourse.cli.solve_command import solve
 from milp_recourse.cli.verify_command import verify
 from milp_recourse.cli.why_command import why
@@ -42,6 +44,8 @@ COMMANDS: tuple[Callable[..., None], ...] = (
     verify,
     certificate,
     alternatives,
+    choices,
+    robust,
     why,
     front,
     prepare,

@@ -22,6 +22,10 @@ def report(
     index: Annotated[
         int | None, typer.Option(metavar="N", min=0, help="one person of a population, from 0")
     ] = None,
+    why: Annotated[
+        bool, typer.Option("--why", help="one person's page: also what stands in the way, or what it costs")
+    ] = False,
+    time_limit: Annotated[float | None, typer.Option(metavar="S", help="seconds for --why")] = None,
 ) -> None:
     """Write results as one HTML file to look at: a population, or one person."""
     from milp_recourse.errors import BadInput
@@ -35,4 +39,4 @@ def report(
         missing = f"no file, and {folder} holds no population.json"
         raise BadInput("PROBLEM", missing, "the instance or population that certify was given")
     name = (folder.resolve() if problem is None else file).name.split(".")[0]
-    typer.echo(f"written: {write_report(folder, read_any(file), name, out, index)}")
+    typer.echo(f"written: {write_report(folder, read_any(file), name, out, index, why, time_limit)}")

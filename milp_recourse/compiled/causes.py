@@ -1,10 +1,9 @@
 r"""What levers do to everything else, as arrays: forms over the levers' columns and the causal units.
 
-A program's columns, domains, residuals and arguments are affine in actions, in switches (a lever that others
-move
-is acted on, or follows its causes) and in ReLUs. Here every one of them becomes, for each configuration of
-the
-switches, a row over the columns (an action's change, a label) and the causal units (a ReLU's change): at the
+A program's columns, rows, residuals and arguments are affine in actions, in switches (a lever that others
+move is acted on, or follows its causes) and in units: ReLUs, sigmoids, logarithms, squares (a product of two
+is two squares, a logit two logarithms). Here every one of them becomes, for each configuration of the
+switches, a row over the columns (an action's change, a label) and the causal units (a unit's change): at the
 factual all of these are zero, whatever the configuration, because abducted noise gives the factual back.
 Rows are composed in doubles next to the same computation on absolute values, which rounding is proportional
 to.
@@ -12,7 +11,9 @@ to.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import product
 from typing import Any
@@ -20,11 +21,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from milp_recourse.compiled.elementary import LOG, RELU, SIGMOID, SQUARE
+from milp_recourse.domain.conditions import FALSE, AllOf, Demand, Switched
+from milp_recourse.domain.enclosure import Enclosure
 from milp_recourse.domain.features import Feature
 from milp_recourse.instance import Instance
 from milp_recourse.program.affine import Affine
+from milp_recourse.program.demands import upward
 from milp_recourse.program.model import Action, Elementary, Program, Switch
-from milp_recourse.program.rationals import Rationals
+from milp_recourse.program.rationals import Rationals, everyone
 
 Array = NDArray[np.float64]
 
@@ -53,6 +58,27 @@ class Forms:
 
 
 @dataclass(frozen=True)
+class Stated:
+    """What a point must meet besides its box: lower <= form <= upper, a program's row.
+
+    Attributes
+    ----------
+    feature
+        Whose domain it is; None: a condition's row.
+    lower, upper
+        Its ends; a condition's row has no upper one.
+    value
+        The form at the factual: a Fraction, the applicants' Rationals, or, of a form through curves, an
+        Enclosure.
+    """
+
+    feature: Feature | None
+    lower: float
+    upper: float
+    value: Any
+
+
+@dataclass(frozen=True)
 class Effects:
     """What the levers of some applicants of one model do.
 
@@ -60,22 +86,29 @@ class Effects:
     ----------
     acts
         Levers acted on whatever their value, (C, d): those that others move and that are not left to
-        follow; the
-        same for the others, so only these differ between configurations.
+        follow, and those that conditions ask to be acted on.
     follows
         Levers left to follow their causes, (C, d).
-    inputs, arguments, domains, residuals
-        Forms of the classifier's inputs, of the causal units' arguments, of the features whose domain is a
-        row, and
-        of the residuals in the plausibility ball.
-    domain_features
-        The features of ``domains``.
+    inputs, arguments, rows, residuals
+        Forms of the classifier's inputs, of the causal units' arguments, of the rows, and of the residuals
+        in the plausibility ball.
+    stated
+        What ``rows`` are.
+    holds
+        1 where a row holds in a configuration whatever the levers do, -1 where it fails, else 0, (C, rows).
+    ends
+        What conditions on one feature leave of the values that acting may set, (C, d, 2), rounded inward.
     precision
         Weights of the residuals' squares, 0 where they cannot move, (C, F).
     owners
         The lever that each residual is the noise of, (F,), causes before effects.
     arguments_at, noise
         Arguments and residuals at the factual, (people, M) and (people, F).
+    kinds, resting
+        What causal units are (:mod:`milp_recourse.compiled.elementary`), (M,), and their values at rest,
+        (people, M).
+    bent
+        Whether the last residual is the linear part of the ball.
     roundings
         Most roundings that a term of a form has been through.
     """
@@ -84,13 +117,18 @@ class Effects:
     follows: NDArray[np.uint8]
     inputs: Forms
     arguments: Forms
-    domains: Forms
+    rows: Forms
     residuals: Forms
-    domain_features: tuple[Feature, ...]
+    stated: tuple[Stated, ...]
+    holds: NDArray[np.int64]
+    ends: Array
     precision: Array
     owners: NDArray[np.int64]
     arguments_at: Array
     noise: Array
+    kinds: NDArray[np.int64]
+    resting: Array
+    bent: bool
     roundings: int
 
 
@@ -132,10 +170,15 @@ def no_effects(instance: Instance) -> Effects:
         none,
         none,
         (),
+        np.zeros((1, 0), dtype=np.int64),
+        np.tile([-np.inf, np.inf], (1, d, 1)),
         nobody,
         np.zeros(0, dtype=np.int64),
         nobody,
         nobody,
+        np.zeros(0, dtype=np.int64),
+        nobody,
+        False,
         0,
     )
 
@@ -151,7 +194,9 @@ def effects_of(instances: list[Instance], program: Program) -> Effects:
     Raises
     ------
     NotCovered
-        An equation that moves is no affine form with ReLUs, or there are too many configurations.
+        There are too many configurations.
+    Mixed
+        Applicants who have curves must be taken one by one.
     """
     return _Composer(instances, program).effects()
 
@@ -165,60 +210,86 @@ class _Composer:
         self.levers = list(instance.levers)
         self.start = column_starts(instance)
         atoms = program.atoms
+        self.moving = _moving(atoms)
         self.moved = [
             name
             for name in self.levers
-            if any(isinstance(a, Switch) and a.feature == name and a.natural.terms for a in atoms)
+            if any(
+                isinstance(a, Switch) and a.feature == name and any(self.moving[k] for k in a.natural.terms)
+                for a in atoms
+            )
         ]
         if 2 ** len(self.moved) > MOST_CONFIGURATIONS:
             raise NotCovered(f"more than {MOST_CONFIGURATIONS} sets of acted features")
-        choices = np.array(list(product((True, False), repeat=len(self.moved))), dtype=bool)
-        self.acted = choices.reshape(2 ** len(self.moved), len(self.moved))
+        self.asked = _asked(program.demand) if program.demand != FALSE else frozenset()
+        choices = list(product(*((True,) if f in self.asked else (True, False) for f in self.moved)))
+        self.acted = np.array(choices, dtype=bool).reshape(len(choices), len(self.moved))
         self.columns = int(self.start[-1])
-        units = sum(isinstance(a, Elementary) and a.function != "indicator" for a in atoms)
+        units = sum(1 + (a.function == "logit") for a in atoms if isinstance(a, Elementary))
         self.shape = (len(self.acted), self.columns + units)
         self.values: list[Array] = []
         self.sizes: list[Array] = []
         self.at: list[Any] = []
         self.arguments: list[tuple[Array, Array]] = []
         self.arguments_at: list[Any] = []
-        for atom in atoms:
+        self.kinds: list[int] = []
+        self.resting: list[Any] = []
+        self.known: dict[Any, int] = {}
+        self.forms_at: dict[int, Any] = {}
+        needed = _needed(program)
+        for k, atom in enumerate(atoms):
             if isinstance(atom, Action):
                 self._action(atom)
             elif isinstance(atom, Switch):
                 self._switch(atom)
-            else:
+            elif k in needed:
                 self._unit(atom)
+            else:  # a cost's, which levers have
+                self._add(np.zeros(self.shape), np.zeros(self.shape), Fraction(0))
 
     def effects(self) -> Effects:
         """All rows; causal units that nothing moves are none."""
         program, people = self.program, len(self.instances)
         used = self.columns + len(self.arguments)
+        features = {f"domain_{f.name}": f for f in self.instance.features}
         bound = [
-            (f, row.form)
+            (row.form, Stated(features.get(row.name), row.lower, row.upper, self._value(row.form)))
             for row in program.rows
-            for f in self.instance.features
-            if row.name == f"domain_{f.name}" and (f.name in self.moved or f.name not in self.levers)
+            if row.name not in features
+            or features[row.name].name in self.moved
+            or features[row.name].name not in self.levers
+        ]
+        if program.demand == FALSE:
+            bound.append((Affine(Fraction(-1)), Stated(None, 0.0, math.inf, Fraction(-1))))
+        bound = [
+            (form, one if one.feature else replace(one, lower=0.0, upper=math.inf)) for form, one in bound
         ]
         squares = program.ball.squares if program.ball else ()
-        if program.ball is not None and program.ball.linear.terms:
-            raise NotCovered("plausibility with other than normal noise")
         owners = [self._owner(form) for _, form in squares]
         weights = np.array([float(w) for w, _ in squares])
         loose = np.array(
             [[o not in self.moved or row[self.moved.index(o)] for o in owners] for row in self.acted]
         )
         precision = weights * loose.reshape(len(self.acted), len(squares))
+        residuals = [form for _, form in squares]
+        noise = [self._value(form) for form in residuals]
+        bent = program.ball is not None and (
+            self._form(program.ball.linear)[0].any() or any(one.offset for one in self.instances)
+        )
+        if program.ball is not None and bent:
+            residuals.append(program.ball.linear)
+            noise.append(Fraction(0))
+            owners.append(self.levers[0])
+            precision = np.concatenate([precision, np.zeros((len(self.acted), 1))], axis=1)
         acts = np.zeros((len(self.acted), len(self.levers)), dtype=np.uint8)
         follows = acts.copy()
         for k, name in enumerate(self.moved):
             acts[:, self.levers.index(name)] = self.acted[:, k]
             follows[:, self.levers.index(name)] = ~self.acted[:, k]
-        domains = self._forms([form for _, form in bound], used)
-        for k, (f, _) in enumerate(bound):  # a value that is set is inside by its interval
-            if f.name in self.moved:
-                set_ = self.acted[:, self.moved.index(f.name)]
-                domains.value[set_, k], domains.size[set_, k] = 0.0, 0.0
+        for name in self.asked - set(self.moved):
+            acts[:, self.levers.index(name)] = 1
+        rows = self._forms([form for form, _ in bound], used)
+        holds, ends = self._settle(bound, rows)
         arguments = [np.stack(parts, axis=1) for parts in zip(*self.arguments, strict=True)]
         if not arguments:
             arguments = [np.zeros((len(self.acted), 0, used))] * 2
@@ -227,15 +298,59 @@ class _Composer:
             follows,
             self._forms(list(program.columns), used),
             Forms(arguments[0][..., :used], arguments[1][..., :used]),
-            domains,
-            self._forms([form for _, form in squares], used),
-            tuple(f for f, _ in bound),
+            rows,
+            self._forms(residuals, used),
+            tuple(one for _, one in bound),
+            holds,
+            ends,
             precision,
             np.array([self.levers.index(o) for o in owners], dtype=np.int64),
             _table(self.arguments_at, people),
-            _table([self._value(form) for _, form in squares], people),
+            _table(noise, people),
+            np.array(self.kinds, dtype=np.int64),
+            _table(self.resting, people),
+            bool(bent),
             sum(len(_terms(a)) + 3 for a in program.atoms) + 3,
         )
+
+    def _settle(self, bound: list[tuple[Affine, Stated]], rows: Forms) -> tuple[NDArray[np.int64], Array]:
+        """Which rows hold or fail in a configuration anyhow, and what one that is about a value that is set
+        leaves of it; these are rows no more."""
+        cases = len(self.acted)
+        holds = np.zeros((cases, len(bound)), dtype=np.int64)
+        ends = np.tile([-np.inf, np.inf], (cases, len(self.levers), 1))
+        for k, (form, one) in enumerate(bound):
+            for c in range(cases):
+                if one.feature is not None:  # a value that is set is inside by its interval
+                    name = one.feature.name
+                    if name in self.moved and self.acted[c, self.moved.index(name)]:
+                        holds[c, k] = 1
+                elif not rows.value[c, k].any():
+                    if isinstance(one.value, Fraction):
+                        holds[c, k] = 1 if one.value >= 0 else -1
+                elif self._narrows(form, c, ends):
+                    holds[c, k] = 1
+        rows.value[holds != 0], rows.size[holds != 0] = 0.0, 0.0
+        return holds, ends
+
+    def _narrows(self, form: Affine, c: int, ends: Array) -> bool:
+        """Whether form >= 0 is about one value that is set; if so its interval is cut, rounded inward: a
+        value that is set is a double."""
+        if len(form.terms) != 1:
+            return False
+        [(k, slope)] = form.terms.items()
+        atom = self.program.atoms[k]
+        if not isinstance(atom, Switch) or atom.feature not in self.moved:
+            return False
+        if not self.acted[c, self.moved.index(atom.feature)]:
+            return False
+        here = ends[c, self.levers.index(atom.feature)]
+        end = -form.constant / slope
+        if slope > 0:
+            here[0] = max(here[0], upward(end))
+        else:
+            here[1] = min(here[1], -upward(-end))
+        return True
 
     # -- atoms ---------------------------------------------------------------------------
 
@@ -261,15 +376,30 @@ class _Composer:
         if atom.function == "indicator":
             self._add(*self._indicator(atom), _indicator_at(at, atom.level))
             return
-        if not atom.argument.terms or not argument[0].any():
-            raise NotCovered(f"a {atom.function} of what nobody moves")
-        if atom.function != "relu":
-            raise NotCovered(f"a {atom.function} that levers move")
         value = np.zeros(self.shape)
-        value[:, self.columns + len(self.arguments)] = 1.0
+        resting = _unit_at(atom.function, at)
+        if argument[0].any():
+            if atom.function == "logit":
+                rest = Affine.of(1) - atom.argument
+                one_less = self._form(rest)
+                value[:, self._cause("log", atom.argument, argument, at)] = 1.0
+                value[:, self._cause("log", rest, one_less, self._value(rest))] = -1.0
+            else:
+                value[:, self._cause(atom.function, atom.argument, argument, at)] = 1.0
+        self._add(value, np.abs(value), resting)
+
+    def _cause(self, function: str, form: Affine, argument: tuple[Array, Array], at: Any) -> int:
+        """The column of a causal unit; those with the same argument are one."""
+        key = function, tuple(sorted(form.terms.items()))
+        if key in self.known and self.forms_at[self.known[key]] == form.constant:
+            return self.known[key]
+        column = self.columns + len(self.arguments)
+        self.known[key], self.forms_at[column] = column, form.constant
         self.arguments.append(argument)
         self.arguments_at.append(at)
-        self._add(value, np.abs(value), _relu_at(at))
+        self.kinds.append(KINDS[function])
+        self.resting.append(_unit_at(function, at))
+        return column
 
     def _indicator(self, atom: Elementary) -> tuple[Array, Array]:
         """Whether a lever has a label; a feature nobody acts on is constant and no atom."""
@@ -307,19 +437,38 @@ class _Composer:
         return Forms(value, size)
 
     def _value(self, form: Affine) -> Any:
-        """A form at the factual, exactly: a Fraction, or the applicants' Rationals."""
-        total: Any = form.constant
+        """A form at the factual: a Fraction, the applicants' Rationals, or through curves an Enclosure."""
+        total: Any
+        if any(isinstance(self.at[k], Enclosure) for k in form.terms):
+            total = Enclosure.of(form.constant)
+            for k, c in form.terms.items():
+                total = total + Enclosure.of(self.at[k]) * Enclosure.of(c)
+            return total
+        total = form.constant
         for k, c in form.terms.items():
             total = total + self.at[k] * c
         return total
 
     def _owner(self, residual: Affine) -> str:
-        """The feature whose residual a form is: without its switch it is constant."""
+        """The feature whose residual a form is: without its switch nothing moves it."""
         for k in residual.terms:
             atom = self.program.atoms[k]
-            if isinstance(atom, Switch) and not (residual - Affine.atom(k) + atom.natural).terms:
+            if not isinstance(atom, Switch):
+                continue
+            rest = (residual - Affine.atom(k)).terms
+            natural = (residual - Affine.atom(k) + atom.natural).terms
+            if not any(self.moving[j] for j in rest) or not any(self.moving[j] for j in natural):
                 return atom.feature
-        raise NotCovered("a residual through a curve")
+        raise NotCovered("a residual of no one feature")
+
+
+def _asked(demand: Demand) -> frozenset[str]:
+    """The levers that a demand, besides its rows, asks to be acted on."""
+    parts = demand.parts if isinstance(demand, AllOf) else (demand,)
+    names = {one.feature for one in parts if isinstance(one, Switched) and one.acted}
+    if len(names) != len(parts):
+        raise NotCovered("alternatives of conditions, which cases take apart")
+    return frozenset(names)
 
 
 def _terms(atom: Any) -> Any:
@@ -328,8 +477,38 @@ def _terms(atom: Any) -> Any:
     return atom.argument.terms if isinstance(atom, Elementary) else ()
 
 
-def _relu_at(value: Any) -> Any:
-    return value.relu() if isinstance(value, Rationals) else max(value, Fraction(0))
+KINDS = {"relu": RELU, "sigmoid": SIGMOID, "log": LOG, "square": SQUARE}
+
+
+def _moving(atoms: Sequence[Any]) -> list[bool]:
+    """Which atoms an action moves."""
+    found: list[bool] = []
+    for atom in atoms:
+        found.append(isinstance(atom, Action | Switch) or any(found[k] for k in atom.argument.terms))
+    return found
+
+
+def _needed(program: Program) -> set[int]:
+    """The atoms behind everything but the cost."""
+    forms = [*program.columns, *(row.form for row in program.rows)]
+    if program.ball is not None:
+        forms += [program.ball.linear, *(form for _, form in program.ball.squares)]
+    found = {k for form in forms for k in form.terms}
+    for k in range(len(program.atoms) - 1, -1, -1):
+        if k in found:
+            found |= set(_terms(program.atoms[k]))
+    return found
+
+
+def _unit_at(function: str, value: Any) -> Any:
+    """A unit at the factual: exactly, or enclosed to 50 digits."""
+    if isinstance(value, Rationals):
+        if function != "relu":
+            raise everyone(len(value.numerator))
+        return value.relu()
+    if isinstance(value, Fraction) and function in ("relu", "square"):
+        return max(value, Fraction(0)) if function == "relu" else value * value
+    return getattr(Enclosure.of(value), function)()
 
 
 def _indicator_at(value: Any, level: int) -> Any:
@@ -340,5 +519,6 @@ def _table(columns: list[Any], people: int) -> Array:
     """Numbers of each applicant as doubles, (people, len(columns))."""
     made = np.zeros((people, len(columns)))
     for k, column in enumerate(columns):
-        made[:, k] = column.nearest() if isinstance(column, Rationals) else float(column)
+        number = column.midpoint if isinstance(column, Enclosure) else column
+        made[:, k] = number.nearest() if isinstance(number, Rationals) else float(number)
     return made

@@ -11,6 +11,8 @@ import math
 
 import numpy as np
 
+from milp_recourse.compiled.elementary import RELU, steepness
+from milp_recourse.compiled.elementary import value as curve
 from milp_recourse.compiled.interior import solve_node
 from milp_recourse.compiled.layout import (
     ALPHA,
@@ -23,21 +25,29 @@ from milp_recourse.compiled.layout import (
     CONSTS,
     COST,
     FACTUAL,
+    FALL,
     FIXED,
     GRAD,
     GRID,
     HI,
     INSIDE,
+    KNOTS,
     LABEL,
-    LEAST,
+    LARGEST,
+    LINEAR,
     LO,
     MODE,
-    MOST,
     ORDER,
     OTHER,
+    OWN_FIXED,
     POINT,
+    RATE,
     RISE,
+    SHIFT,
     SLOPE,
+    SQUARE,
+    TOP,
+    TOP_RATE,
     TRIAL,
     UNIT,
     ZH,
@@ -45,9 +55,9 @@ from milp_recourse.compiled.layout import (
     ZS,
     Z,
 )
-from milp_recourse.compiled.levers import cost_at, cost_of, respond
+from milp_recourse.compiled.levers import cost_at, cost_of, percentiles_pay_for, respond
 from milp_recourse.compiled.network import gradient, logit_at, logit_size, sizes_at
-from milp_recourse.compiled.node import residual_lines, stated_rows
+from milp_recourse.compiled.node import ball_hair, residual_lines, stated_rows
 from milp_recourse.compiled.numerics import CLOSE, COARSE, HUGE, ROUNDOFF, SEEN
 from milp_recourse.compiled.problem import layers_of, levers_of
 from milp_recourse.compiling import compiled
@@ -75,12 +85,12 @@ def snap(p, u):
         a = p.lever[FACTUAL, i] + p.lever[UNIT, i] * u[i]
         if p.lever[GRID, i] > 0.0:
             a = math.floor(a + 0.5)
-        if p.box[MODE, i] == 0 and not p.lever[LEAST, i] <= a <= p.lever[MOST, i]:
-            inside = min(max(a, p.lever[LEAST, i]), p.lever[MOST, i])
+        if p.box[MODE, i] == 0 and not p.ends[0, i] <= a <= p.ends[1, i]:
+            inside = min(max(a, p.ends[0, i]), p.ends[1, i])
             if abs(inside - a) > abs(a - p.lever[FACTUAL, i]):
                 u[i] = 0.0
                 continue
-        a = min(max(a, p.lever[LEAST, i]), p.lever[MOST, i])
+        a = min(max(a, p.ends[0, i]), p.ends[1, i])
         u[i] = (a - p.lever[FACTUAL, i]) / p.lever[UNIT, i]
 
 
@@ -90,20 +100,26 @@ def _inside(p, w, u):
     z0, sizes = w.unit[Z, 0], w.layer[1]
     units = p.widths[0]
     if units > 0:
-        sizes_at(layers_of(p), u, sizes)
+        sizes_at(layers_of(p), u, z0, sizes)
     for r in range(p.row.shape[1]):
         value, size = p.row_const[0, r], p.row_const[1, r]
         value, size = _at_point(p, u, z0, sizes, p.row[:, r], p.row_caused[:, r], value, size)
-        if value < p.line * size + p.tiny:
+        if not value >= p.line * size + p.tiny:
             return False
     excess, doubt = 0.0, 0.0
     for f in range(len(p.noise)):
         weight, n = p.precision[f], p.noise[f]
-        if weight > 0.0:
-            value, size = _at_point(p, u, z0, sizes, p.residual[:, f], p.residual_caused[:, f], 0.0, 0.0)
-            excess += weight * value * (value + 2.0 * n)
-            doubt += weight * size * (abs(value) + abs(n) + size)
-    return excess <= -(4.0 * p.line * doubt) if doubt > 0.0 else True
+        last = p.bent and f == len(p.noise) - 1
+        if weight > 0.0 or last:
+            value, size = p.excess if last else 0.0, abs(p.excess) if last else 0.0
+            value, size = _at_point(p, u, z0, sizes, p.residual[:, f], p.residual_caused[:, f], value, size)
+            if last:
+                excess += value
+                doubt += size
+            else:
+                excess += weight * value * (value + 2.0 * n)
+                doubt += weight * size * (abs(value) + abs(n) + size)
+    return excess <= -(4.0 * p.line * doubt) or doubt == 0.0
 
 
 @compiled
@@ -117,8 +133,9 @@ def _at_point(p, u, z0, sizes, form, caused, value, size):
             value += form[0, c] * v
             size += form[1, c] * abs(v)
     for m in range(p.widths[0]):
-        value += caused[0, m] * (max(z0[m], 0.0) - p.resting[m])
-        size += caused[1, m] * (sizes[m] + p.resting[m])
+        if caused[1, m] > 0.0:
+            value += caused[0, m] * (curve(p.kind[m], z0[m], p.edge[m]) - p.resting[m])
+            size += caused[1, m] * (sizes[m] + abs(p.resting[m]))
     return value, size
 
 
@@ -138,8 +155,8 @@ def try_point(p, w, u):
     if not logit >= p.need_high:
         return False
     if logit < p.need_high + p.hair[0]:
-        error = 3.0 * p.line * logit_size(layers_of(p), u, w.layer) + p.tiny
-        if logit < p.need_high + error:
+        error = 3.0 * p.line * logit_size(layers_of(p), u, w.unit[Z, 0], w.layer) + p.tiny
+        if not logit >= p.need_high + error:
             return False
     if constrained(p) and not _inside(p, w, u):
         return False
@@ -223,6 +240,75 @@ def one_row(p, box, allowed, g, need, out, other):
 
 
 @compiled
+def only_largest(p):
+    """Whether the cost is the maximum alone."""
+    if not p.has_largest:
+        return False
+    for i in range(p.lever.shape[1]):
+        if p.lever[LABEL, i] > 0.0:
+            for c in range(p.start[i], p.start[i + 1]):
+                if p.column[COST, c] > 0.0:
+                    return False
+        elif p.lever[OWN_FIXED, i] + p.lever[RATE, i] > 0.0 or (
+            p.lever[KNOTS, i] == 0.0 and p.lever[LINEAR, i] + p.lever[SQUARE, i] > 0.0
+        ):
+            return False
+    return True
+
+
+@compiled
+def one_largest(p, box, allowed, g, need, most, out, other):
+    """As :func:`one_row` where the cost is the maximum alone, at most ``most``: bisection over its value."""
+    low, high, found = 0.0, most, False
+    for _ in range(50):
+        middle = 0.5 * (low + high) if found else high
+        total, left = 0.0, True
+        for i in range(p.lever.shape[1]):
+            s = p.start[i]
+            if p.lever[LABEL, i] > 0.0:
+                best = -INF
+                for c in range(s, p.start[i + 1]):
+                    if allowed[c] != 0 and p.column[TOP, c] <= middle and g[c] > best:
+                        best, other[i] = g[c], float(c - s)
+                left = left and best > -INF
+                total += best
+                continue
+            other[i] = 0.0
+            if box[MODE, i] == 2:
+                continue
+            if p.lever[KNOTS, i] > 0.0:
+                up = percentiles_pay_for(p, i, middle, p.lever[TOP_RATE, i], 1)
+                down = percentiles_pay_for(p, i, middle, p.lever[TOP_RATE, i], -1)
+            else:
+                up = down = middle / p.lever[LARGEST, i]
+            l, h = max(box[LO, i], -down), min(box[HI, i], up)
+            grid = p.lever[GRID, i]
+            if grid > 0.0:
+                shift = p.lever[SHIFT, i]
+                l = math.ceil((l - shift) / grid) * grid + shift
+                h = math.floor((h - shift) / grid) * grid + shift
+            if not l <= h:
+                left = left and box[MODE, i] == 0
+                continue
+            t = h if g[s] > 0.0 else l
+            if box[MODE, i] == 0 and g[s] * t <= 0.0:
+                t = 0.0
+            other[i] = t
+            total += g[s] * t
+        if left and total >= need:
+            found, high = True, middle
+            for i in range(len(out)):
+                out[i] = other[i]
+        elif not found:
+            return False
+        else:
+            low = middle
+        if high - low <= CLOSE * high:
+            break
+    return found
+
+
+@compiled
 def at(p, g, u):
     """g u."""
     total = 0.0
@@ -237,26 +323,30 @@ def cheapest(p, w, box, allowed, g, need, u, out, other):
 
     Where that is rows or the ball, w's node, point and multipliers are overwritten.
     """
-    if not constrained(p):
+    if not constrained(p) and not p.has_largest:
         return one_row(levers_of(p), box, allowed, g, need, out, other)
+    if not constrained(p) and only_largest(p):
+        most = min(w.scalar[BEST_COST], w.scalar[CEILING])
+        return one_largest(levers_of(p), box, allowed, g, need, most, out, other)
     units = p.widths[0]
-    for m in range(units):  # the linear piece that u lies in
-        on = 1.0 if w.unit[Z, 0, m] > 0.0 else 0.0
+    for m in range(units):  # the linear piece that u lies in, or the tangent there
+        z = w.unit[Z, 0, m]
+        on = steepness(p.kind[m], z, p.edge[m])
         w.unit[SLOPE, 0, m] = w.unit[ALPHA, 0, m] = on
-        w.unit[RISE, 0, m] = 0.0
+        w.unit[RISE, 0, m] = w.unit[FALL, 0, m] = curve(p.kind[m], z, p.edge[m]) - on * z
         w.kept[0, m], w.kept[1, m] = w.unit[ZL, 0, m], w.unit[ZH, 0, m]
         w.unit[ZL, 0, m], w.unit[ZH, 0, m] = 0.0, on
-        w.unit[ZS, 0, m] = abs(w.unit[Z, 0, m])
+        w.unit[ZS, 0, m] = abs(z)
     for c in range(w.col.shape[1]):
         w.rows[0, c] = g[c]
     w.row[CONSTS, 0], w.row[INSIDE, 0] = -need, 0.0
-    count = stated_rows(p, w, box, allowed, 1)
+    count = stated_rows(p, w, box, allowed, 1, False)
     ball = -1
     if len(p.noise) > 0 and count > 0:
         where = residual_lines(p, w, box, allowed)
         if where > 0:
             ball, count = count, count + 1
-            w.row[INSIDE, ball], w.row[CONSTS, ball] = 2.0 * p.hair[1], 0.0
+            w.row[INSIDE, ball], w.row[CONSTS, ball] = 2.0 * ball_hair(p, w), 0.0
             for c in range(w.col.shape[1]):
                 w.rows[ball, c] = 0.0
         elif where < 0:
@@ -279,6 +369,9 @@ def hops(p, w, box, allowed, u, most):
     found = False
     before = INF
     have = False
+    curved = False
+    for m in range(p.widths[0]):
+        curved = curved or p.kind[m] != RELU
     for hop in range(most):
         logit = logit_at(layers_of(p), u, w.unit[Z], w.layer[0])
         gradient(layers_of(p), w.unit[Z], w.col[GRAD], w.layer)
@@ -290,7 +383,7 @@ def hops(p, w, box, allowed, u, most):
                     respond(levers_of(p), box, allowed, i, w.col[GRAD], 0.0, 0.0, trial)
             if have or hop >= most // 2 or (constrained(p) and w.scalar[BEST_COST] < INF):
                 break
-        if hop >= 4 and not have:  # it swings: half the way
+        if hop >= (8 if curved else 4) and not have:  # it swings: half the way
             for i in range(d):
                 if not label[i] > 0.0:
                     trial[i] = 0.5 * (trial[i] + u[i])
@@ -328,7 +421,7 @@ def hops(p, w, box, allowed, u, most):
             cost = cost_at(levers_of(p), u)
             for i in range(d):
                 anchor[i] = u[i]
-            if not cost < before * (1.0 - COARSE):
+            if not cost < before * (1.0 - (SEEN if curved else COARSE)):
                 break
             before = cost
         else:
@@ -464,7 +557,7 @@ def drops(p, w, rounds):
                 cut = u[i] * (0.3 + 1.2 * random(w))
                 grid = p.lever[GRID, i]
                 if grid > 0.0:
-                    cut = math.floor(cut / grid) * grid
+                    cut = math.floor((cut - p.lever[SHIFT, i]) / grid) * grid + p.lever[SHIFT, i]
                 cut = min(max(cut, lo_[i]), hi_[i])
                 if u[i] > 0.0 and cut >= lo_[i]:
                     hi[i] = max(cut, lo[i])

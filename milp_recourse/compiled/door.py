@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from milp_recourse.backends.protocol import Options, Proposal
 from milp_recourse.compiled import search
+from milp_recourse.compiled.corners import onto_rows
 from milp_recourse.compiled.layout import (
     ANCHOR,
     BEST,
@@ -22,14 +23,20 @@ from milp_recourse.compiled.layout import (
     CASE,
     COST,
     FIXED,
+    HI,
+    KNOTS,
     LABEL,
     LARGEST,
     LINEAR,
+    LO,
+    OWN_FIXED,
+    RATE,
     SQUARE,
     STUCK_BOUND,
     TOP,
+    TOP_RATE,
 )
-from milp_recourse.compiled.problem import Problems, coordinates, decode, lower
+from milp_recourse.compiled.problem import MOST_LINES, Problems, coordinates, decode, lower
 from milp_recourse.compiled.work import Work, workspace
 from milp_recourse.compiling import announced
 from milp_recourse.domain.cost import Cost
@@ -39,6 +46,8 @@ from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.domain.scm import Link, Mechanism, StructuralCausalModel
 from milp_recourse.instance import Instance, Preferences
 from milp_recourse.judge import judge
+from milp_recourse.program.lower import lower as neutral
+from milp_recourse.program.model import Program
 
 SLICE = 0.05
 """Seconds that compiled code may take before Python looks at the clock."""
@@ -77,6 +86,7 @@ def _memory(p: Problems) -> tuple[Work, search.Pool]:
     sizes = (
         p.lever.shape[1],
         len(p.allowed),
+        bool((p.kind > 0).any()),
         p.weights.shape,
         tuple(p.widths),
         p.row.shape,
@@ -116,6 +126,7 @@ class Run:
         self.work, self.tree = _memory(problem)
         rows = np.zeros((0, len(instance.features))) if starts is None else np.asarray(starts, dtype=float)
         self.starts = coordinates(instance, problem, rows)
+        self._fixed: dict[frozenset[str], Program] = {}
         self.few = problem.lever.shape[1] <= FEW and not len(rows)
         self.begin(careful=False)
 
@@ -141,7 +152,7 @@ class Run:
         """
         memory = self.problem, self.work, self.tree
         dives = 4 if self.few else 1
-        how = 3, 40, dives, not self.unconfirmed, self.careful
+        how = MOST_LINES, 40, dives, not self.unconfirmed, self.careful
         return int(search.run(*memory, share, *how, around, self.starts, *effort))
 
     def confirm(self) -> bool:
@@ -183,21 +194,49 @@ class Run:
                 self.action, self.cost = action, cost
                 w.at[BEST] = w.at[ANCHOR]
                 w.scalar[BEST_COST], w.scalar[BEST_CASE] = cost, c
+        elif self._on_rows(action, c):
+            return
         elif last and verdict.accepted_exact and not verdict.faults:  # only the deployed model refuses
             self.asked = min(self.asked, float(w.scalar[STUCK_BOUND]))
+
+    def _on_rows(self, action: dict[str, float], c: int) -> bool:
+        """Whether a point next to an action meets the rows exactly and is feasible; kept if it is cheaper."""
+        w, p = self.work, self.problem
+        if p.row.shape[2] == 0 or not action:
+            return False
+        acted = frozenset(action)
+        if acted not in self._fixed:
+            self._fixed[acted] = neutral(self.instance).fix(acted, prune=False)
+        for near in onto_rows(self._fixed[acted], action):
+            verdict = judge(self.instance, near)
+            if verdict.feasible:
+                cost = float(verdict.cost)
+                if cost < float(w.scalar[BEST_COST]):
+                    self.action, self.cost = near, cost
+                    own = self.instance.factual
+                    row = [near.get(f.name, own[f.name]) for f in self.instance.features]
+                    w.at[BEST] = coordinates(self.instance, p, np.array([row]))[0]
+                    w.scalar[BEST_COST], w.scalar[BEST_CASE] = cost, c
+                return True
+        return False
 
 
 def ceiling(p: Problems) -> float:
     """More than any point of the root boxes costs."""
-    numeric, labels = p.lever[LABEL] == 0, np.diff(p.start) * 0.0
-    far = np.abs(p.box[0, :2]).max(axis=0)
-    largest = p.lever[LARGEST] * far
-    total = float(((p.lever[FIXED] + p.lever[LINEAR] * far + p.lever[SQUARE] * far**2) * numeric).sum())
-    for i in np.flatnonzero(~numeric):
-        here = slice(p.start[i], p.start[i + 1])
-        labels[i], largest[i] = p.column[COST, here].max(), p.column[TOP, here].max()
-    total += float(labels.sum() + largest.max(initial=0.0)) + float(p.base.max())
-    return total * (1.0 + 4.0 * p.cost) + p.tiny
+    total, largest = float(p.base.max()), 0.0
+    for i, lever in enumerate(p.lever.T.tolist()):
+        if lever[LABEL]:
+            here = slice(p.start[i], p.start[i + 1])
+            cost, top = float(p.column[COST, here].max()), float(p.column[TOP, here].max())
+        else:
+            far = max(abs(p.box[0, LO, i]), abs(p.box[0, HI, i]))
+            cost = float(lever[FIXED] + lever[LINEAR] * far + lever[SQUARE] * far * far)
+            top = float(lever[LARGEST] * far)
+            if lever[KNOTS]:
+                most = float(p.knot[1, i].max())
+                cost, top = float(lever[OWN_FIXED] + lever[RATE] * most), float(lever[TOP_RATE] * most)
+        total, largest = total + cost, max(largest, top)
+    return (total + largest) * (1.0 + 4.0 * p.cost) + p.tiny
 
 
 def solve(instance: Instance, options: Options, problem: Problems | None = None) -> Proposal:

@@ -8,7 +8,8 @@ as variables y, and, where plausibility is asked for, subject to the ball
 
 .. math:: \sum_f w_f \big(p_f(y)^2 - n_f^2\big) \le 0,
 
-p_f the residual's line that is nearer to zero (:func:`ball_row` has its row in the proof). Whatever comes
+p_f the residual's line that is nearer to zero, or, with other than normal noise, the same plus a line below
+the energy's linear part on the left (:func:`ball_row` has its row in the proof). Whatever comes
 out is only a guess at the multipliers: the bound is computed from them by
 :func:`dual_value` in closed form (Mehrotra 1992, https://doi.org/10.1137/0802028, for the steps).
 """
@@ -19,6 +20,7 @@ import math
 
 from milp_recourse.compiled.layout import (
     BALL_AT,
+    BALL_LEAST,
     BALL_SIDE,
     BALL_SIZE,
     BEST_PHAT,
@@ -127,9 +129,8 @@ def dual_value(p, box, allowed, rows, consts, count, prices, shares, gain, size,
             slack += most
         elif box[MODE, i] != 2:
             far = max(abs(box[LO, i]), abs(box[HI, i]))
-            slack += (
-                p.lever[FIXED, i] + (p.lever[LINEAR, i] + shares[i] * p.lever[LARGEST, i] + size[s]) * far
-            )
+            slack += abs(p.lever[FIXED, i])
+            slack += (p.lever[LINEAR, i] + shares[i] * p.lever[LARGEST, i] + size[s]) * far
             slack += p.lever[SQUARE, i] * far * far
     value -= p.dual * slack + p.tiny
     return -INF if math.isnan(value) else value
@@ -240,9 +241,8 @@ def ball_row(p, w, r, phat):
 
     .. math:: \sum_f w_f \big( (\hat p_f - n_f)^2 - 2 \hat p_f \rho_f \big) \ge 0,
 
-    where a residual is replaced by the line above :math:`-\hat p_f \rho_f`: a row that is valid in the
-    node whatever
-    phat is.
+    where a residual is replaced by the line above :math:`-\hat p_f \rho_f`, and the ball's linear part L by
+    the one above -L: a row that is valid in the node whatever phat is.
     """
     columns = w.rows.shape[1]
     for c in range(columns):
@@ -250,6 +250,12 @@ def ball_row(p, w, r, phat):
     const, size = 0.0, 0.0
     for f in range(len(p.noise)):
         weight, n, at = p.precision[f], p.noise[f], phat[f]
+        if p.bent and f == len(p.noise) - 1:  # the linear part: a line above its negative
+            const += w.ball[1, f]
+            size += w.ball[BALL_SIZE, f]
+            for c in range(columns):
+                w.rows[r, c] += w.tangent[1, f, c]
+            continue
         if weight == 0.0:
             continue
         side = 1 if at > 0.0 else 0
@@ -357,6 +363,8 @@ def _ball_lines(p, w, m, point):
                 w.pull[side, f, j] = v
                 reach = max(reach, abs(v))
         far += 2.0 * p.precision[f] * reach * (abs(p.noise[f]) + reach)
+        if p.bent and f == len(p.noise) - 1:
+            far += reach
     return far
 
 
@@ -373,6 +381,12 @@ def _ball_at(p, w, m, y, scale, column):
         for j in range(m):
             above += w.pull[0, f, j] * y[j]
             below += w.pull[1, f, j] * y[j]
+        if p.bent and f == len(p.noise) - 1:
+            w.ball[BALL_SIDE, f], w.ball[PHAT, f], w.ball[BALL_LEAST, f] = -1.0, 0.0, -below
+            total -= below
+            for j in range(m):
+                w.a[j, column] += w.pull[1, f, j] / scale
+            continue
         side, at = -1.0, 0.0
         if n - below > 0.0:
             side, at = 1.0, n - below
@@ -395,7 +409,9 @@ def _onto_ball(p, w):
     for f in range(len(p.noise)):
         radius += p.precision[f] * p.noise[f] ** 2
         norm += p.precision[f] * w.ball[PHAT, f] ** 2
-    if norm > 0.0:
+    if p.bent:
+        radius -= w.ball[BALL_LEAST, len(p.noise) - 1]
+    if norm > 0.0 and radius > 0.0:
         for f in range(len(p.noise)):
             w.ball[PHAT, f] *= math.sqrt(radius / norm)
 

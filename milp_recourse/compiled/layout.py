@@ -2,14 +2,17 @@
 more to pass than to use.
 """
 
-# lever
-LABEL, GRID, FIXED, LINEAR, SQUARE, LARGEST, FACTUAL, UNIT, LEAST, MOST = range(10)
+# lever; of those whose change is measured in percentiles the node's FIXED, LINEAR and LARGEST bound the cost
+# from below, and OWN_FIXED to KNOTS are what it is made of
+LABEL, GRID, FIXED, LINEAR, SQUARE, LARGEST, FACTUAL, UNIT, OWN_FIXED, RATE, TOP_RATE, KNOTS, SHIFT = range(
+    13
+)
 # box
 LO, HI, MODE = range(3)
 # column
 COST, TOP = range(2)
 # unit
-ZL, ZH, SPLIT, ZS, ALPHA, Z, ZB, SCORE, SLOPE, RISE = range(10)
+ZL, ZH, SPLIT, ZS, ALPHA, Z, ZB, SCORE, SLOPE, RISE, FALL = range(11)
 # at
 BEST, POINT, CHOICE, TRIAL, OTHER, ANCHOR, SHARES, TRY_SHARES, CUT_SHARES, IDLE, START, INVERSE = range(12)
 # col
@@ -20,8 +23,9 @@ CONSTS, PRICES, TRY_PRICES, INSIDE = range(4)
 SIGN, WIDTH, Q, C, TOPS, Y, ZZ, V, RD, RZ, RV, H, THETA, DY, DZ, DV = range(16)
 # kvec
 B, ROW_SCALE, S, LAM, RP, RL, X, DS, DL, DIAGONAL = range(10)
-# ball: 0 and 1 are the constants of the lines above a residual and above its negative
-BALL_SIZE, BALL_AT, _, BALL_SIDE, PHAT, BEST_PHAT = range(2, 8)
+# ball: 0 and 1 are the constants of the lines above a residual and above its negative; the last two are of
+# its linear part alone: the most its negative can be in the node, and the least that it is at a point
+BALL_SIZE, BALL_AT, _, BALL_SIDE, PHAT, BEST_PHAT, BALL_ROOM, BALL_LEAST = range(2, 10)
 # ints
 COLUMN, LEVER, ROW_OF, ORDER = range(4)
 # scalar: the best action's cost and configuration, the configuration at hand, a bound that waits for a

@@ -16,9 +16,11 @@ from __future__ import annotations
 
 import math
 
+from milp_recourse.compiled.elementary import RELU, draw_lines, size_at, steepness, value
 from milp_recourse.compiled.layout import (
     ALPHA,
     COST,
+    FALL,
     FIXED,
     HI,
     LABEL,
@@ -63,14 +65,14 @@ def from_causes(p, z0):
     """The causal units' arguments z0, complete but for what they get from each other."""
     for m in range(p.widths[0]):
         for l in range(m):
-            z0[m] += p.caused[0, 0, m, l] * (max(z0[l], 0.0) - p.resting[l])
+            z0[m] += p.caused[0, 0, m, l] * (value(p.kind[l], z0[l], p.edge[l]) - p.resting[l])
 
 
 @compiled
 def into_first(p, z0, count, z):
     """Add what the causal units put into the first ``count`` arguments of layer 1."""
     for m in range(p.widths[0]):
-        v = max(z0[m], 0.0) - p.resting[m]
+        v = value(p.kind[m], z0[m], p.edge[m]) - p.resting[m]
         if v != 0.0:
             for j in range(count):
                 z[j] += p.caused[0, 1, j, m] * v
@@ -114,17 +116,19 @@ def logit_at(p, u, z, logit):
 
 
 @compiled
-def logit_size(p, u, work):
-    """The sum of absolute terms behind a point's logit. ``work`` is (3, n)."""
+def logit_size(p, u, z0, work):
+    """The sum of absolute terms behind a point's logit; z0 are the causal units' arguments there. ``work`` is
+    (3, n)."""
     widths = p.widths
     size, new, causes = work[0], work[1], work[2]
-    sizes_at(p, u, causes)
+    sizes_at(p, u, z0, causes)
     layers = len(widths)
     count = widths[1] if layers > 1 else 1
     for j in range(count):
         size[j] = p.offset[1, 1, j]
         for m in range(widths[0]):
-            size[j] += p.caused[1, 1, j, m] * (causes[m] + p.resting[m])
+            if p.caused[1, 1, j, m] > 0.0:
+                size[j] += p.caused[1, 1, j, m] * (causes[m] + abs(p.resting[m]))
     for i in range(len(u)):
         c = p.start[i]
         v = 1.0
@@ -148,8 +152,8 @@ def logit_size(p, u, work):
 
 
 @compiled
-def sizes_at(p, u, causes):
-    """The sums of absolute terms behind the causal units' arguments at a point, into ``causes``."""
+def sizes_at(p, u, z0, causes):
+    """The sums of absolute terms behind the causal units at a point, whose arguments are z0."""
     for m in range(p.widths[0]):
         total = p.offset[1, 0, m]
         for i in range(len(u)):
@@ -159,8 +163,9 @@ def sizes_at(p, u, causes):
             else:
                 total += p.first[1, 0, m, c] * abs(u[i])
         for l in range(m):
-            total += p.caused[1, 0, m, l] * (causes[l] + p.resting[l])
-        causes[m] = total
+            if p.caused[1, 0, m, l] > 0.0:
+                total += p.caused[1, 0, m, l] * (causes[l] + abs(p.resting[l]))
+        causes[m] = size_at(p.kind[m], z0[m], total, p.edge[m], p.line)
 
 
 @compiled
@@ -197,7 +202,9 @@ def gradient(p, z, out, work):
                 causes[m] += v * p.caused[0, 1, j, m]
     for m in range(widths[0] - 1, -1, -1):
         v = causes[m]
-        if z[0, m] > 0.0 and v != 0.0:
+        if v != 0.0:
+            v *= steepness(p.kind[m], z[0, m], p.edge[m])
+        if v != 0.0:
             for c in range(columns):
                 out[c] += v * p.first[0, 0, m, c]
             for l in range(m):
@@ -219,6 +226,23 @@ def relax(unit, k, count, up):
         else:
             s = h / (h - l)
             slope[j], rise[j] = s, max(-s * l, (1.0 - s) * h) * up
+
+
+@compiled
+def relax_cause(n, unit, m):
+    """Lines of one causal unit from the bounds of its argument; a curve's touch it in the middle."""
+    if n.kind[m] == RELU:
+        l, h = unit[ZL, 0, m], unit[ZH, 0, m]
+        unit[RISE, 0, m] = unit[FALL, 0, m] = 0.0
+        if h <= 0.0:
+            unit[SLOPE, 0, m] = unit[ALPHA, 0, m] = 0.0
+        elif l >= 0.0:
+            unit[SLOPE, 0, m] = unit[ALPHA, 0, m] = 1.0
+        else:
+            s = h / (h - l)
+            unit[SLOPE, 0, m], unit[RISE, 0, m] = s, max(-s * l, (1.0 - s) * h) * n.up
+    else:
+        draw_lines(unit, m, n.kind[m], n.edge[m], 0.5 * (unit[ZL, 0, m] + unit[ZH, 0, m]))
 
 
 @compiled
@@ -274,7 +298,8 @@ def back_causes(n, unit, coef, const, out, seen):
         if a == 0.0:
             continue
         slope = a * unit[SLOPE, 0, m] if a > 0.0 else a * unit[ALPHA, 0, m]
-        const += max(a, 0.0) * unit[RISE, 0, m] - a * n.resting[m] + slope * n.offset[0, 0, m]
+        const += a * (unit[RISE, 0, m] if a > 0.0 else unit[FALL, 0, m])
+        const += slope * n.offset[0, 0, m] - a * n.resting[m]
         if slope != 0.0:
             for c in range(len(out)):
                 out[c] += slope * n.first[0, 0, m, c]
@@ -473,7 +498,7 @@ def within(p, box, allowed, line, const, top, budget, cut, cut_shares, cut_const
             spent += fixed[i] + rate * abs(t) + square[i] * t * t - cut[s] * t
         far = max(abs(l), abs(h))
         size += abs(g) * far
-        priced += fixed[i] + (rate + abs(cut[s])) * far + square[i] * far * far
+        priced += abs(fixed[i]) + (rate + abs(cut[s])) * far + square[i] * far * far
     if spent <= limit or limit <= least:
         return top
     best = top

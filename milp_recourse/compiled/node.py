@@ -11,9 +11,12 @@ from __future__ import annotations
 
 import math
 
+from milp_recourse.compiled.elementary import LOG, RELU, distance, draw_lines, is_open, steepness
+from milp_recourse.compiled.elementary import value as curve
 from milp_recourse.compiled.interior import solve_node
 from milp_recourse.compiled.layout import (
     ALPHA,
+    BALL_ROOM,
     BALL_SIZE,
     BEST_COST,
     BEST_PHAT,
@@ -23,6 +26,7 @@ from milp_recourse.compiled.layout import (
     CUT,
     CUT_CONST,
     CUT_SHARES,
+    FALL,
     FIXED,
     GAIN,
     GRID,
@@ -30,6 +34,7 @@ from milp_recourse.compiled.layout import (
     IDLE,
     INSIDE,
     INVERSE,
+    KNOTS,
     LABEL,
     LARGEST,
     LINE,
@@ -39,10 +44,13 @@ from milp_recourse.compiled.layout import (
     NOTHING,
     POINT,
     PRICES,
+    RISE,
     SCORE,
     SHARE,
     SHARES,
+    SHIFT,
     SIZE,
+    SLOPE,
     SPLIT,
     SQUARE,
     TOP,
@@ -52,23 +60,23 @@ from milp_recourse.compiled.layout import (
     ZL,
     ZS,
 )
-from milp_recourse.compiled.levers import contract, respond
+from milp_recourse.compiled.levers import contract, cost_of, knot_inside, relevel, respond, top_of
 from milp_recourse.compiled.network import (
     back,
     back_causes,
-    from_causes,
     into_first,
     later_layers,
     only_squares,
     over_box,
     relax,
+    relax_cause,
     relax_first,
     second_lines,
     squares_radius,
     within,
     within_squares,
 )
-from milp_recourse.compiled.numerics import COARSE
+from milp_recourse.compiled.numerics import COARSE, TINY
 from milp_recourse.compiled.problem import Ball, layers_of, levers_of
 from milp_recourse.compiling import compiled
 
@@ -97,8 +105,11 @@ def _through_causes(n, unit, sizes, count):
     """The sum of absolute terms behind a form's causal units, the first ``count`` of them."""
     total = 0.0
     for m in range(count):
-        v = n.resting[m]
-        if unit[ZH, 0, m] > 0.0:
+        v = abs(n.resting[m])
+        if n.kind[m] != RELU:
+            v += max(abs(unit[SLOPE, 0, m]), abs(unit[ALPHA, 0, m])) * unit[ZS, 0, m]
+            v += max(abs(unit[RISE, 0, m]), abs(unit[FALL, 0, m]))
+        elif unit[ZH, 0, m] > 0.0:
             v += unit[ZS, 0, m]
             if unit[ZL, 0, m] < 0.0:
                 v += abs(unit[ZL, 0, m])
@@ -195,7 +206,7 @@ def _within_ball(v, b, box, allowed, line, rest, const, top, size):
     columns = len(rest)
     for c in range(columns):
         rest[c] = line[c]
-    spread, radius, value, doubt = 0.0, 0.0, const, size
+    spread, radius, value, doubt, last = 0.0, 0.0, const, size, len(b.noise) - 1
     for f in range(len(b.noise) - 1, -1, -1):
         weight, noise = b.precision[f], b.noise[f]
         if weight == 0.0:
@@ -211,6 +222,10 @@ def _within_ball(v, b, box, allowed, line, rest, const, top, size):
             rest[c] += abs(rate) * b.tangent[side, f, c]
         spread += rate * rate / weight
         doubt += abs(rate) * (b.ball[BALL_SIZE, f] + abs(noise))
+    if b.bent:  # with a linear part L the radius is R - L
+        radius += b.ball[BALL_ROOM, last] + v.line * (radius + abs(b.ball[BALL_ROOM, last]))
+        if radius < 0.0:
+            return -INF
     reach = math.sqrt(radius * spread) * (1.0 + v.line)
     value += reach + over_box(v, box, allowed, rest) + v.line * (doubt + reach) + v.tiny
     return min(top, value)
@@ -281,7 +296,7 @@ def _rows_outside_ball(p, w, count, ball):
 @compiled
 def ball_of(p, w):
     """The ball's part of a problem and of its memory."""
-    return Ball(p.noise, p.precision, p.owner, w.tangent, w.ball)
+    return Ball(p.noise, p.precision, p.owner, p.bent, w.tangent, w.ball)
 
 
 @compiled
@@ -300,7 +315,11 @@ def _bound_layers(p, w, budget):
     if not _bound_layer(v, n, b, parts, budget, cut_const, squares, 0, 0):
         return -1
     ball = 0
-    if len(p.noise) > 0:
+    for turn in range(2 if p.bent else 1):
+        if len(p.noise) == 0:
+            break
+        if turn > 0 and not _bound_layer(v, n, b, parts, budget, cut_const, squares, 0, 0):
+            return -1  # a smaller box, and curves nearer to their lines
         ball = residual_lines(p, w, w.box, w.allowed)
         if ball < 0:
             return -1
@@ -336,7 +355,10 @@ def _bound_layer(v, n, b, parts, budget, cut_const, squares, k, ball):
         if k == 0:  # a causal unit's size needs the bounds of those before it
             _sizes_direct(n, box, allowed, unit, size, 0, j, j + 1)
         zs[j] = size[j]
-        if zl[j] >= 0.0 or zh[j] <= 0.0:
+        curve = k == 0 and n.kind[j] != RELU
+        if not curve and (zl[j] >= 0.0 or zh[j] <= 0.0):
+            if k == 0:
+                relax_cause(n, unit, j)
             continue
         slack = v.line * zs[j] + v.tiny
         for side in (1.0, -1.0):
@@ -347,23 +369,28 @@ def _bound_layer(v, n, b, parts, budget, cut_const, squares, k, ball):
             top = over_box(v, box, allowed, line) + const
             if top > 0.0 and ball > 0:
                 top = _within_ball(v, b, box, allowed, line, gain, const, top, zs[j])
-            if top > 0.0 and budget < INF and squares:
+            if (top > 0.0 or curve) and budget < INF and squares:
                 top = within_squares(v, box, line, const, top, budget, cut, cut_const, radius, inverse)
-            elif top > 0.0 and budget < INF:
+            elif (top > 0.0 or curve) and budget < INF:
                 top = within(v, box, allowed, line, const, top, budget, cut, shares, cut_const, gain, choice)
             if side > 0.0:
                 zh[j] = min(zh[j], top)
             else:
                 zl[j] = max(zl[j], -top)
-            if zh[j] <= 0.0:
+            if zh[j] <= 0.0 and not curve:
                 break
+        if curve and n.kind[j] == LOG:  # less is no density, or so little that it is not plausible
+            if zh[j] <= 0.0:
+                return False
+            zl[j] = max(zl[j], n.edge[j] if zh[j] > 2.0 * n.edge[j] else TINY)
         if zl[j] > zh[j]:
             return False
-        if zl[j] < 0.0 < zh[j]:
+        if zl[j] < 0.0 < zh[j] and not curve:
             alpha[j] = 1.0 if zh[j] > -zl[j] else 0.0
         if k == 0:
-            relax(unit, 0, j + 1, v.up)
-    relax(unit, k, n.widths[k], v.up)
+            relax_cause(n, unit, j)
+    if k > 0:
+        relax(unit, k, n.widths[k], v.up)
     if k == 1:
         relax_first(n, unit, relaxed)
     return True
@@ -415,11 +442,23 @@ def _form_line(n, w, form, caused, const, side):
 
 
 @compiled
-def stated_rows(p, w, box, allowed, count):
+def stated_rows(p, w, box, allowed, count, bent):
     """The problem's own rows that the box does not imply; how many rows there are then, -1 where nothing
-    is left."""
+    is left.
+
+    Parameters
+    ----------
+    bent
+        Whether those through curves alone: the others are there.
+    """
     v, n = levers_of(p), layers_of(p)
     for r in range(p.row.shape[1]):
+        if bent:
+            through = False
+            for m in range(p.widths[0]):
+                through = through or (p.kind[m] != RELU and p.row_caused[0, r, m] != 0.0)
+            if not through:
+                continue
         size = sizes_over_box(v, box, allowed, p.row[1, r]) + p.row_const[1, r]
         size += _through_causes(n, w.unit, p.row_caused[1, r], p.widths[0])
         slack = p.line * size + p.tiny
@@ -444,17 +483,19 @@ def residual_lines(p, w, box, allowed):
     v, n = levers_of(p), layers_of(p)
     most, least, slack = 0.0, 0.0, 0.0
     for f in range(len(p.noise)):
-        weight = p.precision[f]
-        if weight == 0.0:
+        weight, last = p.precision[f], p.bent and f == len(p.noise) - 1
+        if weight == 0.0 and not last:
             continue
         size = sizes_over_box(v, box, allowed, p.residual[1, f])
         size += _through_causes(n, w.unit, p.residual_caused[1, f], p.widths[0])
+        at_rest = p.excess if last else 0.0
+        size += abs(at_rest)
         w.ball[BALL_SIZE, f] = size
         low, high = 0.0, 0.0
         for side in range(2):
             sign = 1.0 if side == 0 else -1.0
             const = (
-                _form_line(n, w, p.residual[0, f], p.residual_caused[0, f], 0.0, sign)
+                _form_line(n, w, p.residual[0, f], p.residual_caused[0, f], at_rest, sign)
                 + p.line * size
                 + p.tiny
             )
@@ -468,6 +509,12 @@ def residual_lines(p, w, box, allowed):
                 high = p.noise[f] + far
             else:
                 low = p.noise[f] - far
+        if last:
+            w.ball[BALL_ROOM, f] = -low
+            most += high
+            least += low
+            slack += 4.0 * size
+            continue
         near = max(low, -high, 0.0)
         most += weight * (max(low * low, high * high) - p.noise[f] ** 2)
         least += weight * (near * near - p.noise[f] ** 2)
@@ -475,6 +522,19 @@ def residual_lines(p, w, box, allowed):
     if least > p.line * slack + p.tiny:
         return -1
     return 1 if most > 0.0 else 0
+
+
+@compiled
+def ball_hair(p, w):
+    """What rounding can do to the ball's value anywhere in a node whose residuals have their lines."""
+    total, last = 0.0, len(p.noise) - 1
+    for f in range(len(p.noise)):
+        size = w.ball[BALL_SIZE, f]
+        if p.bent and f == last:
+            total += size
+        elif p.precision[f] > 0.0:
+            total += p.precision[f] * size * (2.0 * size + abs(p.noise[f]))
+    return min(p.hair[1], 8.0 * p.line * total + p.tiny)
 
 
 @compiled
@@ -486,9 +546,11 @@ def _ball_seen(p, w, r):
             w.seen[1, r, t, q] = w.unit[ALPHA, t, q]
     for f in range(len(p.noise)):
         at = w.ball[BEST_PHAT, f]
-        side = 1 if at > 0.0 else 0
+        side, rate = 1 if at > 0.0 else 0, 2.0 * p.precision[f] * abs(at)
+        if p.bent and f == len(p.noise) - 1:
+            side, rate = 1, 1.0
         for m in range(p.widths[0]):
-            w.seen[0, r, 0, m] += 2.0 * p.precision[f] * abs(at) * w.ball_seen[side, f, m]
+            w.seen[0, r, 0, m] += rate * w.ball_seen[side, f, m]
 
 
 @compiled
@@ -513,7 +575,12 @@ def _relaxed_arguments(p, w):
                 for j in range(p.widths[k]):
                     zb[k, j] += p.first[0, k, j, s] * w.at[POINT, i]
         if k == 0:
-            from_causes(n, zb[0])
+            for m in range(p.widths[0]):
+                if p.kind[m] != RELU:  # what is relaxed may leave what is possible
+                    zb[0, m] = min(max(zb[0, m], w.unit[ZL, 0, m]), w.unit[ZH, 0, m])
+                v = curve(p.kind[m], zb[0, m], p.edge[m]) - p.resting[m]
+                for l in range(m + 1, p.widths[0]):
+                    zb[0, l] += p.caused[0, 0, l, m] * v
         else:
             into_first(n, zb[0], p.widths[1], zb[1])
     if layers > 1:
@@ -564,8 +631,10 @@ def examine(p, w, target, lines, steps):
     widths = p.widths
     layers = len(widths)
     v, n = levers_of(p), layers_of(p)
+    relevel(v, w.box)
     if not contract(v, w.box, w.allowed, target):
         return INF, INF, 0, 0, -1
+    relevel(v, w.box)
     cuts = _bound_layers(p, w, target)
     if cuts < 0:
         return INF, INF, 0, 0, -1
@@ -575,9 +644,13 @@ def examine(p, w, target, lines, steps):
         _sizes_direct(n, w.box, w.allowed, w.unit, w.layer[0], 1, 0, 1)
     logit_size = w.layer[0, 0]
     unsure = 0
+    bends = False
     for k in range(layers):
         for j in range(widths[k]):
-            if zl[k, j] < 0.0 < zh[k, j]:
+            if k == 0 and p.kind[j] != RELU:
+                bends = True
+                unsure += is_open(w.unit, j)
+            elif zl[k, j] < 0.0 < zh[k, j]:
                 unsure += 1
     slack = p.line * (logit_size + abs(p.need_low)) + p.tiny
     inside = slack + 2.0 * p.hair[0]
@@ -586,26 +659,34 @@ def examine(p, w, target, lines, steps):
         return INF, INF, 0, 0, -1
     if cuts > 0 and _outside_ball(p, w, const, logit_size):
         return INF, INF, 0, 0, -1
-    count, room = 1, w.row.shape[1] - lines - p.row.shape[1] - 2
+    count, room = 1, w.row.shape[1] - lines - (lines if bends else 1) * p.row.shape[1] - 2
     for k in range(layers):
         for j in range(widths[k]):
-            if split[k, j] == 0 or count >= room:
+            if split[k, j] == 0:
                 continue
-            side = 1.0 if split[k, j] > 0 else -1.0
-            hair = p.line * zs[k, j] + p.tiny
-            const = _line(n, w.unit, w.relaxed, w.layer, w.col[LINE], k, j, side) + hair
-            if _never_negative(v, w, w.box, w.allowed, const):
-                continue
-            if not _keep_row(v, w, w.box, w.allowed, const, 2.0 * hair, count, max(k, 1)):
-                return INF, INF, 0, 0, -1
-            count += 1
-    count = stated_rows(p, w, w.box, w.allowed, count)
+            curved = k == 0 and p.kind[j] != RELU
+            for side in (1.0, -1.0):
+                if count >= room or (not curved and split[k, j] != side):
+                    continue
+                if curved and int(split[k, j]) & (1 if side > 0.0 else 2) == 0:
+                    continue
+                hair = p.line * zs[k, j] + p.tiny
+                if curved:  # inside the ends of the argument's interval
+                    hair -= zl[k, j] if side > 0.0 else -zh[k, j]
+                const = _line(n, w.unit, w.relaxed, w.layer, w.col[LINE], k, j, side) + hair
+                if _never_negative(v, w, w.box, w.allowed, const):
+                    continue
+                hair = 2.0 * (p.line * zs[k, j] + p.tiny)
+                if not _keep_row(v, w, w.box, w.allowed, const, hair, count, max(k, 1)):
+                    return INF, INF, 0, 0, -1
+                count += 1
+    count = stated_rows(p, w, w.box, w.allowed, count, False)
     if count < 0:
         return INF, INF, 0, 0, -1
     ball = -1
     if cuts > 0:
         ball, count = count, count + 1
-        w.row[INSIDE, ball] = p.hair[1]
+        w.row[INSIDE, ball] = ball_hair(p, w)
         w.row[CONSTS, ball] = 0.0
         for c in range(w.col.shape[1]):
             w.rows[ball, c] = 0.0
@@ -623,7 +704,11 @@ def examine(p, w, target, lines, steps):
         changed = False
         for k in range(layers):
             for j in range(widths[k]):
-                if zl[k, j] < 0.0 < zh[k, j]:
+                if k == 0 and p.kind[j] != RELU:
+                    if is_open(w.unit, j):
+                        changed = True
+                        draw_lines(w.unit, j, p.kind[j], p.edge[j], w.unit[ZB, 0, j])
+                elif zl[k, j] < 0.0 < zh[k, j]:
                     a = 1.0 if w.unit[ZB, k, j] > 0.0 else 0.0
                     if a != alpha[k, j]:
                         changed = True
@@ -635,9 +720,18 @@ def examine(p, w, target, lines, steps):
         const = _line(n, w.unit, w.relaxed, w.layer, w.col[LINE], layers, 0, 1.0) - p.need_low + slack
         if not _keep_row(v, w, w.box, w.allowed, const, inside, count, layers):
             return INF, INF, 0, 0, -1
-        if not _reached(w, count, p) < 0.0:
+        cut_off = _reached(w, count, p) < 0.0
+        count += cut_off
+        if bends:  # the other rows and the ball with the curves' new lines
+            before = count
+            count = stated_rows(p, w, w.box, w.allowed, count, True)
+            if count < 0 or (ball >= 0 and residual_lines(p, w, w.box, w.allowed) < 0):
+                return INF, INF, 0, 0, -1
+            cut_off = cut_off or ball >= 0
+            for r in range(before, count):
+                cut_off = cut_off or _reached(w, r, p) < 0.0
+        if not cut_off:
             break
-        count += 1
     if ball >= 0:
         _ball_seen(p, w, ball)
     return max(bound, 0.0), value, count, unsure, ball
@@ -778,8 +872,9 @@ def _widest(p, w):
         for m in range(p.widths[0]):  # the arguments' derivatives at the relaxed optimum, layer by layer
             moved[2, m] = p.first[0, 0, m, c]
             for l in range(m):
-                if zb[0, l] > 0.0:
-                    moved[2, m] += p.caused[0, 0, m, l] * moved[2, l]
+                steep = steepness(p.kind[l], zb[0, l], p.edge[l])
+                if steep != 0.0:
+                    moved[2, m] += p.caused[0, 0, m, l] * steep * moved[2, l]
             total += w.unit[SCORE, 0, m] * abs(moved[2, m])
         for k in range(1, len(p.widths)):
             for j in range(p.widths[k]):
@@ -787,8 +882,9 @@ def _widest(p, w):
                 if k == 1:
                     v = p.first[0, 1, j, c]
                     for m in range(p.widths[0]):
-                        if zb[0, m] > 0.0:
-                            v += p.caused[0, 1, j, m] * moved[2, m]
+                        steep = steepness(p.kind[m], zb[0, m], p.edge[m])
+                        if steep != 0.0:
+                            v += p.caused[0, 1, j, m] * steep * moved[2, m]
                 else:
                     for m in range(p.widths[k - 1]):
                         v += p.weights[k - 1, j, m] * moved[(k - 1) % 2, m]
@@ -807,15 +903,40 @@ def _between(p, w, i):
     return min(max(cut, l + 0.2 * (h - l)), h - 0.2 * (h - l))
 
 
+LITTLE = 2.0**-10
+"""A lever's loss, of its cost at the relaxed optimum, that is split on last."""
+
 FEW_LEVERS, FEW_WITHOUT_ACTION, FEW_OPEN = 4, 8, 6
 """With so few levers at most, with an action in hand and without, and more open units than this, intervals
 are split before signs: a problem that is nearly feasible needs small boxes."""
 
 
 @compiled
+def _bent(p, w, m):
+    """How to split on a curve: the interval of its only lever, or that of its argument; as :func:`choose`."""
+    l, h, z = w.unit[ZL, 0, m], w.unit[ZH, 0, m], w.unit[ZB, 0, m]
+    cut = min(max(0.25 * (l + h) + 0.5 * z, l + 0.2 * (h - l)), h - 0.2 * (h - l))
+    only, entries = -1, 0
+    for i in range(p.lever.shape[1]):
+        for c in range(p.start[i], p.start[i + 1]):
+            if p.first[0, 0, m, c] != 0.0:
+                entries += 1
+                only = i
+    for q in range(m):
+        entries += p.caused[0, 0, m, q] != 0.0
+    if entries == 1 and only >= 0 and not p.lever[LABEL, only] > 0.0 and w.box[MODE, only] == 1:
+        low, high = w.box[LO, only], w.box[HI, only]
+        u = (cut - p.offset[0, 0, m]) / p.first[0, 0, m, p.start[only]]
+        u = min(max(u, low + 0.1 * (high - low)), high - 0.1 * (high - low))
+        if low < u < high:
+            return 2, only, u
+    return 5, m, cut
+
+
+@compiled
 def choose(p, w, count, unsure):
     """What to split: (kind, index, value); kind 0 nothing, 1 a sign, 2 an interval at value, 3 a mode, 4 a
-    label.
+    label, 5 the interval of a curve's argument at value.
 
     For a sign the index is layer * width + unit. A unit's score is what the bound loses there: the
     rows' prices times the distance between its line and its value at the relaxed optimum.
@@ -841,17 +962,29 @@ def choose(p, w, count, unsure):
         if prices_[r] > 0.0:
             priced = True
     best, kind, index, value = 0.0, 0, 0, 0.0
+    last, last_lever, last_cut = 0.0, 0, 0.0
     n = w.unit.shape[2]
     for k in range(layers):
         for j in range(widths[k]):
             l, h = zl[k, j], zh[k, j]
             w.unit[SCORE, k, j] = 0.0
-            if not l < 0.0 < h:
-                continue
+            curved = k == 0 and p.kind[j] != RELU
             z = w.unit[ZB, k, j]
-            s = h / (h - l)
-            relu = max(z, 0.0)
-            above = max(s * (z - l) - relu, 0.0)
+            if curved:
+                if not is_open(w.unit, j):
+                    continue
+                relu = curve(p.kind[j], z, p.edge[j])
+                above = max(w.unit[SLOPE, 0, j] * z + w.unit[RISE, 0, j] - relu, 0.0)
+                under = max(relu - w.unit[ALPHA, 0, j] * z - w.unit[FALL, 0, j], 0.0)
+                least = 0.01 * distance(
+                    w.unit, j
+                )  # a line that touches at the relaxed optimum loses elsewhere
+                above, under = max(above, least), max(under, least)
+            else:
+                if not l < 0.0 < h:
+                    continue
+                relu, under = max(z, 0.0), 0.0
+                above = max(h / (h - l) * (z - l) - relu, 0.0)
             total = 0.0
             for r in range(count):
                 price = prices_[r] if priced else (1.0 if r == 0 else 0.0)
@@ -860,7 +993,7 @@ def choose(p, w, count, unsure):
                     if a > 0.0:
                         total += price * a * above
                     elif a < 0.0:
-                        total -= price * a * (relu - w.seen[1, r, k, j] * z)
+                        total -= price * a * (under if curved else relu - w.seen[1, r, k, j] * z)
             w.unit[SCORE, k, j] = total / (h - l)
             if total > best:
                 best, kind, index = total, 1, k * n + j
@@ -868,6 +1001,8 @@ def choose(p, w, count, unsure):
         i = _widest(p, w)
         if i >= 0:
             return 2, i, _between(p, w, i)
+    if kind == 1 and index < n and p.kind[index] != RELU:
+        kind, index, value = _bent(p, w, index)
     for i in range(p.lever.shape[1]):
         s = start[i]
         if label_[i] > 0.0:
@@ -889,8 +1024,21 @@ def choose(p, w, count, unsure):
             continue
         grid = p.lever[GRID, i]
         t = point[i]
+        if p.lever[KNOTS, i] > 0.0 and mode_[i] != 2 and (mode_[i] == 0 or lo[i] < hi[i]):
+            linear, top = p.lever[LINEAR, i] * abs(t) + p.lever[FIXED, i], p.lever[LARGEST, i] * abs(t)
+            own, most = cost_of(levers_of(p), i, t), top_of(levers_of(p), i, t)
+            total = max(own - linear, 0.0) + w.at[SHARES, i] * max(most - top, 0.0)
+            cut = knot_inside(levers_of(p), i, lo[i], hi[i], t)
+            if not cut < INF:
+                cut = _between(p, w, i)
+            if total < LITTLE * (own + most):  # not what keeps the node open, unless nothing else does
+                if total > max(last, COARSE * (own + most)):
+                    last, last_lever, last_cut = total, i, cut
+            elif total > best:
+                best, kind, index, value = total, 2 if mode_[i] == 1 else 3, i, cut
         if grid > 0.0 and mode_[i] == 1 and lo[i] < hi[i]:
-            part = t / grid - math.floor(t / grid)
+            part = (t - p.lever[SHIFT, i]) / grid
+            part -= math.floor(part)
             part = min(part, 1.0 - part)
             if part > COARSE:
                 moved = 0.0
@@ -913,13 +1061,21 @@ def choose(p, w, count, unsure):
                 best, kind, index = max(total, best), 3, i
     if kind != 0:
         return kind, index, value
+    if last > 0.0:
+        return 2 if mode_[last_lever] == 1 else 3, last_lever, last_cut
     # nothing is lost at the relaxed optimum: open units and levers that are not settled yet
     most = 0.0
     for k in range(layers):
         for j in range(widths[k]):
             l, h = zl[k, j], zh[k, j]
-            if l < 0.0 < h and min(-l, h) > most:
+            if (k > 0 or p.kind[j] == RELU) and l < 0.0 < h and min(-l, h) > most:
                 most, kind, index = min(-l, h), 1, k * n + j
+    if kind == 0:
+        for m in range(widths[0]):
+            if p.kind[m] != RELU and is_open(w.unit, m) and distance(w.unit, m) > most:
+                most, kind, index = distance(w.unit, m), 1, m
+        if kind == 1:
+            kind, index, value = _bent(p, w, index)
     if kind != 0:
         return kind, index, value
     for i in range(p.lever.shape[1]):

@@ -23,24 +23,41 @@ from numpy.typing import NDArray
 from milp_recourse.compiled.causes import (
     Effects,
     NotCovered,
+    Stated,
     column_starts,
     effects_of,
     is_label,
     no_effects,
 )
-from milp_recourse.compiled.layout import FACTUAL, GRID, LABEL, LEAST, MOST, UNIT
+from milp_recourse.compiled.elementary import LOG, RELU
+from milp_recourse.compiled.layout import FACTUAL, GRID, LABEL, UNIT
 from milp_recourse.compiled.numerics import HUGE, Slacks, slacks
 from milp_recourse.compiling import compiled
+from milp_recourse.domain.conditions import TRUE
+from milp_recourse.domain.enclosure import Enclosure
 from milp_recourse.domain.features import Feature
 from milp_recourse.domain.network import ReluNetwork
+from milp_recourse.domain.quantiles import Quantiles
 from milp_recourse.instance import Instance, of_one_model
 from milp_recourse.program.cohort import together
+from milp_recourse.program.lower import EDGE
 from milp_recourse.program.model import Program
 
 Array = NDArray[np.float64]
 
+_ZERO = Fraction(0)
+
 MOST_ROWS = 48
 """Rows of one Lagrangian besides those of domains and the ball: the logit's lines and the signs split on."""
+
+MOST_LINES = 3
+"""Lines above the logit in one Lagrangian, with as many of every row through curves."""
+
+
+def most_rows(stated: int, bends: bool) -> int:
+    """Rows of one Lagrangian, with those of domains and conditions and the ball."""
+    return MOST_ROWS + (MOST_LINES if bends else 1) * stated + 2
+
 
 EITHER, ACTED, IDLE = 0, 1, 2
 """A numeric lever's mode: its interval or not acting; its interval; not acting."""
@@ -61,7 +78,11 @@ class Problem(NamedTuple):
     lever
         Whether it has labels; the step between whole values in its coordinate, 0 for continuous; its cost,
         rounded down: fixed when acted on,
-        linear * abs(u), square * u^2, and its share in the maximum; then x, s and the interval of a, (10, d).
+        linear * abs(u), square * u^2, and its share in the maximum; then x and s; then, for one whose change
+        is measured in percentiles, what is fixed, its rates and its number of knots; and the coordinate of
+        a whole value, (13, d).
+    knot
+        Those knots: coordinates, and percentiles from the factual, (2, d, most knots).
     box
         Interval and mode of numeric levers at the root, (3, d).
     allowed
@@ -69,7 +90,10 @@ class Problem(NamedTuple):
     column
         Cost and share in the maximum of every label, (2, P).
     acts
-        Levers that are acted on whatever their coordinate, because others move them, (d,).
+        Levers that are acted on whatever their coordinate, because others move them or a condition asks for
+        it, (d,).
+    ends
+        The least and the largest value that acting may set, (2, d).
     hair
         What a point's logit and ball must be inside by to be beyond doubt anywhere in the root box, (2,).
     base
@@ -82,6 +106,9 @@ class Problem(NamedTuple):
         (2, 2, n, P), (2, 2, n, M) and (2, 2, n).
     resting
         The causal units at the factual, (M,): r is a unit's value less this.
+    kind, edge
+        What each causal unit is (:mod:`milp_recourse.compiled.elementary`), and what its argument is at least
+        where anything is plausible (of a logarithm), (M,).
     widths
         Units of each layer, (K + 1,).
     weights, biases
@@ -98,6 +125,11 @@ class Problem(NamedTuple):
         :math:`\rho = residual_0 u + residual\_caused_0 r`, (2, F, P), (2, F, M), (F,) and (F,); ``owner``
         is the
         column of the lever that a residual is the noise of, (F,), causes before effects.
+    bent
+        Whether the ball has a linear part, of noise that is not normal and of links: then the last residual
+        is that, with a precision of zero, and is added as it is.
+    excess
+        What the ball's left side is at the factual: the offset of the density that is asked for.
     need_low, need_high
         The logit that must be reached, rounded down and up.
     has_largest
@@ -108,16 +140,20 @@ class Problem(NamedTuple):
 
     start: NDArray[np.int64]
     lever: Array
+    knot: Array
     box: Array
     allowed: NDArray[np.uint8]
     column: Array
     acts: NDArray[np.uint8]
+    ends: Array
     hair: Array
     base: Array
     first: Array
     caused: Array
     offset: Array
     resting: Array
+    kind: NDArray[np.int64]
+    edge: Array
     widths: NDArray[np.int64]
     weights: Array
     biases: Array
@@ -130,6 +166,8 @@ class Problem(NamedTuple):
     noise: Array
     owner: NDArray[np.int64]
     precision: Array
+    bent: bool
+    excess: float
     need_low: float
     need_high: float
     has_largest: bool
@@ -147,6 +185,7 @@ class Levers(NamedTuple):
 
     start: NDArray[np.int64]
     lever: Array
+    knot: Array
     column: Array
     base: Array
     line: float
@@ -166,6 +205,8 @@ class Layers(NamedTuple):
     caused: Array
     offset: Array
     resting: Array
+    kind: NDArray[np.int64]
+    edge: Array
     widths: NDArray[np.int64]
     weights: Array
     biases: Array
@@ -182,6 +223,7 @@ class Ball(NamedTuple):
     noise: Array
     precision: Array
     owner: NDArray[np.int64]
+    bent: bool
     tangent: Array
     ball: Array
 
@@ -189,7 +231,7 @@ class Ball(NamedTuple):
 @compiled
 def levers_of(p: Any) -> Any:
     """The levers' part of a problem."""
-    return Levers(p.start, p.lever, p.column, p.base, p.line, p.budget, p.dual, p.cost, p.up, p.tiny)
+    return Levers(p.start, p.lever, p.knot, p.column, p.base, p.line, p.budget, p.dual, p.cost, p.up, p.tiny)
 
 
 @compiled
@@ -202,6 +244,8 @@ def layers_of(p: Any) -> Any:
         p.caused,
         p.offset,
         p.resting,
+        p.kind,
+        p.edge,
         p.widths,
         p.weights,
         p.biases,
@@ -218,6 +262,7 @@ Problems = Problem
 CASES = (
     "box",
     "acts",
+    "ends",
     "hair",
     "base",
     "first",
@@ -237,16 +282,20 @@ def case(p: Any, c: Any) -> Any:
     return Problem(
         p.start,
         p.lever,
+        p.knot,
         p.box[c],
         p.allowed,
         p.column,
         p.acts[c],
+        p.ends[c],
         p.hair[c],
         p.base[c],
         p.first[c],
         p.caused[c],
         p.offset,
         p.resting,
+        p.kind,
+        p.edge,
         p.widths,
         p.weights,
         p.biases,
@@ -259,6 +308,8 @@ def case(p: Any, c: Any) -> Any:
         p.noise,
         p.owner,
         p.precision[c],
+        p.bent,
+        p.excess,
         p.need_low,
         p.need_high,
         p.has_largest,
@@ -287,12 +338,8 @@ def why_not(instance: Instance) -> str | None:
     """Why the compiled engine does not cover an instance, or None; what it causes is seen in lowering."""
     if not isinstance(instance.classifier, ReluNetwork):
         return "not a network"
-    for name in instance.preferences.actionable:
-        feature = instance.feature(name)
-        if name in instance.cost.quantiles and not is_label(feature):
-            return "percentiles"
-        if feature.integral and not float(instance.factual[name]).is_integer():
-            return "a factual that is no whole number"
+    if instance.cost.quantiles and instance.cost.l2_squared:
+        return "squared percentiles"
     return None
 
 
@@ -325,8 +372,8 @@ def lower(instance: Instance) -> Problems:
 
 
 def _without_effects(instance: Instance) -> bool:
-    levers = instance.preferences.actionable
-    return not instance.plausible and all(instance.scm.descendants({f}) == {f} for f in levers)
+    levers, free = instance.preferences.actionable, not instance.plausible and instance.demand == TRUE
+    return free and all(instance.scm.descendants({f}) == {f} for f in levers)
 
 
 def _with_effects(instances: list[Instance], program: Program) -> Lowered | None:
@@ -371,21 +418,19 @@ class Lowered:
         layers[:, 0, 1, : len(weight)] = weight @ effects.inputs.value
         layers[:, 1, 1, : len(weight)] = np.abs(weight) @ effects.inputs.size
         self.first, self.caused = self._parted(layers)
-        self.ends = _ends(effects.domain_features)
+        self.ends = _ends(effects.stated)
         rows = np.zeros((cases, 2, len(self.ends), columns + units))
         for r, (f, side, _) in enumerate(self.ends):
-            rows[:, 0, r], rows[:, 1, r] = side * effects.domains.value[:, f], effects.domains.size[:, f]
+            rows[:, 0, r], rows[:, 1, r] = side * effects.rows.value[:, f], effects.rows.size[:, f]
         self.rows, self.row_caused = self._parted(rows)
         residuals = np.stack([effects.residuals.value, effects.residuals.size], axis=1)
         self.residuals, self.residual_caused = self._parted(residuals)
         need = Fraction(first.accept.threshold) + Fraction(first.accept.margin)
         self.need = below(need), -below(-need)
-        more = len(self.ends) + 2
-        inputs = network.weights[0].shape[1]
-        self.slack: Slacks = slacks(
-            hidden, inputs, columns, MOST_ROWS + more + columns, units, effects.roundings
-        )
-        self.moved = [f.name for f in effects.domain_features]
+        curves = int((effects.kinds != RELU).sum())
+        inputs, rows_ = network.weights[0].shape[1], most_rows(len(self.ends), curves > 0) + columns
+        self.slack: Slacks = slacks(hidden, inputs, columns, rows_, units, effects.roundings, curves)
+        self.moved = [one.feature.name for one in effects.stated if one.feature is not None]
 
     def _parted(self, forms: Array) -> tuple[Array, Array]:
         columns = int(self.start[-1])
@@ -399,6 +444,9 @@ class Lowered:
         moved = (effects.acts[0] | effects.follows[0]).astype(bool)
         levers = [_Lever(instance, name, bool(m)) for name, m in zip(instance.levers, moved, strict=True)]
         numbers = np.ascontiguousarray(np.array([lever.numbers for lever in levers]).T)
+        knots = np.zeros((2, len(levers), max([1, *(lever.knots.shape[1] for lever in levers)])))
+        for i, lever in enumerate(levers):
+            knots[:, i, : lever.knots.shape[1]] = lever.knots
         root = np.ascontiguousarray(np.array([lever.box for lever in levers]).T)
         box = np.repeat(root[None], len(effects.acts), axis=0)
         box[:, 2][effects.acts > 0] = ACTED
@@ -419,26 +467,32 @@ class Lowered:
         offset[1, 1, : len(bias)] = np.abs(weight) @ np.abs(row) + np.abs(bias)
         row_const = np.zeros((len(box), 2, len(self.ends)))
         for r, (f, side, end) in enumerate(self.ends):
-            feature = effects.domain_features[f]
-            x = Fraction(instance.factual[feature.name])
+            one = effects.stated[f]
+            x = one.value if one.feature is None else Fraction(instance.factual[one.feature.name])
+            if isinstance(x, Enclosure):
+                x = x.upper if side > 0.0 else x.lower
             row_const[:, 0, r] = -below(Fraction(-side) * (x - Fraction(end)))
             row_const[:, 1, r] = abs(float(x)) + abs(end)
-            if feature.name in instance.levers:  # no row where it is set
-                set_ = effects.acts[:, list(instance.levers).index(feature.name)] > 0
-                row_const[set_, 0, r] = 1.0
+            settled = effects.holds[:, f] != 0
+            row_const[settled, 0, r], row_const[settled, 1, r] = effects.holds[settled, f], 0.0
+        ends = self._intervals(instance, box, row_const)
         return Problem(
             self.start,
             numbers,
+            knots,
             box,
             np.concatenate([lever.allowed for lever in levers]),
             np.concatenate([lever.columns for lever in levers], axis=1),
             effects.acts,
+            ends,
             np.zeros((len(box), 2)),
             base,
             self._of(instance, self.first, levers),
             self.caused,
             offset,
-            np.maximum(argument, 0.0),
+            effects.resting[k] if argument.size else argument,
+            effects.kinds,
+            np.where(effects.kinds == LOG, EDGE, -np.inf),
             self.widths,
             self.weights,
             self.biases,
@@ -451,10 +505,28 @@ class Lowered:
             effects.noise[k] if effects.noise.size else np.zeros(0),
             self.start[effects.owners],
             effects.precision,
+            effects.bent,
+            instance.offset,
             *self.need,
             instance.cost.linf > 0,
             *self.slack,
         )
+
+    def _intervals(self, instance: Instance, box: Array, row_const: Array) -> Array:
+        """What levers may be set to in every configuration, (C, 2, d), after conditions on single ones; the
+        boxes are cut to it, and where nothing is left a row says so."""
+        own = np.array([instance.levers[name] for name in instance.levers]).reshape(-1, 2).T
+        ends = np.repeat(own[None], len(box), axis=0)
+        given = self.effects.ends
+        for c, i in np.argwhere(np.isfinite(given).any(axis=2)).tolist():
+            low, high = max(own[0, i], given[c, i, 0]), min(own[1, i], given[c, i, 1])
+            if low > high:
+                row_const[c, 0, :] = -1.0
+                continue
+            ends[c, :, i] = low, high
+            name = list(instance.levers)[i]
+            box[c, :2, i] = _in_units(low, high, instance.factual[name], _unit(instance, name))
+        return ends
 
     def _of(self, instance: Instance, forms: Array, levers: list[_Lever]) -> Array:
         """Forms on an applicant's coordinates: changes in units, labels less their own."""
@@ -473,15 +545,43 @@ class Lowered:
         return result
 
 
-def _ends(features: Sequence[Feature]) -> list[tuple[int, float, float]]:
-    """Position, side (1: value - end, -1: end - value) and end of every finite end of a domain."""
+def _ends(stated: Sequence[Stated]) -> list[tuple[int, float, float]]:
+    """Position, side (1: value - end, -1: end - value) and end of every finite end of a row."""
     ends = []
-    for f, feature in enumerate(features):
-        assert feature.domain is not None
-        for side, end in zip((1.0, -1.0), feature.domain, strict=True):
+    for f, one in enumerate(stated):
+        for side, end in ((1.0, one.lower), (-1.0, one.upper)):
             if math.isfinite(end):
                 ends.append((f, side, end))
     return ends
+
+
+def _knots(quantiles: Quantiles, x: float, low: float, high: float, unit: float) -> Array:
+    """Where a lever's percentiles from the factual bend, as coordinates rounded outward, and how many they
+    are there, rounded down: linear between them it is nowhere above what it is, because it never falls with
+    the distance.
+    """
+    own, factual = quantiles.exact(Fraction(x)), Fraction(x)
+    places = sorted({*map(Fraction, quantiles.values), factual})
+    first = max((k for k, v in enumerate(places) if v <= min(low, x)), default=0)
+    last = min((k for k, v in enumerate(places) if v >= max(high, x)), default=len(places) - 1)
+    made: dict[float, float] = {}
+    for v in places[first : last + 1]:
+        change = (v - factual) / Fraction(unit)
+        place = -below(-change) if v > factual else below(change)
+        much = max(0.0, below(abs(quantiles.exact(v) - own)))
+        made[place] = min(much, made.get(place, much))
+    return np.array(sorted(made.items())).T
+
+
+def _unit(instance: Instance, name: str) -> float:
+    """A power of two near how far a numeric lever can move."""
+    x, (low, high) = instance.factual[name], instance.levers[name]
+    return float(2.0 ** math.ceil(math.log2(max(abs(low - x), abs(high - x), 1.0 / HUGE))))
+
+
+def _in_units(low: float, high: float, x: float, unit: float) -> tuple[float, float]:
+    """An interval as changes from x, rounded outward."""
+    return _difference_below(low, x) / unit, -_difference_below(x, high) / unit
 
 
 def below(value: Fraction) -> float:
@@ -532,11 +632,15 @@ def decode(instance: Instance, p: Problems, values: Array, c: int = 0) -> dict[s
             continue
         else:
             a = p.lever[FACTUAL, i] + p.lever[UNIT, i] * values[i]
-            a = float(min(max(a, p.lever[LEAST, i]), p.lever[MOST, i]))
+            a = float(min(max(a, p.ends[c, 0, i]), p.ends[c, 1, i]))
             a = float(round(a)) if p.lever[GRID, i] else a
         if a != instance.factual[name] or p.acts[c, i]:
             action[name] = a
     return action
+
+
+_ONE, _NONE = np.ones(1, dtype=np.uint8), np.zeros((2, 1))
+"""What a numeric lever's column allows and costs by label."""
 
 
 class _Lever:
@@ -557,32 +661,42 @@ class _Lever:
         free = feature.domain is None or feature.domain[0] <= x <= feature.domain[1]
         cost, weight = instance.cost, instance.weight(name)
         scale = cost.scale[name] if cost.uses_scale else 1.0
-        self.fixed = Fraction(cost.l0) * Fraction(weight) if cost.l0 else Fraction(0)
+        self.fixed = Fraction(cost.l0) * Fraction(weight) if cost.l0 else _ZERO
         parts = (cost.l1, 1), (cost.l2_squared, 2), (cost.linf, 1)
         if is_label(feature):
             assert feature.categories is not None
             labels = range(len(feature.categories))
-            self.allowed = np.array([low <= k <= high or (free and k == x) for k in labels], dtype=np.uint8)
+            idle = free and not moved
+            self.allowed = np.array([low <= k <= high or (idle and k == x) for k in labels], dtype=np.uint8)
             deltas = [self._delta(instance, feature, k) for k in labels]
             s, w = Fraction(scale), Fraction(weight)
             rates = [Fraction(part) * w / s**power for part, power in parts]
             costs = [
-                (self.fixed if k != x else 0) + rates[0] * d + rates[1] * d * d for k, d in enumerate(deltas)
+                (self.fixed if k != x and not moved else 0) + rates[0] * d + rates[1] * d * d
+                for k, d in enumerate(deltas)
             ]
             self.columns = np.array([[below(v) for v in costs], [below(rates[2] * d) for d in deltas]])
             self.box = [0.0, 0.0, ACTED]
-            self.numbers = [1.0, *[0.0] * 5, x, 1.0, low, high]
+            self.numbers = [1.0, *[0.0] * 5, x, 1.0, *[0.0] * 5]
+            self.knots = np.zeros((2, 1))
             return
-        self.unit = 2.0 ** math.ceil(math.log2(max(abs(low - x), abs(high - x), 1.0 / HUGE)))
-        self.allowed = np.ones(1, dtype=np.uint8)
-        self.columns = np.zeros((2, 1))
-        mode = ACTED if (low <= x <= high and not self.fixed) or not free else EITHER
-        ends = _difference_below(low, x), -_difference_below(x, high)
-        self.box = [ends[0] / self.unit, ends[1] / self.unit, mode]
-        fixed = 0.0 if moved else max(0.0, below(self.fixed))
+        self.unit = _unit(instance, name)
+        self.allowed, self.columns = _ONE, _NONE
+        shift = math.floor(x) - x if feature.integral else 0.0  # an imputed value may be no whole number
+        mode = ACTED if (low <= x <= high and not self.fixed and not shift) or not free else EITHER
+        self.box = [*_in_units(low, high, x, self.unit), mode]
+        fixed = 0.0 if moved or not cost.l0 else max(0.0, below(self.fixed))
         rate = [_rate(part, weight, scale, power, self.unit) for part, power in parts]
         step = 1.0 / self.unit if feature.integral else 0.0
-        self.numbers = [0.0, step, fixed, *rate, x, self.unit, low, high]
+        self.numbers = [0.0, step, fixed, *rate, x, self.unit, fixed, 0.0, 0.0, 0.0]
+        self.numbers.append(shift / self.unit)
+        self.knots = np.zeros((2, 1))
+        quantiles = cost.quantiles.get(name)
+        if quantiles is not None:
+            self.knots = _knots(quantiles, x, low, high, self.unit)
+            rate = [_rate(part, weight, scale, power, 1.0) for part, power in parts]
+            self.numbers[3:6] = [0.0, 0.0, 0.0]
+            self.numbers[9:12] = [rate[0], rate[2], float(self.knots.shape[1])]
 
     @staticmethod
     def _delta(instance: Instance, feature: Feature, k: int) -> Fraction:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milp_recourse.compiled.descent import constrained, descend, hops, pull_back, snap, try_point
+from milp_recourse.compiled.elementary import LOG, largest_size
 from milp_recourse.compiled.interior import solve_node
 from milp_recourse.compiled.layout import (
     ALLOWANCE,
@@ -27,12 +28,14 @@ from milp_recourse.compiled.layout import (
     GRID,
     HI,
     INSIDE,
+    KNOTS,
     LABEL,
     LINE,
     LO,
     MODE,
     OTHER,
     POINT,
+    SHIFT,
     SPLIT,
     START,
     STUCK_BOUND,
@@ -40,7 +43,7 @@ from milp_recourse.compiled.layout import (
     ZL,
     Z,
 )
-from milp_recourse.compiled.levers import respond
+from milp_recourse.compiled.levers import knot_inside, respond
 from milp_recourse.compiled.network import logit_at, logit_size
 from milp_recourse.compiled.node import choose, examine, sizes_over_box, take_cut, tighten
 from milp_recourse.compiled.numerics import BELOW, PIVOT
@@ -96,6 +99,9 @@ class Pool(NamedTuple):
     stuck: Array
     state: NDArray[np.int64]
 
+
+MUCH = 2.0**-7
+"""A node is examined again under a new target where the best cost has fallen by so much; else it is split."""
 
 RESERVE = 70
 """Free slots that a node wants to find."""
@@ -262,6 +268,9 @@ def _root(p, w):
     for k in range(len(p.widths)):
         for j in range(p.widths[k]):
             w.unit[ZL, k, j], w.unit[ZH, k, j] = -INF, INF
+    for m in range(p.widths[0]):
+        if p.kind[m] == LOG:
+            w.unit[SPLIT, 0, m] = 1.0
 
 
 @compiled
@@ -273,7 +282,7 @@ def _largest_logit(p, w):
     for i in range(p.widths[1] if layers > 1 else 1):
         sizes[i] = p.offset[1, 1, i] + sizes_over_box(levers_of(p), p.box, p.allowed, p.first[1, 1, i])
         for m in range(p.widths[0]):
-            sizes[i] += p.caused[1, 1, i, m] * (causes[m] + p.resting[m])
+            sizes[i] += p.caused[1, 1, i, m] * (causes[m] + abs(p.resting[m]))
     for k in range(1, layers):
         count = p.widths[k + 1] if k + 1 < layers else 1
         for i in range(count):
@@ -287,12 +296,13 @@ def _largest_logit(p, w):
 
 @compiled
 def _largest_causes(p, w):
-    """Of the causal units' arguments, into row 2 of w.layer."""
+    """Of the causal units, into row 2 of w.layer."""
     causes = w.layer[2]
     for m in range(p.widths[0]):
         causes[m] = p.offset[1, 0, m] + sizes_over_box(levers_of(p), p.box, p.allowed, p.first[1, 0, m])
         for l in range(m):
-            causes[m] += p.caused[1, 0, m, l] * (causes[l] + p.resting[l])
+            causes[m] += p.caused[1, 0, m, l] * (causes[l] + abs(p.resting[l]))
+        causes[m] = largest_size(p.kind[m], causes[m], p.edge[m])
 
 
 @compiled
@@ -303,8 +313,10 @@ def _largest_ball(p, w):
     for f in range(len(p.noise)):
         size = sizes_over_box(levers_of(p), p.box, p.allowed, p.residual[1, f])
         for m in range(p.widths[0]):
-            size += p.residual_caused[1, f, m] * (w.layer[2, m] + p.resting[m])
+            size += p.residual_caused[1, f, m] * (w.layer[2, m] + abs(p.resting[m]))
         total += p.precision[f] * size * (2.0 * size + abs(p.noise[f]))
+        if p.bent and f == len(p.noise) - 1:
+            total += size + abs(p.excess)
     return 8.0 * p.line * total + p.tiny
 
 
@@ -386,6 +398,10 @@ def _settled(p, w):
                 return False
         elif mode[i] == 0 or (p.lever[GRID, i] > 0.0 and mode[i] == 1 and w.box[LO, i] < w.box[HI, i]):
             return False
+        elif p.lever[KNOTS, i] > 0.0 and mode[i] == 1:  # its cost is bent, or only bounded
+            low, high = w.box[LO, i], w.box[HI, i]
+            if low < high and (p.has_largest or knot_inside(levers_of(p), i, low, high, 0.0) < INF):
+                return False
     return True
 
 
@@ -421,7 +437,7 @@ def _doubtful(p, w):
     for i in range(len(u)):
         u[i] = w.at[CHOICE, i]
     logit = logit_at(layers_of(p), u, w.unit[Z], w.layer[0])
-    return logit >= p.need_low - (3.0 * p.line * logit_size(layers_of(p), u, w.layer) + p.tiny)
+    return logit >= p.need_low - (3.0 * p.line * logit_size(layers_of(p), u, w.unit[Z, 0], w.layer) + p.tiny)
 
 
 @entry
@@ -483,7 +499,8 @@ def run(pp, w, t, share, lines, steps, dives, patient, careful, around, starts, 
             _inward(p, w, choice)
         elif not try_point(p, w, choice) and leaf:
             _, last = _deeper(p, w, count, ball, target, steps)
-        if w.scalar[BEST_COST] < before:
+        better = w.scalar[BEST_COST] < before
+        if better and (leaf or w.scalar[BEST_COST] < before * (1.0 - MUCH) or bound >= target_of(w)):
             if not leaf:
                 for i in range(len(point)):
                     choice[i] = w.at[BEST, i]
@@ -521,8 +538,12 @@ def run(pp, w, t, share, lines, steps, dives, patient, careful, around, starts, 
                 for i in range(len(point)):
                     choice[i] = w.at[BEST, i]
                 pull_back(p, w, choice)
-                if careful:
-                    return FOUND
+            elif p.row.shape[1] > 0 and not before < INF:  # a corner of rows may be all there is
+                for i in range(len(point)):
+                    w.at[ANCHOR, i] = w.at[START, i]
+                return ASK
+        if careful and w.scalar[BEST_COST] < before:
+            return FOUND
     return MORE
 
 
@@ -544,12 +565,19 @@ def _split(p, w, t, kind, index, value, bound):
         zl[k, j], zh[k, j] = l, 0.0
         _store(t, w, bound)
         zh[k, j] = h
+    elif kind == 5:
+        l, h, was = zl[0, index], zh[0, index], int(split[0, index])
+        zl[0, index], split[0, index] = value, was | 1
+        _store(t, w, bound)
+        zl[0, index], zh[0, index], split[0, index] = l, value, was | 2
+        _store(t, w, bound)
+        zh[0, index] = h
     elif kind == 2:
         l, h = lo[index], hi[index]
         grid = p.lever[GRID, index]
         cut, above = value, value
         if grid > 0.0:
-            cut = math.floor(value / grid) * grid
+            cut = math.floor((value - p.lever[SHIFT, index]) / grid) * grid + p.lever[SHIFT, index]
             above = cut + grid
         hi[index] = cut
         if l <= cut:

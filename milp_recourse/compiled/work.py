@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from milp_recourse.compiled.problem import MOST_ROWS, Problem
+from milp_recourse.compiled.problem import Problem, most_rows
 
 Array = NDArray[np.float64]
 
@@ -25,8 +25,8 @@ class Work(NamedTuple):
         Per unit: bounds of its argument, its sign if it was split on, sums of absolute terms, slope of its
         lower line, its argument
         at a point and at the relaxed optimum, what the bound loses there, slope and constant of its upper
-        line,
-        (10, K + 1, n).
+        line, constant of its lower line (of causal units; 0 for others),
+        (11, K + 1, n). A curve was split on at its argument's lower end (1), its upper end (2) or both (3).
     relaxed
         Layer 1's upper and lower lines over columns and causal units, their constants last, (2, n, P + M +
         1).
@@ -44,7 +44,7 @@ class Work(NamedTuple):
     tangent, ball, ball_seen, pull
         Lines above the residuals and above their negatives, (2, F, P), their constants and what the convex
         problem
-        makes of them, (8, F), the causal units' coefficients in them, (2, F, M), and the lines in its
+        makes of them, (10, F), the causal units' coefficients in them, (2, F, M), and the lines in its
         variables.
     kept
         The causal units' bounds while others take their place, (2, M).
@@ -90,12 +90,12 @@ def workspace(p: Problem) -> Work:
     """Zeroed memory for a problem, in whatever configuration."""
     d, columns = p.lever.shape[1], int(p.start[-1])
     layers, n, units, f = len(p.widths), p.weights.shape[1], int(p.widths[0]), len(p.noise)
-    rows = MOST_ROWS + p.row.shape[-2] + 2
+    rows = most_rows(p.row.shape[-2], bool((p.kind > 0).any()))
     v, k = columns + d + 1, rows + 2 * d + f
     return Work(
         np.zeros((3, d)),
         np.zeros(columns, dtype=np.uint8),
-        np.zeros((10, layers, n)),
+        np.zeros((11, layers, n)),
         np.zeros((2, n, columns + units + 1)),
         np.zeros((2, columns + units + 1, n)),
         np.zeros((2, rows, layers, n)),
@@ -104,7 +104,7 @@ def workspace(p: Problem) -> Work:
         np.zeros((rows, columns)),
         np.zeros((4, rows)),
         np.zeros((2, f, columns)),
-        np.zeros((8, f)),
+        np.zeros((10, f)),
         np.zeros((2, f, units)),
         np.zeros((2, f, v)),
         np.zeros((2, units)),

@@ -25,7 +25,7 @@ downstream is free (Karimi et al. 2021).
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import lru_cache
@@ -40,6 +40,8 @@ PERCENTILES = ("percentile", "percentile-max", "log-percentile", "log-percentile
 
 LEVER_GAP = 1e-12
 """Share of a lever's interval whose cost counts as no gap."""
+
+_LEVER_GAP = Fraction(LEVER_GAP)
 
 
 @dataclass(frozen=True)
@@ -92,6 +94,14 @@ class Cost:
         """Where a value lies on the axis deltas are taken on: Q(value), or the value itself."""
         exact, quantiles = Fraction(value), self.quantiles.get(name)
         return exact if quantiles is None else quantiles.exact(exact)
+
+    def change(self, name: str, before: float, after: float) -> Fraction:
+        """How far apart two values lie on that axis, exactly."""
+        if name in self.quantiles:
+            return self.position(name, after) - self.position(name, before)
+        (m, c), (n, d) = after.as_integer_ratio(), before.as_integer_ratio()
+        below = max(c, d)  # powers of two
+        return Fraction(m * (below // c) - n * (below // d), below)
 
     @property
     def is_root(self) -> bool:
@@ -149,9 +159,9 @@ class Cost:
         float
             At most the exact cost, and 0 where that is below 1e-300.
         """
-        moves = {name: Fraction(LEVER_GAP) * width for name, width in widths.items()}
-        cost = replace(self, l0=0.0).exact(moves, weights)
-        return float(cost) * (1 - 2.0**-50) if cost > Fraction(1e-300) else 0.0
+        moves = {name: _LEVER_GAP * width for name, width in widths.items()}
+        cost = float((self if not self.l0 else replace(self, l0=0.0)).exact(moves, weights))
+        return cost * (1 - 2.0**-50) if cost > 1e-300 else 0.0
 
     def exact(self, deltas: Mapping[str, Fraction], weights: Mapping[str, float]) -> Fraction:
         """The cost of an action in exact arithmetic; a root is rounded up by a share of at most 2^-100.
@@ -163,21 +173,45 @@ class Cost:
         weights
             w_i per feature.
         """
-        total, largest = Fraction(0), Fraction(0)
+        terms, largest = [], Fraction(0)
         for name, delta in deltas.items():
             w = weights[name]
             if self.l0:
-                total += _rate(self.l0, w)
+                terms.append(((self.l0, w, 1.0, 1), 1, 1))
             if not self.uses_scale:
                 continue
-            scale, distance = self.scale_of(name, delta), abs(delta)
+            scale = self.scale_of(name, delta)
+            n, d = abs(delta.numerator), delta.denominator
             if self.l2_squared:
-                total += _rate(self.l2_squared, w, scale, 2) * (distance * distance)
+                terms.append(((self.l2_squared, w, scale, 2), n * n, d * d))
             if self.l1:
-                total += _rate(self.l1, w, scale) * distance
+                terms.append(((self.l1, w, scale, 1), n, d))
             if self.linf:
-                largest = max(largest, _rate(self.linf, w, scale) * distance)
+                largest = max(largest, _rate((self.linf, w, scale, 1)) * abs(delta))
+        total = _total(terms)
         return root_above(total) if self.is_root else total + largest
+
+
+_Rate = tuple[float, float, float, int]
+"""Coefficient, weight, scale and power."""
+
+
+def _total(terms: Sequence[tuple[_Rate, int, int]]) -> Fraction:
+    """The sum of rate * n / d: over a common denominator, so that common factors are looked for once."""
+    if not terms:
+        return Fraction(0)
+    numerators, below = _together(tuple(rate for rate, _, _ in terms))
+    common = math.lcm(*(d for _, _, d in terms))
+    above = sum(r * n * (common // d) for r, (_, n, d) in zip(numerators, terms, strict=True))
+    return Fraction(above, below * common)
+
+
+@lru_cache(maxsize=256)
+def _together(rates: tuple[_Rate, ...]) -> tuple[tuple[int, ...], int]:
+    """Rates over their least common denominator."""
+    exact = [_rate(rate) for rate in rates]
+    below = math.lcm(*(rate.denominator for rate in exact))
+    return tuple(rate.numerator * (below // rate.denominator) for rate in exact), below
 
 
 def root_above(value: Fraction) -> Fraction:
@@ -196,6 +230,7 @@ def root_below(value: float) -> float:
 
 
 @lru_cache(maxsize=4096)
-def _rate(coefficient: float, weight: float, scale: float = 1.0, power: int = 1) -> Fraction:
+def _rate(rate: _Rate) -> Fraction:
     """coefficient * weight / scale^power: the same few come up for every applicant."""
+    coefficient, weight, scale, power = rate
     return Fraction(coefficient) * Fraction(weight) / Fraction(scale) ** power

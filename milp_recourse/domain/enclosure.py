@@ -50,6 +50,11 @@ class Enclosure:
         """The middle; the number itself when exact."""
         return self.lower if self.exact else (self.lower + self.upper) / 2
 
+    @property
+    def nearest(self) -> float:
+        """The double nearest to the middle. Raises OverflowError where that is larger than any."""
+        return float(self.midpoint)
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Enclosure):
             return NotImplemented
@@ -144,6 +149,11 @@ class Dyadic(Enclosure):
         """Always."""
         return True
 
+    @property
+    def nearest(self) -> float:
+        """The double nearest to it; Python divides whole numbers with one rounding."""
+        return self.numerator / (1 << self.bits)
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Dyadic):
             return super().__eq__(other)
@@ -174,6 +184,35 @@ class Dyadic(Enclosure):
     def relu(self) -> Enclosure:
         """max(0, x)."""
         return self if self.numerator >= 0 else Dyadic(0, 0)
+
+
+class Rounded(Enclosure):
+    """A number known to a double and a bound on its rounding error."""
+
+    def __init__(self, value: float, error: float) -> None:
+        self.value, self.error = value, error
+
+    @cached_property
+    def lower(self) -> Fraction:  # type: ignore[override]
+        """The double less the error."""
+        return Fraction(self.value) - Fraction(self.error)
+
+    @cached_property
+    def upper(self) -> Fraction:  # type: ignore[override]
+        """The double plus the error."""
+        return Fraction(self.value) + Fraction(self.error)
+
+    @property
+    def nearest(self) -> float:
+        """The double."""
+        return self.value
+
+
+def gamma(operations: int, roundoff: float = 2.0**-53) -> float:
+    """The relative error of a sum of products whose terms see so many roundings, and as many in the sum of
+    absolute terms that it is multiplied by (Higham 2002, section 3.1).
+    """
+    return 2.0 * operations * roundoff / (1.0 - 2.0 * operations * roundoff) * (1.0 + 2.0**-49)
 
 
 def _point(value: Fraction) -> Enclosure:

@@ -9,7 +9,7 @@ for search and sampling), :meth:`Expression.enclose` (exact, for judgement) and
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -17,7 +17,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from milp_recourse.domain.enclosure import Enclosure
+from milp_recourse.domain.enclosure import Enclosure, gamma
 from milp_recourse.domain.network import ReluNetwork
 
 Values = Mapping[str, NDArray]
@@ -39,6 +39,13 @@ class Expression(ABC):
     @abstractmethod
     def children(self) -> tuple[Expression, ...]:
         """The direct sub-expressions."""
+
+    def text(self) -> tuple[str, str, int] | None:
+        """Python for its value, for the same computation on absolute values, and the roundings a term of it
+        goes through; ``v`` maps names to doubles within one rounding of the values. None: there is no such
+        text.
+        """
+        return None
 
     def parents(self) -> frozenset[str]:
         """Names of the features the expression reads."""
@@ -93,6 +100,9 @@ class Constant(Expression):
     def enclose(self, values: Enclosures) -> Enclosure:
         return self._exact
 
+    def text(self) -> tuple[str, str, int] | None:
+        return f"({self.value!r})", repr(abs(self.value)), 0
+
     def children(self) -> tuple[Expression, ...]:
         return ()
 
@@ -108,6 +118,9 @@ class Variable(Expression):
 
     def enclose(self, values: Enclosures) -> Enclosure:
         return values[self.name]
+
+    def text(self) -> tuple[str, str, int] | None:
+        return f"v[{self.name!r}]", f"abs(v[{self.name!r}])", 1
 
     def children(self) -> tuple[Expression, ...]:
         return ()
@@ -134,6 +147,9 @@ class Sum(Expression):
             total = total + term.enclose(values)
         return total
 
+    def text(self) -> tuple[str, str, int] | None:
+        return _joined(" + ", self.terms, max)
+
     def children(self) -> tuple[Expression, ...]:
         return self.terms
 
@@ -156,6 +172,9 @@ class Product(Expression):
             total = total * factor.enclose(values)
         return total
 
+    def text(self) -> tuple[str, str, int] | None:
+        return _joined(" * ", self.factors, sum)
+
     def children(self) -> tuple[Expression, ...]:
         return self.factors
 
@@ -171,6 +190,10 @@ class Relu(Expression):
 
     def enclose(self, values: Enclosures) -> Enclosure:
         return self.argument.enclose(values).relu()
+
+    def text(self) -> tuple[str, str, int] | None:
+        part = self.argument.text()
+        return None if part is None else (f"max(0.0, {part[0]})", *part[1:])
 
     def children(self) -> tuple[Expression, ...]:
         return (self.argument,)
@@ -204,6 +227,9 @@ class Square(Expression):
     def enclose(self, values: Enclosures) -> Enclosure:
         return self.argument.enclose(values).square()
 
+    def text(self) -> tuple[str, str, int] | None:
+        return _joined(" * ", (self.argument, self.argument), sum)
+
     def children(self) -> tuple[Expression, ...]:
         return (self.argument,)
 
@@ -224,6 +250,42 @@ class NetworkOutput(Expression):
 
     def children(self) -> tuple[Expression, ...]:
         return self.inputs
+
+
+def _joined(
+    sign: str, parts: tuple[Expression, ...], terms: Callable[[list[int]], int]
+) -> tuple[str, str, int] | None:
+    texts = []
+    for part in parts:
+        text = part.text()
+        if text is None:
+            return None
+        texts.append(text)
+    roundings = terms([text[2] for text in texts]) + len(texts) - 1
+    if roundings > MOST_ROUNDINGS:
+        return None
+    values, sizes, _ = zip(*texts, strict=True)
+    return f"({sign.join(values)})", f"({sign.join(sizes)})", roundings
+
+
+def rounded(expression: Expression) -> Callable[[Mapping[str, float]], tuple[float, float]] | None:
+    """A function from doubles to an expression's value in float64 and a bound on its error.
+
+    The doubles may be within one rounding of the values meant. What underflows is not covered. None where
+    the expression is no polynomial with ReLUs.
+    """
+    text = expression.text()
+    if text is None:
+        return None
+    value, size, roundings = text
+    made: Callable[[Mapping[str, float]], tuple[float, float]] = eval(
+        f"lambda v: ({value}, {gamma(roundings)!r} * {size})", {"abs": abs, "max": max}
+    )
+    return made
+
+
+MOST_ROUNDINGS = 1 << 12
+"""Longer expressions are not worth a text."""
 
 
 def sigmoid(z: NDArray) -> NDArray:

@@ -16,10 +16,13 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from milp_recourse.domain.enclosure import Dyadic, Enclosure
+from milp_recourse.domain.enclosure import Dyadic, Enclosure, Rounded, gamma
 
 DType = Literal["float32", "float64"]
 FloatArray = NDArray[np.float64]
+
+MOST_ROUNDINGS = 1 << 20
+"""Beyond so many, float32 has no digits left to bound an error with."""
 
 _GRID = 200  # bits behind the point when an irrational enclosure enters integer arithmetic
 
@@ -180,6 +183,58 @@ class ReluNetwork:
         low = [Fraction(a, scale) for a in lower]
         high = [Fraction(b, scale) for b in upper]
         return tuple(Enclosure(a, b) for a, b in zip(low, high, strict=True))
+
+    def nearly(self, x: NDArray) -> tuple[Rounded, float] | None:
+        r"""The logit of one input row in float64, with what rounding can have done to it.
+
+        A term passes, in every layer of n inputs, a product and at most n additions, in whatever order, and
+        at the start the rounding of an input; ReLUs bring values closer. So with N the sum of n + 1 over the
+        layers, and one more, the error is at most :math:`\gamma_N` times the same computation on absolute
+        values; :func:`~milp_recourse.domain.enclosure.gamma` covers the errors of that too. Units that are
+        off in whatever arithmetic count for nothing. What underflows is added.
+
+        Returns
+        -------
+        (logit, error)
+            The exact logit of any inputs that round to x, and how far the deployed one can be from it. None
+            where numbers get so large that one of them might overflow.
+        """
+        scales, operations, lost, growth = self._rounding
+        size = np.abs(x)
+        if not float(size.max()) * growth[0] + growth[1] < growth[2]:  # false for nan
+            return None
+        z = np.asarray(x, dtype=np.float64)
+        coarse = gamma(operations, 2.0**-24 if self.dtype == "float32" else 2.0**-53)
+        for k, (w, b) in enumerate(zip(self.weights, self.biases, strict=True)):
+            if k:
+                size[z + coarse * size < -lost[1]] = 0.0  # off in whatever arithmetic
+                z = np.maximum(z, 0.0)
+            z, size = w @ z + b, scales[k][0] @ size + scales[k][1]
+        most = float(size[0])
+        error = gamma(operations) * most + lost[0]
+        deployed = error + coarse * most + lost[1]
+        return Rounded(float(z[0]), error), deployed * (1.0 + 2.0**-50)
+
+    @cached_property
+    def _rounding(
+        self,
+    ) -> tuple[list[tuple[FloatArray, FloatArray]], int, tuple[float, float], tuple[float, float, float]]:
+        """For :meth:`nearly`: absolute weights and biases; operations; what underflow can cost in float64 and
+        as deployed; and s, t and the limit such that no number is above s max abs(x) + t.
+        """
+        scales = [(np.abs(w), np.abs(b)) for w, b in zip(self.weights, self.biases, strict=True)]
+        narrow = self.dtype == "float32"
+        losses = 2.0**-1000, 2.0**-120 if narrow else 2.0**-1000  # far above half of the smallest numbers
+        lost, most, s, t = list(losses), (1.0, 0.0), 1.0, 0.0
+        with np.errstate(over="ignore", invalid="ignore"):
+            for w, b in scales:
+                across, n = float(w.sum(axis=1).max()), w.shape[1]
+                lost = [2.0 * (across * v + (n + 1) * loss) for v, loss in zip(lost, losses, strict=True)]
+                s, t = 2.0 * across * s, 2.0 * (across * t + float(b.max()))
+                most = max(most[0], s), max(most[1], t)
+        operations = 1 + sum(w.shape[1] + 1 for w in self.weights)
+        limit = 0.0 if operations > MOST_ROUNDINGS else 2.0**100 if narrow else 2.0**1000
+        return scales, operations, (lost[0], lost[1]), (*most, limit)
 
     @cached_property
     def _deployed_weights(self) -> tuple[NDArray, ...]:

@@ -9,16 +9,16 @@ Karimi et al. 2021, https://doi.org/10.1145/3442188.3445899).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from milp_recourse.domain.enclosure import Enclosure
-from milp_recourse.domain.expression import Constant, Expression, logit, sigmoid
+from milp_recourse.domain.expression import Constant, Expression, logit, rounded, sigmoid
 from milp_recourse.domain.noise import Noise
 from milp_recourse.domain.scenario import Scenario
 
@@ -87,6 +87,10 @@ class StructuralCausalModel:
                 raise ValueError(f"mechanism of {name_!r} reads unknown feature {sorted(missing)[0]!r}")
         self._parents = {f: m.equation.parents() for f, m in self.mechanisms.items()}
         self.order = self._causal_order()
+        self._rounded: dict[str, Callable[[Mapping[str, float]], tuple[float, float]] | None] = {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_rounded": {}}  # functions made from text cannot be sent
 
     def parents(self, feature: str) -> frozenset[str]:
         """Direct causes of a feature."""
@@ -202,24 +206,26 @@ class StructuralCausalModel:
         some 1e-50 wide (see :class:`Enclosure`).
         """
         factual = {f: Enclosure.of(x[f]) for f in self.features}
-        values: dict[str, Enclosure] = {}
-        moved: set[str] = set()
+        values = factual | {f: Enclosure.of(a) for f, a in action.items()}
+        moved = set(action)
         for f in self.order:
-            m = self.mechanisms[f]
             if f in action:
-                values[f] = Enclosure.of(action[f])
                 if scenario.missed.get(f):
                     values[f] = values[f] + Enclosure.of(scenario.missed[f])
-                moved.add(f)
             elif self.parents(f) & moved:
+                m = self.mechanisms[f]
                 shift = m.equation.enclose(values) - m.equation.enclose(factual)
                 if scenario.noise.get(f):
                     shift = shift + Enclosure.of(scenario.noise[f])
                 values[f] = shift_exact(factual[f], shift, m.link)
                 moved.add(f)
-            else:
-                values[f] = factual[f]
-        return values
+        return {f: values[f] for f in self.order}
+
+    def rounded(self, feature: str) -> Callable[[Mapping[str, float]], tuple[float, float]] | None:
+        """:func:`~milp_recourse.domain.expression.rounded` of a feature's equation."""
+        if feature not in self._rounded:
+            self._rounded[feature] = rounded(self.mechanisms[feature].equation)
+        return self._rounded[feature]
 
     # -- inside --------------------------------------------------------------------------
 

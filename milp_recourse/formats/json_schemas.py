@@ -10,6 +10,7 @@ from pydantic import TypeAdapter
 
 from milp_recourse.formats.schema import InlineClassifier, InstanceModel, PopulationModel
 from milp_recourse.formats.schema_certificate import CertificateModel
+from milp_recourse.formats.schema_choices import ChoicesModel, RobustModel
 from milp_recourse.formats.schema_result import ResultModel, ResultsModel
 from milp_recourse.formats.schema_why import WhyModel
 
@@ -17,11 +18,13 @@ FOLDER = Path(__file__).parent / "schemas"
 
 MODELS: dict[str, Any] = {
     "certificate-1": CertificateModel,
+    "choices-1": ChoicesModel,
     "classifier": InlineClassifier,
     "instance-1": InstanceModel,
     "population-1": PopulationModel,
     "result-1": ResultModel,
     "results-1": ResultsModel,
+    "robust-1": RobustModel,
     "why-1": WhyModel,
 }
 

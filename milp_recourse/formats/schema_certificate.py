@@ -37,9 +37,22 @@ CellSplit = tuple[Literal["c"], Word, Number]
 ConditionSplit = tuple[Literal["o"]]
 ClosedLeaf = tuple[Literal["e"]]
 PriceLeaf = tuple[Literal["p"], Index]
+TakingOut = tuple[Literal["t"], Index]
+Merging = tuple[Literal["m"]]
 Leaf = tuple[Literal["d"], Slopes, list[TermModel]]
 LeafWithShares = tuple[Literal["d"], Slopes, list[TermModel], list[NonNegative]]
-Node = Split | SignSplit | CellSplit | ConditionSplit | ClosedLeaf | PriceLeaf | Leaf | LeafWithShares
+Node = (
+    Split
+    | SignSplit
+    | CellSplit
+    | ConditionSplit
+    | ClosedLeaf
+    | PriceLeaf
+    | TakingOut
+    | Merging
+    | Leaf
+    | LeafWithShares
+)
 
 
 class PricesModel(Strict):
@@ -50,6 +63,9 @@ class PricesModel(Strict):
     trees: list[list[list[int]]]
     weights: list[NonNegative] = Field(
         default_factory=list, description="of several sums, all of which count"
+    )
+    shares: list[NonNegative] = Field(
+        default_factory=list, description="of the cost's maximum, one per action; absent: zeros"
     )
 
 

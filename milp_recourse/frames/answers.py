@@ -10,11 +10,12 @@ from functools import cached_property
 from io import BytesIO, StringIO, TextIOWrapper
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
 
+from milp_recourse.choices import Differ, choices
 from milp_recourse.errors import BadInput
 from milp_recourse.formats.read import population_from_dict
 from milp_recourse.formats.strict_json import write_json, write_whole
@@ -25,11 +26,14 @@ from milp_recourse.frames.show import people_of
 from milp_recourse.frames.verdict import Predict, verdicts
 from milp_recourse.front import front
 from milp_recourse.instance import Instance, Population
-from milp_recourse.reports.pages import person_page, population_fragment, population_page
+from milp_recourse.reports.pages import person_page, population_fragment, population_page, reasons_of
 from milp_recourse.reports.population_folder import PopulationFolder
 from milp_recourse.reports.table import BAD_INPUT
 from milp_recourse.result import Result, Status
-from milp_recourse.why import why
+from milp_recourse.robust import robust
+from milp_recourse.why import why as ask_why
+
+T = TypeVar("T")
 
 _COLUMNS = ("status", "cost", "lower_bound", "gap", "proof", "confirmed", "message", "seconds")
 
@@ -158,7 +162,105 @@ class Answers:
         BadInput
             Nobody, or more than one, is called so, or the person could not be read.
         """
-        return why(self._problem_of(person), self.options.get("backend"), time_limit).to_dict()
+        return ask_why(self._problem_of(person), self.options.get("backend"), time_limit).to_dict()
+
+    def choices(
+        self,
+        person: Hashable,
+        count: int = 3,
+        differ: Differ = "features",
+        apart: float | None = None,
+        scale: Mapping[Hashable, float] | None = None,
+        time_limit: float | None = None,
+    ) -> pd.DataFrame:
+        """The cheapest ways for one person that differ, each proven given those before it.
+
+        Parameters
+        ----------
+        person
+            The table's index.
+        count, differ, apart
+            As for :func:`milp_recourse.choices.choices`.
+        scale
+            Column -> what counts as 1.
+        time_limit
+            Seconds for all of them together; None for no limit.
+
+        Returns
+        -------
+        pandas.DataFrame
+            A row per choice, from 1: status, cost, lower_bound, and the action as column -> value. In
+            ``attrs``: ``exhausted``, ``lower_bound`` and ``message`` as in a ``choices-1`` document.
+
+        Raises
+        ------
+        BadInput
+            Nobody, or more than one, is called so, the person could not be read, or an argument is not
+            what is allowed.
+        """
+        scales = self._named("scale", scale)
+        problem, backend = self._problem_of(person), self.options.get("backend")
+        found = choices(problem, count, differ, apart, scales, backend, time_limit)
+        rows = [
+            (one.status.value, one.cost, one.lower_bound, self._in_own_values(one.action or {}))
+            for one in (choice.result for choice in found.choices)
+        ]
+        index = pd.RangeIndex(1, 1 + len(rows), name="choice")
+        frame = pd.DataFrame(rows, index, columns=["status", "cost", "lower_bound", "action"])
+        frame.attrs |= {name: getattr(found, name) for name in ("exhausted", "lower_bound", "message")}
+        return frame
+
+    def robust(
+        self,
+        person: Hashable,
+        missed: Mapping[Hashable, float] | None = None,
+        threshold: float | None = None,
+        noise: Mapping[Hashable, float | Sequence[float]] | None = None,
+        time_limit: float | None = None,
+    ) -> dict[str, Any]:
+        """One person's cheapest action that still holds when not everything turns out as planned.
+
+        Parameters
+        ----------
+        person
+            The table's index.
+        missed, threshold, noise
+            As for :func:`milp_recourse.robust.robust`, by column; the threshold in logits, or of scores.
+        time_limit
+            Seconds for everything; None for no limit.
+
+        Returns
+        -------
+        dict
+            A ``robust-1`` document.
+
+        Raises
+        ------
+        BadInput
+            Nobody, or more than one, is called so, the person could not be read, or the uncertainty does not
+            fit the problem.
+        """
+        away, wide = self._named("missed", missed), self._named("noise", noise)
+        problem, backend = self._problem_of(person), self.options.get("backend")
+        return robust(problem, away, threshold, wide, backend, time_limit).to_dict()
+
+    def _named(self, argument: str, given: Mapping[Hashable, T] | None) -> dict[str, T]:
+        """What was said by column, by feature."""
+        names = {c.key: c.name for c in self.columns}
+        for key in given or {}:
+            if key not in names:
+                raise BadInput(argument, repr(key), "columns: " + ", ".join(map(str, names)))
+        return {names[key]: value for key, value in (given or {}).items()}
+
+    def _in_own_values(self, action: Mapping[str, float | int | str]) -> dict[Hashable, object]:
+        """An action by column, in the table's own values."""
+        said: dict[Hashable, object] = {}
+        for column in self.columns:
+            if column.name in action:
+                shown, labels = action[column.name], column.feature.categories
+                code = float(labels.index(str(shown))) if labels else float(shown)
+                said[column.key] = column.value(code)
+        return said
 
     def _problem_of(self, person: Hashable) -> Instance:
         position = self._position(person)
@@ -245,23 +347,41 @@ class Answers:
         """Who the model itself was asked about."""
         return [word is not None for word in self.confirmed]
 
-    def page(self, person: Hashable | None = None) -> str:
+    def page(self, person: Hashable | None = None, why: bool = False, time_limit: float | None = None) -> str:
         """One self-contained HTML file as text: of everybody, or of one person by the table's index.
+
+        Parameters
+        ----------
+        why
+            Ask too, and say on one person's page, what stands in the way or what each restriction costs.
+        time_limit
+            Seconds for that; None for no limit.
 
         Raises
         ------
         BadInput
-            Nobody, or more than one, is called so.
+            Nobody, or more than one, is called so; or why is asked of everybody.
         """
+        if person is None and why:
+            raise BadInput("why", why, "False, or a person: why is for one person's page")
         if person is None:
             everybody = people_of(self, range(len(self)))
             return population_page(everybody, f"{len(self)} people", self.facts)
         [shown] = people_of(self, [self._position(person)])
+        if why:
+            found = ask_why(self._problem_of(person), self.options.get("backend"), time_limit)
+            shown = replace(shown, why=reasons_of(found))
         return person_page(shown, "Recourse", self.facts)
 
-    def save_page(self, file: str | Path, person: Hashable | None = None) -> None:
+    def save_page(
+        self,
+        file: str | Path,
+        person: Hashable | None = None,
+        why: bool = False,
+        time_limit: float | None = None,
+    ) -> None:
         """Write :meth:`page` to a file."""
-        write_whole(self.page(person).encode(), Path(file))
+        write_whole(self.page(person, why, time_limit).encode(), Path(file))
 
     def _position(self, person: Hashable) -> int:
         found = np.flatnonzero(self.rows.frame.index == person)

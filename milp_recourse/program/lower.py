@@ -53,7 +53,8 @@ def lower_together(instances: Sequence[Instance]) -> Program:
         Their programs differ in more than constants, bounds and weights.
     """
     first = instances[0]
-    if _has_edges(first) or first.cost.quantiles or first.cost.decrease or first.scenarios:
+    special = first.cost.quantiles or first.cost.decrease or first.scenarios
+    if _has_edges(first) or special:
         raise everyone(len(instances))
     table = np.array([[i.factual[f] for f in first.scm.features] for i in instances])
     limits = np.array([list(i.levers.values()) for i in instances])

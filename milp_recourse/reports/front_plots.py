@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -29,7 +30,7 @@ def plot_density_fronts(fronts: Sequence[DensityFront], path: str | Path) -> Non
     above, below = figure.subplots(2, 1, sharex=True, height_ratios=[3, 1])
     offsets = [point.offset for point in fronts[0].points if point.offset is not None]
     step = (offsets[-1] - offsets[0]) / max(1, len(offsets) - 1)
-    x = [offsets[0] - step, *offsets]
+    x = [offsets[0] - 1.5 * step, *offsets]
     for front in fronts[:MOST_LINES]:
         costs = [point.result.cost for point in front.points]
         shown = [(a, c) for a, c in zip(x, costs, strict=True) if c is not None]
@@ -57,7 +58,8 @@ def plot_density_fronts(fronts: Sequence[DensityFront], path: str | Path) -> Non
 
 def _name_the_left_end(axes: Axes, x: Sequence[float]) -> None:
     """The first point asks nothing of the density."""
-    whole = [tick for tick in range(int(x[1]), int(x[-1]) + 1, 2) if x[1] <= tick <= x[-1]]
+    apart = 1 if x[-1] - x[1] <= 8 else 2 if x[-1] - x[1] <= 16 else 10
+    whole = [tick for tick in range(math.ceil(x[1]), math.floor(x[-1]) + 1) if tick % apart == 0]
     axes.set_xticks([x[0], *whole], ["not\nasked", *map(str, whole)])
 
 

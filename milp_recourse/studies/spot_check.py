@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
 
-from milp_recourse.errors import Unsupported
 from milp_recourse.formats import write_population
 from milp_recourse.instance import Population
 from milp_recourse.result import gap_tolerance
@@ -40,16 +38,7 @@ def spot_check(
     dict
         How many were drawn, verified, and agree with the answers in the tables (their intervals
         from lower bound to cost meet); sentences about the others.
-
-    Raises
-    ------
-    Unsupported
-        The checker is not installed.
     """
-    try:
-        checker = import_module("verify.__main__")
-    except ModuleNotFoundError:
-        raise Unsupported("verify: the checker is not installed; run in the repository") from None
     proven = [p for p, answer in known.items() if answer.status in ("optimal", "infeasible")]
     chosen = np.random.default_rng([seed, 200]).permutation(len(proven))[:count]
     summary: dict[str, Any] = {"drawn": len(chosen), "of": len(known), "verified": 0, "agree": 0}
@@ -57,7 +46,7 @@ def spot_check(
     for plausible, name in ((True, "plausible"), (False, "any")):
         problems = [proven[k] for k in sorted(chosen) if proven[k].plausible is plausible]
         if problems:
-            _check(population, problems, known, folder / name, time_limit, jobs, advance, checker, summary)
+            _check(population, problems, known, folder / name, time_limit, jobs, advance, summary)
     return summary
 
 
@@ -69,9 +58,10 @@ def _check(
     time_limit: float,
     jobs: int,
     advance: Callable[[], None],
-    checker: Any,
     summary: dict[str, Any],
 ) -> None:
+    from verify.__main__ import examine
+
     people = Population(
         replace(
             population.template,
@@ -102,7 +92,7 @@ def _check(
         advance()
     paths = sorted(certificates.glob("*.json.gz"))
     checked = Parallel(n_jobs=jobs)(
-        delayed(checker.examine)(path, folder / "population.json", 3600.0) for path in paths
+        delayed(examine)(path, folder / "population.json", 3600.0) for path in paths
     )
     for outcome in checked:
         if outcome.claim is None:

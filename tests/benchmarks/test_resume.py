@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from milp_recourse.benchmarks.resume import grown, read_rows
+from milp_recourse.benchmarks.child import Child, answer_row
+from milp_recourse.benchmarks.resume import Key, Row, filled, grown, read_rows
 from milp_recourse.errors import BadInput
 
 
@@ -39,3 +42,50 @@ def test_another_run_is_refused(tmp_path: Path) -> None:
         with pytest.raises(BadInput, match="another run"), grown(table, columns, {"seed": seed}):
             pass
     assert table.read_text() == whole
+
+
+def test_groups_write_what_is_missing(tmp_path: Path) -> None:
+    """A second run solves nothing twice; a group that breaks off is gone on with; every step is reported."""
+    table, columns, steps, made = tmp_path / "t.csv", ["name", "value", "seed"], [], []
+    groups = {"small": [1, 2], "large": [10, 20, 30]}
+
+    def solved(group: list[int], done: set[Key]) -> Iterator[Row | None]:
+        for value in group:
+            if (str(value), str(value)) in done:
+                yield None
+                continue
+            if value == broken:
+                raise OSError
+            made.append(value)
+            yield {"name": value, "value": value}
+
+    broken = 20
+    with pytest.raises(OSError):
+        filled(table, columns, {"seed": 3}, 2, groups, solved, 2, steps.append)
+    assert sorted(made) == [1, 2, 10] and sorted(steps) == ["large", "small", "small"]
+    broken = 0
+    rows = filled(table, columns, {"seed": 3}, 2, groups, solved, 1, steps.append)
+    assert sorted(made) == [1, 2, 10, 20, 30] and steps.count("large") == 4
+    assert sorted(int(row["value"]) for row in rows) == [1, 2, 10, 20, 30]
+    assert {row["seed"] for row in rows} == {"3"}
+
+
+def test_a_process_that_ends_answers_error() -> None:
+    """Answers come line by line; after its end every question gets ``error``."""
+    script = "print(input(), flush=True)"
+    with Child([sys.executable, "-c", script]) as child:
+        assert child.send(b'{"status": "found"}\n') == {"status": "found"}
+        child.process.wait()
+        assert child.send(b"that\n")["status"] == "error"
+
+
+def test_a_row_says_when_the_first_action_was_found() -> None:
+    """Events are (seconds, cost, bound); the key fills the first columns."""
+    answer = {"status": "limit", "events": [[0.1, None, 1.0], [0.4, 3.0, 1.0]], "more": 1}
+    row = answer_row(answer, ["model", "status", "first_seconds", "events"], ["m"])
+    assert row == {
+        "model": "m",
+        "status": "limit",
+        "first_seconds": 0.4,
+        "events": "[[0.1, null, 1.0], [0.4, 3.0, 1.0]]",
+    }

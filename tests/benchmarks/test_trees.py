@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -143,3 +144,13 @@ def test_unknown_names_are_bad_input(changed: dict[str, Any], field: str, tmp_pa
     """One line that names the option or the file."""
     with pytest.raises(BadInput, match=field):
         bench.run(plan(data=tmp_path, **changed), tmp_path)
+
+
+def test_a_python_without_oceanpy_says_so() -> None:
+    """Its worker answers every question, and says what is missing."""
+    ensemble = fit(read_table("credit:unit", None, 0), *bench.parsed("forest-6x3"), 0)
+    instance = ensemble.instance(int(ensemble.refused[0]), "l1")
+    with bench.worker("ocean-cp", ensemble, sys.executable) as ocean:
+        for _ in range(2):
+            answer = ocean.ask(instance, 5.0)
+            assert answer["status"] == "refused" and "No module named 'ocean'" in answer["message"]

@@ -16,6 +16,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -275,12 +276,15 @@ def main() -> int:
     parser.add_argument("--time-limit", type=float, default=30.0)
     parser.add_argument("--out", type=Path)
     asked = parser.parse_args()
-    faults, table = 0, {}
+    backends = asked.backends.split(",")
+    said = {"classifiers": "trees" if asked.trees else "networks", "backends": asked.backends}
+    said |= {"first": asked.first, "time_limit": asked.time_limit}
+    faults, table = 0, kept(asked.out, said)
     for kind in asked.kinds.split(","):
         begun, counts, wrong = time.process_time(), Counter[str](), list[str]()
         with progress_bar(kind, asked.draws) as bar:
             for seed in range(asked.first, asked.first + asked.draws):
-                happened, lines = check(seed, kind, asked.trees, asked.backends.split(","), asked.time_limit)
+                happened, lines = check(seed, kind, asked.trees, backends, asked.time_limit)
                 counts[happened] += 1
                 wrong += lines
                 bar.advance()
@@ -290,10 +294,16 @@ def main() -> int:
         print(kind, json.dumps(table[kind]), flush=True)
         if asked.out is not None:
             asked.out.parent.mkdir(parents=True, exist_ok=True)
-            said = {"classifiers": "trees" if asked.trees else "networks", "backends": asked.backends,
-                    "first": asked.first, "time_limit": asked.time_limit}  # fmt: skip
             asked.out.write_text(json.dumps({"asked": said, "kinds": table}, indent=1) + "\n")
     return int(faults > 0)
+
+
+def kept(file: Path | None, said: dict[str, Any]) -> dict[str, Any]:
+    """The kinds that a results file has already, asked for in the same way: a run can be had in parts."""
+    if file is None or not file.exists():
+        return {}
+    known = json.loads(file.read_text())
+    return dict(known["kinds"]) if known["asked"] == said else {}
 
 
 if __name__ == "__main__":

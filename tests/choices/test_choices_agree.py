@@ -6,8 +6,10 @@ from dataclasses import replace
 
 import pytest
 
+from milp_recourse import choices as choosing
+from milp_recourse.domain.conditions import AtMostActions
 from milp_recourse.domain.scenario import Scenario
-from milp_recourse.robust import networks, trees
+from milp_recourse.robust import box_search, scenario_search
 from tests.choices import compare_choices as run
 
 KINDS = (*run.CHOICE_KINDS, *run.CERTAIN_KINDS)
@@ -38,26 +40,26 @@ def test_trees(kind):
 
 def test_an_action_taken_on_trust_is_refuted(monkeypatch):
     """Without the search for outcomes the planned optimum is returned, and samples refuse it."""
-    monkeypatch.setattr(networks.NetworkSearch, "_refuted", lambda self, outcomes: [])
+    monkeypatch.setattr(scenario_search.NetworkSearch, "_refuted", lambda self, outcomes: [])
     assert seen(range(300, 312), "missed", False, "an outcome is refused")
 
 
 def test_a_scenario_that_cannot_occur_makes_the_bound_too_high(monkeypatch):
     """Scenarios beyond what is stated are seen as a bound that a certain action undercuts."""
-    real = networks.NetworkSearch._refuted
+    real = scenario_search.NetworkSearch._refuted
 
     def wider(self, outcomes):
         found = real(self, outcomes)
         double = [Scenario({n: 3 * e for n, e in one.missed.items()}, one.noise) for one in found or []]
         return double if found else found
 
-    monkeypatch.setattr(networks.NetworkSearch, "_refuted", wider)
+    monkeypatch.setattr(scenario_search.NetworkSearch, "_refuted", wider)
     assert seen(range(300, 315), "missed", False, "but (")
 
 
 def test_a_refused_box_that_is_too_large_is_seen(monkeypatch):
     """Boxes widened without asking shut out actions that are certain."""
-    real = trees.Refusals.around
+    real = box_search.Refusals.around
 
     def careless(self, row, groups):
         box = real(self, row, groups)
@@ -66,19 +68,14 @@ def test_a_refused_box_that_is_too_large_is_seen(monkeypatch):
                 box.low[column], box.high[column] = 0, len(self.forest.cuts[column])
         return box
 
-    monkeypatch.setattr(trees.Refusals, "around", careless)
+    monkeypatch.setattr(box_search.Refusals, "around", careless)
     assert seen(range(300, 330), "missed", True, "but (")
 
 
 def test_a_choice_that_repeats_an_earlier_one_is_seen(monkeypatch):
-    """Without its condition the second choice is the first again."""
-    from milp_recourse import choices
-
-    monkeypatch.setattr(
-        choices, "other_features", lambda result: choices.AnyOf((choices.Not(choices.Acted("f9")),))
-    )
-    monkeypatch.setattr(choices, "demanding", lambda instance, conditions: instance)
-    assert seen(range(300, 304), "features", True, "does not differ")
+    """Where the condition that is meant to tell them apart says nothing, the first way comes again."""
+    monkeypatch.setattr(choosing, "far_from", lambda *given: AtMostActions(99))
+    assert seen(range(300, 304), "distance", True, "does not differ")
 
 
 def test_judgement_looks_at_every_scenario():

@@ -27,6 +27,7 @@ MAKERS: dict[str, Callable[[int], Instance]] = {
     "small": random_instance,
     "six levers": lambda seed: random_instance(seed, Style(levers=6, depth=3, width=8)),
     "causes": lambda seed: random_instance(seed, PIECEWISE_LINEAR),
+    "curves": lambda seed: random_instance(seed, Style(levers=4, plausible=0.6)),
     "ball": lambda seed: random_instance(seed, Style(curves=False, gamma=False, plausible=1.0, levers=4)),
 }
 SECONDS = Options(time_limit=5)

@@ -41,11 +41,12 @@ def percentile_case(seed: int) -> Instance:
     return with_percentile_cost(seed, random_instance(seed, STYLES[seed % len(STYLES)]))
 
 
-def test_highs_survives_brute_force() -> None:
+@pytest.mark.parametrize("name", ["bab", "highs"])
+def test_percentiles_survive_brute_force(name: str) -> None:
     """Demands met, nothing cheaper than a bound, nothing feasible where infeasible; most decided."""
     tally = Tally()
     for seed in range(CASES):
-        examine_instance(seed, percentile_case(seed), "highs", None, 5.0, tally)
+        examine_instance(seed, percentile_case(seed), name, None, 5.0, tally)
     assert tally.disagreements == []
     assert tally.counts["unsupported"] <= 0.1 * CASES
     assert tally.counts["limit"] <= 0.05 * CASES
@@ -58,7 +59,7 @@ def exact_back_ends(instance: Instance) -> list[str]:
     """Every registered one that proves optima and does not refuse the instance; a new one joins by itself."""
     able = [name for name, reason in listed().items() if reason is None and backend(name).proves]
     able = [name for name in able if backend(name).why_not(instance) is None and "gurobi" not in name]
-    assert {"highs", "pyomo:scip_direct"} <= set(able)
+    assert {"bab", "highs", "pyomo:scip_direct"} <= set(able)
     return able
 
 

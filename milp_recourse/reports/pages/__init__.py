@@ -3,8 +3,15 @@
 The files need nothing from the network: style, script, data and plots are inside.
 """
 
-from milp_recourse.reports.pages.gather import changes_of, facts_of, group_of, person_of, persons_of
-from milp_recourse.reports.pages.person import NOT_REACHED, Change, Outcome, Person
+from milp_recourse.reports.pages.gather import (
+    changes_of,
+    facts_of,
+    group_of,
+    person_of,
+    persons_of,
+    reasons_of,
+)
+from milp_recourse.reports.pages.person import NOT_REACHED, Change, Outcome, Person, Reason, Reasons
 from milp_recourse.reports.pages.person_page import person_fragment, person_page
 from milp_recourse.reports.pages.population_page import population_fragment, population_page
 
@@ -13,6 +20,8 @@ __all__ = [
     "Change",
     "Outcome",
     "Person",
+    "Reason",
+    "Reasons",
     "changes_of",
     "facts_of",
     "group_of",
@@ -22,4 +31,5 @@ __all__ = [
     "persons_of",
     "population_fragment",
     "population_page",
+    "reasons_of",
 ]

@@ -6,6 +6,7 @@ import csv
 import io
 import math
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +14,11 @@ from milp_recourse.errors import BadInput
 from milp_recourse.formats.strict_json import read_bytes, read_json, write_whole
 from milp_recourse.formats.write import population_digest
 from milp_recourse.instance import Instance, Population
-from milp_recourse.reports.pages.gather import changes_of, facts_of, group_of, own_message
+from milp_recourse.reports.pages.gather import changes_of, facts_of, group_of, own_message, reasons_of
 from milp_recourse.reports.pages.person import STATUSES, Person
 from milp_recourse.reports.pages.person_page import person_page
 from milp_recourse.reports.pages.population_page import population_page
+from milp_recourse.why import why
 
 Problem = Instance | Population
 NEEDED = ("index", "status", "cost", "lower_bound", "gap", "proof")
@@ -24,7 +26,13 @@ NUMBERS = ("cost", "lower_bound", "gap", "seconds")
 
 
 def write_report(
-    folder: Path, problem: Problem, name: str, out: Path | None = None, index: int | None = None
+    folder: Path,
+    problem: Problem,
+    name: str,
+    out: Path | None = None,
+    index: int | None = None,
+    with_why: bool = False,
+    time_limit: float | None = None,
 ) -> Path:
     """Write the page of a run's results and return where it is.
 
@@ -38,6 +46,10 @@ def write_report(
         The file; default: ``report.html`` in the folder, ``person-INDEX.html`` with an index.
     index
         One applicant of a population, by position from 0; None: the whole population.
+    with_why
+        Ask too, and say on one person's page, what stands in the way or what each restriction costs.
+    time_limit
+        Seconds for that; None for no limit.
 
     Raises
     ------
@@ -49,10 +61,18 @@ def write_report(
     if isinstance(problem, Instance):
         if index is not None:
             raise BadInput("--index", index, "nothing: an instance is one person")
-        page = person_page(person_in(folder, problem, name), title, facts)
+        person = person_in(folder, problem, name)
+        if with_why:
+            person = replace(person, why=reasons_of(why(problem, time_limit=time_limit)))
+        page = person_page(person, title, facts)
     else:
         people = people_in(folder, problem, index)
         alone = index is not None
+        if with_why:
+            if index is None:
+                raise BadInput("--why", "a population", "--index with it: why is for one person's page")
+            reasons = reasons_of(why(problem[index], time_limit=time_limit))
+            people = [replace(people[0], why=reasons)]
         left = len(problem) - len(people)
         if left and not alone:
             facts["Not reached"] = f"{left} of {len(problem)} people: this page is about those who are done"
@@ -138,7 +158,6 @@ def _from_json(instance: Instance, result: Mapping[str, Any], name: str) -> Pers
         message=own_message(result["status"], result.get("message")),
         features=changes_of(instance, result["action"], result["counterfactual"]),
         group=group_of(instance),
-        **numbers,
     )
 
 
@@ -177,12 +196,15 @@ def _person(population: Population, k: int, row: Mapping[str, str], where: str) 
     return Person(
         id=id,
         status=status,
+        cost=numbers["cost"],
+        lower_bound=numbers["lower_bound"],
+        gap=numbers["gap"],
+        seconds=numbers["seconds"],
         proof=row["proof"] or None,
         confirmed=told.get(row.get("confirmed", "").lower()),
         message=message,
         features=changes_of(instance, action, after),
         group=group_of(instance),
-        **numbers,
     )
 
 

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 from milp_recourse.domain.features import Feature
 from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.errors import BadInput
 from milp_recourse.instance import Classifier, Instance, Population
 from milp_recourse.judge import deltas
-from milp_recourse.reports.pages.person import Cause, Change, Person
+from milp_recourse.reports.pages.person import Cause, Change, Person, Reason, Reasons
 from milp_recourse.reports.pages.values import plain, shown
+from milp_recourse.reports.why_words import restriction_in_words
 from milp_recourse.result import Result, Status
+from milp_recourse.why import Why
 
 Value = float | int | str
 MANY_LABELS = 12
@@ -72,6 +75,27 @@ def person_of(instance: Instance, id: str, result: Result, confirmed: bool | Non
         features=changes_of(instance, result.action, result.counterfactual),
         group=group_of(instance),
     )
+
+
+def reasons_of(found: Why) -> Reasons:
+    """Why, as a page shows it."""
+    said = partial(restriction_in_words, found.instance)
+    open_ = "" if found.complete else " Not everything was settled in time."
+    if found.result.status is Status.OPTIMAL:
+        costs = {id: one.cost for id, one in found.prices.items()}
+        if not found.restrictions:
+            return Reasons("Nothing restricts this person but the bounds.", [])
+        prices = [Reason([said(id)], costs.get(id)) for id in found.restrictions]
+        return Reasons(f"What each restriction costs: the cheapest way without it.{open_}", prices)
+    if found.result.status is not Status.INFEASIBLE:
+        return Reasons("What stands in the way is not known: whether there is a way stayed open.", [])
+    if not found.minimal:
+        return Reasons(f"Whatever is lifted, the bounds leave nothing that is accepted.{open_}", [])
+    reasons = [Reason([said(id) for id in one.lift], one.result.cost) for one in found.minimal]
+    for one in found.smallest:
+        moved = f"{said(one.id)}: its {one.end} end moved from {shown(one.start)} to {shown(one.to)}"
+        reasons.append(Reason([moved], one.result.cost))
+    return Reasons(f"Each of these, lifted or moved, makes a way possible.{open_}", reasons)
 
 
 def changes_of(

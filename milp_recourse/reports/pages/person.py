@@ -49,6 +49,38 @@ class Change:
 
 
 @dataclass(frozen=True)
+class Reason:
+    """One restriction, or a set of them that must go together, and what is so without.
+
+    Attributes
+    ----------
+    restrictions
+        What is demanded, a sentence each.
+    cost
+        Of the cheapest way without them, proven; None where it stayed open.
+    """
+
+    restrictions: Sequence[str]
+    cost: float | None
+
+
+@dataclass(frozen=True)
+class Reasons:
+    """Why a person gets this answer.
+
+    Attributes
+    ----------
+    said
+        What the list is, in a sentence.
+    reasons
+        Cheapest first where nothing is possible; else as the restrictions stand in the file.
+    """
+
+    said: str
+    reasons: Sequence[Reason]
+
+
+@dataclass(frozen=True)
 class Person:
     """One person's answer: what a page shows, and nothing it would have to compute.
 
@@ -68,6 +100,8 @@ class Person:
         One :class:`Change` per feature, in order.
     group
         Value per group column, for comparing groups; may be empty.
+    why
+        What stands in the way, or what each restriction costs; None where it was not asked.
     """
 
     id: str
@@ -81,6 +115,7 @@ class Person:
     seconds: float | None = None
     features: Sequence[Change] = ()
     group: Mapping[str, str] = field(default_factory=dict)
+    why: Reasons | None = None
 
     def __post_init__(self) -> None:
         for name in ("cost", "lower_bound", "gap", "seconds"):

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from milp_recourse.reports.pages import wording
 from milp_recourse.reports.pages.html import Html, el, join
-from milp_recourse.reports.pages.person import Change, Outcome, Person, outcome
+from milp_recourse.reports.pages.person import Change, Outcome, Person, Reason, outcome
 from milp_recourse.reports.pages.shell import card, definitions, document, facts_card, fragment
 from milp_recourse.reports.pages.values import difference, exact, percent, plain, shown, shown_pair
 
@@ -33,6 +33,7 @@ def person_page(person: Person, title: str, facts: Mapping[str, str]) -> str:
         "article",
         _head(person, title),
         card(_changes_title(person), changes_table(person)) if person.features else None,
+        _why(person),
         el("div", card("How sure it is", _evidence(person)), _said(person), class_="pair"),
         facts_card("What the answer rests on", dict(facts)),
         class_="person",
@@ -170,6 +171,27 @@ def _evidence(person: Person) -> Html:
         entries["Time"] = f"{shown(round(person.seconds, 3))} s"
     entries["Status"] = person.status
     return definitions(entries)
+
+
+def _why(person: Person) -> Html | None:
+    """What stands in the way, or what each restriction costs, where it was asked."""
+    if person.why is None:
+        return None
+    found = [_reason(person, reason) for reason in person.why.reasons]
+    head = el("thead", el("tr", *(el("th", name, scope="col") for name in ("Without", "Cost", "Saved"))))
+    table = el("table", head, el("tbody", *found), class_="wide") if found else None
+    return card("Why", el("p", person.why.said, class_="note"), table)
+
+
+def _reason(person: Person, reason: Reason) -> Html:
+    """A set's restrictions, the cost without them, and what that is less than now."""
+    listed = join(*(el("div", said) for said in reason.restrictions))
+    saved = None
+    if person.cost is not None and reason.cost is not None:
+        less = max(0.0, person.cost - reason.cost)
+        saved = value(less, shown(less) if less > (person.gap or 0.0) else "nothing")
+    cost = "open" if reason.cost is None else value(reason.cost, shown(reason.cost))
+    return el("tr", el("th", listed, scope="row"), el("td", cost), el("td", saved))
 
 
 def _said(person: Person) -> Html | None:

@@ -15,8 +15,8 @@ from milp_recourse.errors import Unsupported
 from milp_recourse.instance import Instance
 from milp_recourse.judge import conclude
 from milp_recourse.result import Result
-from milp_recourse.robust.networks import NetworkSearch
-from milp_recourse.robust.trees import TreeSearch
+from milp_recourse.robust.box_search import TreeSearch
+from milp_recourse.robust.scenario_search import NetworkSearch
 from milp_recourse.robust.uncertainty import Uncertainty, at_worst_threshold, uncertainty_of
 from milp_recourse.solve import as_instance, check_options, choose_backend
 

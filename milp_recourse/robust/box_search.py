@@ -241,7 +241,7 @@ class TreeSearch:
             yield Not(Acted(name))
 
     def _shifts(self, outcomes: Outcomes, scenario: Scenario) -> dict[str, tuple[Fraction, Fraction]]:
-        """Per feature, how far its value in an outcome (or in any it alone can have) is above the plan."""
+        """Per feature, what its value in the outcome, or in any of its own, is above planned."""
         limits = self.uncertainty
         if self.alone:
             missed = {name: Fraction(limits.missed.get(name, 0.0)) for name in self.columns}
