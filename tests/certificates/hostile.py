@@ -1,9 +1,9 @@
 """Files of up to a megabyte made to exhaust the checker: ``python -m tests.certificates.hostile``.
 
 What is longer than that is packed (``.json.gz``), which makes a megabyte of it at most. Each is checked by a
-process of its own with ``--seconds 20``; the run says how many processor seconds each took and how much memory
-its process had at most. None may be verified (but those of :data:`SAYS`), take longer than :data:`MOST_SECONDS`
-or more than :data:`MOST_MEGABYTES`.
+process of its own with ``--seconds 20``; the run says how many processor seconds each took and how much
+memory its process had at most. None may be verified (but those of :data:`SAYS`), take longer than
+:data:`MOST_SECONDS` or more than :data:`MOST_MEGABYTES`.
 """
 
 from __future__ import annotations
