@@ -48,11 +48,12 @@ class Composed:
         first = self.layers[0]
         rows, unit = whole_numbers(inputs)
         columns = list(zip(*rows, strict=True))
-        self.rows = [[sum(map(mul, row, column)) for column in columns] for row in first.rows]
-        for row, b in zip(self.rows, first.bias, strict=True):
-            row[0] += b * unit
         fine = 1 << max(0, 64 - (first.unit * unit).bit_length())  # thetas: quotients are rounded
-        self.rows = [[fine * c for c in row] for row in self.rows]
+        self.rows: list[list[int]] = []
+        for row, b in zip(first.rows, first.bias, strict=True):
+            Clock.look()
+            self.rows.append([fine * sum(map(mul, row, column)) for column in columns])
+            self.rows[-1][0] += fine * b * unit
         self.unit = first.unit * unit * fine
         self.widths = [len(layer.bias) for layer in self.layers[:-1]]
 
