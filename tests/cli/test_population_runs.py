@@ -116,22 +116,6 @@ def test_a_dask_cluster_gives_the_same_results(file, whole, tmp_path):
     assert [{k: v for k, v in row.items() if k != "certificate"} for row in found] == answers
 
 
-def test_a_dask_cluster_checks_a_folder(file, whole, tmp_path, capsys):
-    """Two workers of a local cluster verify every certificate, and see a broken one."""
-    distributed = pytest.importorskip("distributed", reason="the dask extra is not installed")
-    out = tmp_path / "out"
-    shutil.copytree(whole, out)
-    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster:
-        arguments = ["--parallel", "dask", "--scheduler", cluster.scheduler_address]
-        check = ["verify", str(out), str(file), *arguments]
-        assert main(check) == 0
-        said = capsys.readouterr().out
-        assert said.splitlines()[-1].startswith("VERIFIED ") and "results.csv agrees" in said
-        one = next((out / "certificates").glob("*.json.gz"))
-        one.write_bytes(one.read_bytes()[:-9])
-        assert main(check) == 4
-
-
 @pytest.mark.parametrize("arguments", [["--parallel", "dask"], ["--scheduler", "tcp://127.0.0.1:1"]])
 def test_a_cluster_needs_both_its_options(file, tmp_path, capsys, arguments):
     """One clear line, nothing written."""
