@@ -139,7 +139,7 @@ def ready(solver: str) -> Callable[[Instance, float], Answer]:
 
         return leaf_milp
     if solver == "bab":
-        from milp_recourse.forests import price_proof  # noqa: F401
+        from milp_recourse.certificates import price_proof  # noqa: F401
         from milp_recourse.forests.priced import ready as compile_all
 
         compile_all()

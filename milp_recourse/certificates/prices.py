@@ -34,8 +34,7 @@ def ensemble_configurations(
 ) -> list[dict[str, Any]] | None:
     """Configurations that prove that no action costs less than ``bound`` (None: none exists).
 
-    By prices where the cost is a sum over features, else box by box. None where the search was stopped, or
-    finds the claim false.
+    By prices, but for a single tree. None where the search was stopped, or finds the claim false.
 
     Parameters
     ----------
@@ -44,11 +43,14 @@ def ensemble_configurations(
     """
     forest = instance.classifier
     assert isinstance(forest, TreeEnsemble)
-    if len(forest.trees) == 1 or instance.cost.linf:
+    if len(forest.trees) == 1:
         return forest_configurations(instance, bound, time_limit)
     deadline = None if time_limit is None else time.perf_counter() + time_limit
     configurations, left = [], MOST_NODES
     for acted in acted_sets(instance):
+        if _outside_domain(instance, acted):
+            configurations.append({"acted": list(acted), "tree": [["e"]]})
+            continue
         cases = []
         for part in each_part(instance):
             made = _proof(part, acted, bound, deadline, left)
@@ -61,11 +63,19 @@ def ensemble_configurations(
     return configurations
 
 
+def _outside_domain(instance: Instance, acted: tuple[str, ...]) -> bool:
+    """Whether a feature that is not acted on keeps a value outside its domain: nothing there is feasible."""
+    kept = (
+        f for f in instance.features if f.domain is not None and f.name not in {*acted, *instance.missing}
+    )
+    return any(not f.domain[0] <= instance.factual[f.name] <= f.domain[1] for f in kept if f.domain)
+
+
 def _proof(
     instance: Instance, acted: tuple[str, ...], bound: float | None, deadline: float | None, most_nodes: int
 ) -> dict[str, Any] | None:
     """The tree of one configuration, and its prices."""
-    from milp_recourse.forests.price_proof import PriceProof  # loads numba
+    from milp_recourse.certificates.price_proof import PriceProof  # loads numba
 
     forest = instance.classifier
     assert isinstance(forest, TreeEnsemble)
@@ -75,13 +85,12 @@ def _proof(
     full = BranchTree(axes)
     axes = [_settable(axis) for axis in axes if axis.feature in acted]
     axes = [axis if instance.feature(axis.feature).by_label else _merged(axis) for axis in axes]
-    costs = [_paid(instance, axis) for axis in axes]
+    paid = [_paid(instance, axis) for axis in axes]
+    cost, wide = (np.concatenate(parts) for parts in zip(*paid, strict=True))
     exact = _dearest(instance, acted) + 1 if bound is None else Fraction(bound) - _fixed(instance, acted)
     target = math.nextafter(float(exact), math.inf) if exact > 0 else 0.0
     table = LeafTable(forest, factual_cells(instance, forest), axes)
-    proof = PriceProof(
-        table, axes, np.concatenate(costs), instance.accept.above, target, deadline, most_nodes
-    )
+    proof = PriceProof(table, axes, cost, wide, instance.accept.above, target, deadline, most_nodes)
     if not proof.run():
         return None
     writer = _Writer(instance, acted, axes, proof.factors)
@@ -114,7 +123,7 @@ def _settable(axis: Axis) -> Axis:
     kept = axis.settable
     arrays = {name: getattr(axis, name)[kept] for name in ("values", "low", "high", "added", "widest")}
     columns = tuple((column, cells[kept]) for column, cells in axis.columns)
-    start = int(np.argmin(arrays["added"]))
+    start = int(np.argmin(arrays["added"] + arrays["widest"]))
     return replace(axis, **arrays, start=start, home=start, settable=kept[kept], columns=columns)
 
 
@@ -127,20 +136,24 @@ def _merged(axis: Axis) -> Axis:
     begins = np.concatenate([[True], cells[1:] != cells[:-1]])
     first = np.flatnonzero(begins)
     last = np.append(first[1:], len(cells)) - 1
-    cheapest = np.array([a + int(np.argmin(axis.added[a : b + 1])) for a, b in zip(first, last, strict=True)])
+    paid = axis.added + axis.widest  # neither falls with the distance
+    cheapest = np.array([a + int(np.argmin(paid[a : b + 1])) for a, b in zip(first, last, strict=True)])
     arrays = {name: getattr(axis, name)[cheapest] for name in ("values", "added", "widest", "settable")}
-    start = int(np.argmin(arrays["added"]))
+    start = int(np.argmin(arrays["added"] + arrays["widest"]))
     columns = ((column, cells[first]),)
     return replace(
         axis, low=axis.low[first], high=axis.high[last], start=start, home=start, columns=columns, **arrays
     )
 
 
-def _paid(instance: Instance, axis: Axis) -> Array:
-    """Lower bounds of what acting in each cell costs, l0 left out."""
+def _paid(instance: Instance, axis: Axis) -> tuple[Array, Array]:
+    """Lower bounds of what acting in each cell costs, l0 left out, and of what it is in the maximum."""
     apart = instance.cost.l0 * instance.weight(axis.feature)
+    held = np.isnan(axis.values)
     paid = axis.added - apart - 2.0**-49 * (axis.added + apart)
-    return np.where(np.isnan(axis.values), 0.0, np.maximum(paid - 2.0**-1000, 0.0))
+    most = instance.cost.linf * axis.widest * (1 - 2.0**-49)
+    paid, most = (np.where(held, 0.0, np.maximum(each - 2.0**-1000, 0.0)) for each in (paid, most))
+    return paid, most
 
 
 class _Writer:
@@ -191,7 +204,8 @@ class _Writer:
             trees.append(prices if any(prices) else [])
             self.numbers += sum(map(len, prices)) + 1
         made = {"unit": table.unit, "mu": table.mu, "trees": trees if any(trees) else []}
-        return made | ({"weights": table.weights.tolist()} if len(table.weights) > 1 else {})
+        made |= {"weights": table.weights.tolist()} if len(table.weights) > 1 else {}
+        return made | ({"shares": table.shares.tolist()} if len(table.shares) else {})
 
     def nodes(self, step: Any, full: BranchTree) -> Iterator[Node]:
         """The nodes of one step."""
@@ -200,8 +214,10 @@ class _Writer:
             yield ["s", step.axis, float(self.axes[step.axis].high[cell])]
         elif step.kind == "cost":
             yield ["e"]
-        elif step.kind == "prices":
-            yield ["p", step.table]
+        elif step.kind in ("prices", "take"):
+            yield ["p" if step.kind == "prices" else "t", step.table]
+        elif step.kind == "merge":
+            yield ["m"]
         else:
             box: Box = {
                 axis.feature: (float(axis.low[a]), float(axis.high[b]))

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from milp_recourse.compiled.curves import LOG, RELU, SIGMOID, SQUARE
+from milp_recourse.compiled.elementary import LOG, RELU, SIGMOID, SQUARE
 from milp_recourse.domain.conditions import FALSE, AllOf, Demand, Switched
 from milp_recourse.domain.enclosure import Enclosure
 from milp_recourse.domain.features import Feature
@@ -105,7 +105,7 @@ class Effects:
     arguments_at, noise
         Arguments and residuals at the factual, (people, M) and (people, F).
     kinds, resting
-        What causal units are (:mod:`milp_recourse.compiled.curves`), (M,), and their values at the factual,
+        What causal units are (:mod:`milp_recourse.compiled.elementary`), (M,), and their values at rest,
         (people, M).
     bent
         Whether the last residual is the linear part of the ball.

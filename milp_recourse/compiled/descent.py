@@ -11,8 +11,8 @@ import math
 
 import numpy as np
 
-from milp_recourse.compiled.curves import RELU, steepness
-from milp_recourse.compiled.curves import value as curve
+from milp_recourse.compiled.elementary import RELU, steepness
+from milp_recourse.compiled.elementary import value as curve
 from milp_recourse.compiled.interior import solve_node
 from milp_recourse.compiled.layout import (
     ALPHA,

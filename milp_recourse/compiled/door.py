@@ -23,10 +23,12 @@ from milp_recourse.compiled.layout import (
     CASE,
     COST,
     FIXED,
+    HI,
     KNOTS,
     LABEL,
     LARGEST,
     LINEAR,
+    LO,
     OWN_FIXED,
     RATE,
     SQUARE,
@@ -221,18 +223,20 @@ class Run:
 
 def ceiling(p: Problems) -> float:
     """More than any point of the root boxes costs."""
-    numeric, labels = p.lever[LABEL] == 0, np.diff(p.start) * 0.0
-    far = np.abs(p.box[0, :2]).max(axis=0)
-    most = p.knot[1].max(axis=1)
-    largest = np.where(p.lever[KNOTS] > 0, p.lever[TOP_RATE] * most, p.lever[LARGEST] * far)
-    each = p.lever[FIXED] + p.lever[LINEAR] * far + p.lever[SQUARE] * far**2
-    each = np.where(p.lever[KNOTS] > 0, p.lever[OWN_FIXED] + p.lever[RATE] * most, each)
-    total = float((each * numeric).sum())
-    for i in np.flatnonzero(~numeric):
-        here = slice(p.start[i], p.start[i + 1])
-        labels[i], largest[i] = p.column[COST, here].max(), p.column[TOP, here].max()
-    total += float(labels.sum() + largest.max(initial=0.0)) + float(p.base.max())
-    return total * (1.0 + 4.0 * p.cost) + p.tiny
+    total, largest = float(p.base.max()), 0.0
+    for i, lever in enumerate(p.lever.T.tolist()):
+        if lever[LABEL]:
+            here = slice(p.start[i], p.start[i + 1])
+            cost, top = float(p.column[COST, here].max()), float(p.column[TOP, here].max())
+        else:
+            far = max(abs(p.box[0, LO, i]), abs(p.box[0, HI, i]))
+            cost = float(lever[FIXED] + lever[LINEAR] * far + lever[SQUARE] * far * far)
+            top = float(lever[LARGEST] * far)
+            if lever[KNOTS]:
+                most = float(p.knot[1, i].max())
+                cost, top = float(lever[OWN_FIXED] + lever[RATE] * most), float(lever[TOP_RATE] * most)
+        total, largest = total + cost, max(largest, top)
+    return (total + largest) * (1.0 + 4.0 * p.cost) + p.tiny
 
 
 def solve(instance: Instance, options: Options, problem: Problems | None = None) -> Proposal:

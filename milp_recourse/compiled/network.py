@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 
-from milp_recourse.compiled.curves import RELU, draw_lines, size_at, steepness, value
+from milp_recourse.compiled.elementary import RELU, draw_lines, size_at, steepness, value
 from milp_recourse.compiled.layout import (
     ALPHA,
     COST,

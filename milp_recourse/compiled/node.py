@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import math
 
-from milp_recourse.compiled.curves import LOG, RELU, distance, draw_lines, is_open, steepness
-from milp_recourse.compiled.curves import value as curve
+from milp_recourse.compiled.elementary import LOG, RELU, distance, draw_lines, is_open, steepness
+from milp_recourse.compiled.elementary import value as curve
 from milp_recourse.compiled.interior import solve_node
 from milp_recourse.compiled.layout import (
     ALPHA,

@@ -58,7 +58,7 @@ def gamma(operations: int) -> float:
 
 
 CURVE = gamma(256)
-r"""Relative error of the curves' values and slopes, :mod:`milp_recourse.compiled.curves`.
+r"""Relative error of the curves' values and slopes, :mod:`milp_recourse.compiled.elementary`.
 
 *exp*. k log 2 is subtracted in two parts; the first product is exact and so is the first difference
 (Sterbenz), the second costs less than u in r, for abs(k) <= 1010. Each of the 14 steps of Horner's rule

@@ -29,7 +29,7 @@ from milp_recourse.compiled.causes import (
     is_label,
     no_effects,
 )
-from milp_recourse.compiled.curves import LOG, RELU
+from milp_recourse.compiled.elementary import LOG, RELU
 from milp_recourse.compiled.layout import FACTUAL, GRID, LABEL, UNIT
 from milp_recourse.compiled.numerics import HUGE, Slacks, slacks
 from milp_recourse.compiling import compiled
@@ -107,7 +107,7 @@ class Problem(NamedTuple):
     resting
         The causal units at the factual, (M,): r is a unit's value less this.
     kind, edge
-        What each causal unit is (:mod:`milp_recourse.compiled.curves`), and what its argument is at least
+        What each causal unit is (:mod:`milp_recourse.compiled.elementary`), and what its argument is at least
         where anything is plausible (of a logarithm), (M,).
     widths
         Units of each layer, (K + 1,).

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from milp_recourse.compiled.curves import LOG, largest_size
 from milp_recourse.compiled.descent import constrained, descend, hops, pull_back, snap, try_point
+from milp_recourse.compiled.elementary import LOG, largest_size
 from milp_recourse.compiled.interior import solve_node
 from milp_recourse.compiled.layout import (
     ALLOWANCE,

@@ -34,7 +34,7 @@ def plausible_exact(
     An enclosure too wide to decide counts as not plausible. Exact arithmetic is for what doubles and their
     rounding errors leave open.
     """
-    near = None if offset else _nearly(scm, x, counterfactual, acted)
+    near = _nearly(scm, x, counterfactual, acted, offset)
     if near is not None:
         return near
     excess = excess_energy(scm, x, counterfactual, acted)
@@ -46,14 +46,15 @@ def _nearly(
     x: Mapping[str, float],
     counterfactual: Mapping[str, Enclosure],
     acted: frozenset[str],
+    offset: float = 0.0,
 ) -> bool | None:
-    r"""The sign of :func:`excess_energy` in float64, None where rounding hides it.
+    r"""Whether :func:`excess_energy` is at most -offset, in float64; None where rounding hides it.
 
     With normal noise and identity links it is :math:`\sum ((a - e)^2 - (b - f)^2) / 2 sd^2` over what is
     acted on, a and b the values after and before, e and f what the equations give. Every rounding after those
     of e and f changes a sum by 2^-53 of the absolute terms, and so it does for the bound on the error.
     """
-    excess, size = 0.0, 0.0
+    excess, size = offset, _HAIR * abs(offset)
     if len(acted) > _MOST_ACTED or not all(value.exact for value in counterfactual.values()):
         return None
     try:

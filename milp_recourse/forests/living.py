@@ -58,10 +58,18 @@ def lists(f: Factors) -> Live:
 
 
 @entry
-def shrink(f, cost, alive, leaf_alive, live, merge):  # type: ignore[no-untyped-def]
+def shrink(f, cost, alive, leaf_alive, live, merge, settle):  # type: ignore[no-untyped-def]
     """Take out leaves without cells, cells without leaves and cells that a cheaper one stands for.
 
-    False: a tree has no leaf left, so nothing is in the node. Without ``merge`` no cell stands for another.
+    False: a tree has no leaf left, so nothing is in the node.
+
+    Parameters
+    ----------
+    merge
+        Whether a cell may stand for another.
+    settle
+        Whether cells without leaves go, and slots that tell nothing apart are left out of the list; if not,
+        only leaves without cells go, and all slots are listed.
     """
     trees, axes = len(f.slot_from) - 1, len(f.axis_from) - 1
     set_good, set_used = np.zeros(f.set_from[-1], np.bool_), np.zeros(f.set_from[-1], np.bool_)
@@ -131,13 +139,13 @@ def shrink(f, cost, alive, leaf_alive, live, merge):  # type: ignore[no-untyped-
                             flag = np.uint64(flag << np.uint64(1))
                 i, lost = f.slot_axis[s], False
                 for k in range(first, last):
-                    lost = lost or (live.kept[k] and not served[k])
+                    lost = lost or (settle and live.kept[k] and not served[k])
                 if lost:
                     changed = True
                     for c in range(f.axis_from[i], f.axis_from[i + 1]):
                         if alive[c] and not served[first + f.classes[t, c]]:
                             alive[c] = False
-                if not matters:
+                if settle and not matters:
                     n_used = start
                     continue
                 crowded = not merge or n_used - start >= FLAGS

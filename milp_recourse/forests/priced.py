@@ -231,7 +231,7 @@ class PricedSearch:
     def _alone(self, root: _Node) -> _Node | None:
         """The root without anything that does not live in it."""
         price = root.price.astype(np.float64)
-        if not shrink(self.factors, self.alone, root.alive, root.leaves, self.room, True):
+        if not shrink(self.factors, self.alone, root.alive, root.leaves, self.room, True, True):
             return None
         kept = np.split(root.alive, self.factors.axis_from[1:-1])
         made, price = restricted(self.factors, self.room, price)
@@ -283,7 +283,7 @@ class PricedSearch:
             if best >= self.target:
                 self.floor = min(self.floor, best)
                 return None
-            if not shrink(f, self.alone, alive, leaves, live, True):
+            if not shrink(f, self.alone, alive, leaves, live, True, True):
                 return None
             if not self._largest() > self.instance.accept.above or self._cheapest(alive):
                 return None
@@ -312,7 +312,7 @@ class PricedSearch:
             self.factors, self.goal = self.sums.under(weights)
             f = self.factors
         if gone:
-            if not shrink(f, self.alone, alive, leaves, live, True):
+            if not shrink(f, self.alone, alive, leaves, live, True, True):
                 return None
             bound, _ = self._assess(mu, price, shares)
         i, c = choose(f, live, bound, LEAST if self.flat else self.target, self.loss)

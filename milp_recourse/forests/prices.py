@@ -9,8 +9,8 @@ for any prices whatsoever
 
 is at most the cost of every accepted point. At the best prices this is the bound of the leaf formulation's
 linear program. Where the cost has a maximum, :math:`\max_i m_i(k_i) \ge \sum_i q_i m_i(k_i)` for any
-shares :math:`q_i \ge 0` of the maximum that add up to at most 1: a sum again. The bound is concave in prices,
 shares :math:`q_i \ge 0` of the maximum that add up to at most 1: a sum again. The bound is concave in
+prices, shares and multiplier; subgradients with Polyak's step raise it, its aim being the cost of the
 action in hand. The same minima tell which cells, leaves and halves of axes cannot hold anything cheaper than
 that action (:func:`assess`).
 

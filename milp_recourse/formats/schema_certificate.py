@@ -37,11 +37,24 @@ CellSplit = tuple[Literal["c"], Word, Number]
 ConditionSplit = tuple[Literal["o"]]
 ClosedLeaf = tuple[Literal["e"]]
 PriceLeaf = tuple[Literal["p"], Index]
+TakingOut = tuple[Literal["t"], Index]
+Merging = tuple[Literal["m"]]
 Leaf = tuple[Literal["d"], Slopes, list[TermModel]]
 LeafWithShares = tuple[Literal["d"], Slopes, list[TermModel], list[NonNegative]]
 LeafWithThetas = tuple[Literal["d"], Slopes, list[TermModel], list[NonNegative], list[NonNegative]]
-Leaves = ClosedLeaf | PriceLeaf | Leaf | LeafWithShares | LeafWithThetas
-Node = Split | SignSplit | CellSplit | ConditionSplit | Leaves
+Node = (
+    Split
+    | SignSplit
+    | CellSplit
+    | ConditionSplit
+    | ClosedLeaf
+    | PriceLeaf
+    | TakingOut
+    | Merging
+    | Leaf
+    | LeafWithShares
+    | LeafWithThetas
+)
 
 
 class PricesModel(Strict):
@@ -52,6 +65,9 @@ class PricesModel(Strict):
     trees: list[list[list[int]]]
     weights: list[NonNegative] = Field(
         default_factory=list, description="of several sums, all of which count"
+    )
+    shares: list[NonNegative] = Field(
+        default_factory=list, description="of the cost's maximum, one per action; absent: zeros"
     )
 
 

@@ -21,6 +21,8 @@ ACCEPTED = {
     "two_trees.json": "instances/smoke/two_trees.json",
     "causal_trees.json": "tests/certificates/instances/causal_trees.json",
     "priced_trees.json": "tests/certificates/instances/priced_trees.json",
+    "taken_out_trees.json": "tests/certificates/instances/taken_out_trees.json",
+    "shared_trees.json": "tests/certificates/instances/shared_trees.json",
     "gaps.json": "tests/certificates/instances/gaps.json",
     "conditions.json": "tests/certificates/instances/conditions.json",
     "budget.json": "tests/certificates/instances/budget.json",
@@ -1043,6 +1045,118 @@ def unit_of_nothing(c):
     table(c)["unit"] = 0.0
 
 
+# -- tables that take out cells and leaves --------------------------------------------------------
+
+
+@attack("taken_out_trees.json", "prove less than is claimed")
+def nothing_taken_out(c):
+    """A leaf that needs what a table above it takes out, without that table."""
+    tree(c).remove(first(c, "t"))
+
+
+@attack("taken_out_trees.json", "prove less than is claimed")
+def taken_out_by_nothing(c):
+    """A table without prices and multiplier in the place of those that are needed."""
+    c["configurations"][0]["prices"].append({"unit": 1.0, "mu": 0.0, "trees": []})
+    for node in tree(c):
+        node[1:] = [6] if node[0] == "t" else node[1:]
+
+
+@attack("taken_out_trees.json", "prove less than is claimed")
+def taken_out_without_the_score(c):
+    """Cells taken out, and boxes closed, by prices whose score's multiplier is gone."""
+    for one in c["configurations"][0]["prices"]:
+        one["mu"] = 0.0
+
+
+@attack("taken_out_trees.json", "prove less than is claimed")
+def taken_out_in_the_other_half(c):
+    """What a table takes out of one half of a split said to be gone from both."""
+    k = tree(c).index(["t", 0])
+    tree(c)[k : k + 2] = [["p", 1]]
+    tree(c).insert(k - 1, ["t", 0])
+    tree(c).insert(k - 1, ["p", 1])
+
+
+@attack("taken_out_trees.json", "ends before all of the box is covered")
+def taken_out_and_left(c):
+    """A table that takes out cells as the last word on a box."""
+    tree(c)[-1] = ["t", 5]
+
+
+@attack("taken_out_trees.json", "ends before all of the box is covered")
+def merged_and_left(c):
+    """A merging as the last word on a box."""
+    tree(c)[-1] = ["m"]
+
+
+@attack("taken_out_trees.json", "prove less than is claimed")
+def raised_bound_beyond_what_is_taken_out(c):
+    """Cost and bound raised: fewer cells reach the target."""
+    c["configurations"][0]["tree"] = tree(c)
+    c["lower_bound"] = c["cost"]
+    for one in c["configurations"][0]["prices"]:
+        one["mu"] /= 2
+
+
+@attack("taken_out_trees.json", "allowed: a whole number from 0 to 5", MALFORMED)
+def taken_out_by_a_table_that_is_not_there(c):
+    """A table beyond the last."""
+    first(c, "t")[1] = 6
+
+
+@attack("taken_out_trees.json", "allowed: a list of 1", MALFORMED)
+def merged_by_a_table(c):
+    """A merging that names a table."""
+    first(c, "m").append(0)
+
+
+@attack("toy.json", "in a configuration without prices")
+def merged_without_prices(c):
+    """A merging of a network's boxes."""
+    tree(c).insert(0, ["m"])
+
+
+@attack("toy.json", "in a configuration without prices")
+def taken_out_without_prices(c):
+    """A table that takes something out of a network's boxes."""
+    tree(c).insert(0, ["t", 0])
+
+
+# -- shares of the cost's maximum -----------------------------------------------------------------
+
+
+def shared(c: dict[str, Any]) -> dict[str, Any]:
+    """The first table with shares."""
+    return next(one for k in c["configurations"] for one in k["prices"] if "shares" in one)
+
+
+@attack("shared_trees.json", "prove less than is claimed")
+def shares_left_out(c):
+    """A cost with a maximum that no action has a share of."""
+    for one in c["configurations"]:
+        for own in one["prices"]:
+            own.pop("shares", None)
+
+
+@attack("shared_trees.json", "sum to at most 1")
+def shares_of_prices_above_one(c):
+    """The maximum counted more than once."""
+    shared(c)["shares"] = [0.5] * len(shared(c)["shares"])
+
+
+@attack("shared_trees.json", "sum to at most 1")
+def shares_of_an_action_too_few(c):
+    """An action without a share."""
+    shared(c)["shares"].pop()
+
+
+@attack("shared_trees.json", "a number at least 0", MALFORMED)
+def share_below_zero(c):
+    """An action that takes from the maximum what another gets."""
+    shared(c)["shares"][:2] = [-0.5, 0.4]
+
+
 # -- splits on values that no action sets ---------------------------------------------------------
 
 
@@ -1315,13 +1429,13 @@ def unknown_key_in_a_term(c):
     tree(c)[2][2][0]["x"] = 1.0
 
 
-@malformed("toy.json", "allowed: one of a, c, d, e, n, o, p, s")
+@malformed("toy.json", "allowed: one of a, c, d, e, m, n, o, p, s, t")
 def unknown_node(c):
     """A kind of node that the format does not have."""
     tree(c)[6] = ["trusted"]
 
 
-@malformed("toy.json", "allowed: one of a, c, d, e, n, o, p, s")
+@malformed("toy.json", "allowed: one of a, c, d, e, m, n, o, p, s, t")
 def empty_node(c):
     """A node that is nothing."""
     tree(c)[6] = []

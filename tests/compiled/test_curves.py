@@ -13,9 +13,9 @@ import pytest
 
 from milp_recourse.backends import backend
 from milp_recourse.backends.protocol import Options
-from milp_recourse.compiled import curves, door
+from milp_recourse.compiled import door, elementary
 from milp_recourse.compiled.causes import NotCovered
-from milp_recourse.compiled.curves import LOG, SIGMOID, SQUARE
+from milp_recourse.compiled.elementary import LOG, SIGMOID, SQUARE
 from milp_recourse.compiled.layout import ALPHA, FALL, RISE, SLOPE, ZH, ZL
 from milp_recourse.compiled.numerics import CURVE, FARTHEST, LN2, LN2_REST
 from milp_recourse.compiled.problem import impossible, lower
@@ -31,9 +31,9 @@ EDGE = 1e-9
 
 
 def as_python() -> dict[str, Any]:
-    """The functions of :mod:`milp_recourse.compiled.curves` without the compiler: the same operations."""
+    """The functions of :mod:`milp_recourse.compiled.elementary` without the compiler: the same operations."""
     names: dict[str, Any] = {}
-    exec(Path(curves.__file__).read_text(encoding="utf-8").replace("@compiled\n", ""), names)
+    exec(Path(elementary.__file__).read_text(encoding="utf-8").replace("@compiled\n", ""), names)
     return names
 
 

@@ -165,7 +165,7 @@ def main() -> int:
     parser.add_argument("--kinds", default="; ".join(KINDS), help="separated by semicolons")
     parser.add_argument("--time-limit", type=float, default=30.0)
     parser.add_argument("--certify", action="store_true", help="have a certificate of each answer checked")
-    parser.add_argument("--out", type=Path)
+    parser.add_argument("--out", type=Path, help="a kind's row replaces the one that is there")
     asked = parser.parse_args()
     faults, table = 0, {}
     for kind in asked.kinds.split("; "):
@@ -184,8 +184,9 @@ def main() -> int:
         print(kind, json.dumps(table[kind]), flush=True)
     if asked.out is not None:
         asked.out.parent.mkdir(parents=True, exist_ok=True)
-        said = {k: str(v) for k, v in vars(asked).items() if k != "out"}
-        asked.out.write_text(json.dumps({"asked": said, "kinds": table}, indent=1) + "\n")
+        before = json.loads(asked.out.read_text())["kinds"] if asked.out.exists() else {}
+        said = {k: str(v) for k, v in vars(asked).items() if k not in ("out", "kinds")}
+        asked.out.write_text(json.dumps({"asked": said, "kinds": before | table}, indent=1) + "\n")
     return int(faults > 0)
 
 

@@ -98,18 +98,21 @@ def test_plausibility_is_decided_as_in_exact_arithmetic() -> None:
         x = dict(zip(scm.features, scm.sample(1, rng)[0].tolist(), strict=True))
         acted = [f for f in ("amount", "duration", "income", "savings") if rng.random() < 0.8] or ["income"]
         goal = {f: x[f] + float(rng.normal()) * 4 for f in acted}
-        low, high = 0.0, 1.0
+        low, high, offset = 0.0, 1.0, float(rng.choice([0.0, -0.7, 0.01]))
         for _ in range(60):  # to the edge, if there is one on the way
             part = 0.5 * (low + high)
             action = {f: x[f] + part * (goal[f] - x[f]) for f in acted}
             after = scm.counterfactual_exact(x, action)
             meant = excess_energy(scm, x, after, frozenset(acted))
             assert meant is not None
-            said = plausibility._nearly(scm, x, after, frozenset(acted))
-            assert said in (None, meant.upper <= 0)
-            assert plausible_exact(scm, x, after, frozenset(acted)) == (meant.upper <= 0)
+            said, holds = (
+                plausibility._nearly(scm, x, after, frozenset(acted), offset),
+                meant.upper <= -Fraction(offset),
+            )
+            assert said in (None, holds)
+            assert plausible_exact(scm, x, after, frozenset(acted), offset) == holds
             decided[said] += 1
-            low, high = (part, high) if meant.upper <= 0 else (low, part)
+            low, high = (part, high) if holds else (low, part)
         held = scm.counterfactual_exact(x, {f: x[f] for f in acted})
         assert plausibility._nearly(scm, x, held, frozenset(acted)) is None  # exactly on the surface
         assert plausible_exact(scm, x, held, frozenset(acted))

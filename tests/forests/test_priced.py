@@ -103,7 +103,7 @@ def test_any_prices_give_a_lower_bound() -> None:
         energy, loss = np.zeros(len(f.value)), np.zeros((3, len(p.added)))
         wide = p.linf * p.widest
         of_cell = np.repeat(np.arange(len(axes)), np.diff(p.axis_from))
-        assert shrink(f, p.added + wide, alive, leaves, live, seed % 2 == 0)
+        assert shrink(f, p.added + wide, alive, leaves, live, seed % 2 == 0, True)
         for round_ in range(5):
             scale = float(best) * rng.choice([0.0, 0.1, 0.5])
             price = scale * rng.normal(size=int(f.class_from[-1]))
@@ -120,7 +120,7 @@ def test_any_prices_give_a_lower_bound() -> None:
             take_out(f, live, bound, slack, energy, loss, target, alive, leaves)
             assert bound <= float(best), seed
             positive += bound > 0
-        assert shrink(f, p.added + wide, alive, leaves, live, True), seed
+        assert shrink(f, p.added + wide, alive, leaves, live, True, True), seed
     assert positive >= 20 and with_maximum >= 10
 
 

@@ -228,25 +228,6 @@ def test_memory_of_many_labels(tmp_path):
         tracemalloc.stop()
 
 
-def test_a_category_is_no_cause(tmp_path):
-    """As the package has it: labels without order have no number that an equation could read."""
-    toy = json.loads(TOY.read_text())
-    toy["features"].append(
-        {"name": "job", "kind": "categorical", "actionable": False, "categories": ["a", "b"]}
-    )
-    toy["factual"]["job"] = "a"
-    toy["scm"] = {"name": "explicit", "mechanisms": {"income": {"equation": {"product": [2, "job"]}}}}
-    toy["classifier"]["layers"][0]["weight"] = [
-        row + [0, 0] for row in toy["classifier"]["layers"][0]["weight"]
-    ]
-    (tmp_path / "i.json").write_text(json.dumps(toy))
-    with pytest.raises(Rejected, match="an equation: got 'job'"):
-        Source(tmp_path / "i.json")
-    toy["features"][-1] |= {"kind": "ordinal", "encoding": "one-hot"}
-    (tmp_path / "i.json").write_text(json.dumps(toy))
-    assert Source(tmp_path / "i.json").everyone.parents["income"] == {"job"}
-
-
 @pytest.mark.parametrize(
     "content", [b"\xff\n", b"HEAD\n[1]\n", b"HEAD\nno json\n", b"HEAD\n" + b"[" * 9999 + b"\n"]
 )

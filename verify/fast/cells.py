@@ -1,9 +1,11 @@
-"""Cells and leaves as :class:`verify.kernel.prices.View` has them, as ranges of cells where they can be."""
+"""Cells and leaves as :class:`verify.kernel.prices.View` has them; sets are bits of whole numbers."""
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from itertools import pairwise
 from typing import NamedTuple
 
 from verify.kernel.configuration import Configuration
@@ -14,8 +16,8 @@ from verify.kernel.trees import Node
 
 Inner = tuple[int, float, int, int, bool | None]
 
-Allowed = dict[int, tuple[int, ...]]
-"""Per action, the cells that are left: the first and the last, or all of them where labels have numbers."""
+Allowed = dict[int, tuple[int, int] | int]
+"""Per action, the cells that are left: the first and the last, or their bits where labels have numbers."""
 
 
 MOST_WAYS = 1_000_000
@@ -39,25 +41,14 @@ class Lever(NamedTuple):
 
 
 class Leaf(NamedTuple):
-    """The number of its value, and per action that its path tests the classes from which it can be reached.
+    """Its node, the number of its value, and per action the classes from which it can be reached, as bits.
 
-    These are all between the first and last of ``ranges``, or those of ``labels``.
+    Actions from all of whose classes it can be reached are left out.
     """
 
+    node: int
     value: int
-    ranges: list[tuple[int, int, int]]
-    labels: list[tuple[int, tuple[int, ...]]]
-
-
-class Tree(NamedTuple):
-    """For each action that a tree looks at, in order, every cell's class; and the leaves within reach.
-
-    ``free``: what is already known of boxes' largest values, by their first and last classes.
-    """
-
-    classes: dict[int, list[int]]
-    leaves: list[Leaf]
-    free: dict[tuple[tuple[int, int], ...], int | None]
+    tested: tuple[tuple[int, int], ...]
 
 
 class Ordered:
@@ -66,7 +57,11 @@ class Ordered:
     Attributes
     ----------
     levers
-        Per action; ``trees``: per tree.
+        Per action.
+    classes
+        Per tree, for each action that it looks at, in order, every cell's class.
+    leaves
+        Per tree, most valuable first.
     values
         The leaves' values.
     """
@@ -86,23 +81,28 @@ class Ordered:
         self.values = sorted({node for tree in forest.trees for node in tree if isinstance(node, float)})
         self.number = {value: k for k, value in enumerate(self.values)}
         self.room = MOST_WAYS
-        self.trees = [self._tree(tree) for tree in forest.trees]
+        self.classes = [self._classes(tree) for tree in forest.trees]
+        self.leaves = [
+            sorted(self._leaves(tree, classes), key=lambda leaf: -leaf.value)
+            for tree, classes in zip(forest.trees, self.classes, strict=True)
+        ]
 
-    def _tree(self, tree: Sequence[Node]) -> Tree:
-        inner = _inner(tree)
-        seen = [(self.columns[node[0]], node[1]) for node in inner]
-        looks = sorted({one[0] for one, _ in seen if isinstance(one, tuple)})
+    def _classes(self, tree: Sequence[Node]) -> dict[int, list[int]]:
+        seen = [(self.columns[node[0]], node[1]) for node in tree if not isinstance(node, float)]
         classes: dict[int, list[int]] = {}
-        for i in looks:
+        for i in sorted({one[0] for one, _ in seen if isinstance(one, tuple)}):
             lever = self.levers[i]
             if lever.numbers is not None:
                 classes[i] = list(range(len(lever.cells)))
                 continue
-            cuts = sorted({threshold for one, threshold in seen if one == (i, 0)})
-            sides = [bisect_left(cuts, least) for least in lever.least]
-            known = {side: k for k, side in enumerate(sorted(set(sides)))}
-            classes[i] = [known[side] for side in sides]
-        leaves, waiting = [], [(0, dict[int, tuple[int, ...]]())]
+            cuts = {threshold for one, threshold in seen if one == (i, 0)}
+            borders = sorted({bisect_right(lever.least, cut) for cut in cuts} - {0, len(lever.cells)})
+            spans = enumerate(pairwise([0, *borders, len(lever.cells)]))
+            classes[i] = [k for k, (a, b) in spans for _ in range(a, b)]
+        return classes
+
+    def _leaves(self, tree: Sequence[Node], classes: dict[int, list[int]]) -> Iterator[Leaf]:
+        waiting = [(0, Allowed())]
         while waiting:
             Clock.look()
             number, allowed = waiting.pop()
@@ -111,13 +111,14 @@ class Ordered:
                 raise TooLarge
             node = tree[number]
             if isinstance(node, float):
-                leaves.append(self._leaf(node, allowed, classes))
+                tested = ((i, bits(cells, classes[i])) for i, cells in allowed.items())
+                some = tuple((i, mask) for i, mask in tested if mask != (2 << classes[i][-1]) - 1)
+                yield Leaf(number, self.number[node], some)
                 continue
             for child, left in ((node[2], True), (node[3], False)):
                 inside = self._child(node, allowed, left)
                 if inside is not None:
                     waiting.append((child, inside))
-        return Tree(classes, sorted(leaves, key=lambda leaf: -leaf.value), {})
 
     def _child(self, node: Inner, allowed: Allowed, left: bool) -> Allowed | None:
         """The cells that go on to a child; None where there are none."""
@@ -128,24 +129,31 @@ class Ordered:
             return allowed if goes_left == left else None
         i, k = seen
         lever = self.levers[i]
+        before = allowed.get(i)
         if lever.numbers is not None:
-            before = allowed.get(i, tuple(range(len(lever.cells))))
-            after = tuple(label for label in before if (lever.numbers[label][k] <= threshold) == left)
+            after = sum(1 << c for c, row in enumerate(lever.numbers) if (row[k] <= threshold) == left)
+            after &= before if isinstance(before, int) else after
             return {**allowed, i: after} if after else None
-        first, last = allowed.get(i, (0, len(lever.cells) - 1))
+        first, last = before if isinstance(before, tuple) else (0, len(lever.cells) - 1)
         border = bisect_right(lever.least, threshold)  # cells from here on go to the right
         first, last = (first, min(last, border - 1)) if left else (max(first, border), last)
         return {**allowed, i: (first, last)} if first <= last else None
 
-    def _leaf(self, value: float, allowed: Allowed, classes: dict[int, list[int]]) -> Leaf:
-        ranges, labels = [], []
-        for i, cells in allowed.items():
-            if self.levers[i].numbers is not None:
-                labels.append((i, cells))
-            else:
-                ranges.append((i, classes[i][cells[0]], classes[i][cells[1]]))
-        return Leaf(self.number[value], ranges, labels)
+
+def bits(cells: tuple[int, int] | int, classes: list[int]) -> int:
+    """The classes of some cells, which are given by their ends, or are their classes already."""
+    if isinstance(cells, int):
+        return cells
+    first, last = cells
+    return (2 << classes[last]) - (1 << classes[first])
 
 
-def _inner(tree: Sequence[Node]) -> list[Inner]:
-    return [node for node in tree if not isinstance(node, float)]
+@lru_cache(2**14)
+def listed(mask: int) -> Sequence[int]:
+    """The places of a whole number's bits, ascending."""
+    found = []
+    while mask:
+        lowest = mask & -mask
+        found.append(lowest.bit_length() - 1)
+        mask ^= lowest
+    return found

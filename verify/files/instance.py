@@ -149,7 +149,7 @@ class Everyone:
         self.variables = {f["name"]: Variable(f) for f in features}
         if len(self.variables) < len(features) or not features:
             raise Rejected("features: a name twice, or none")
-        scm, mechanisms = _scm(data["scm"], self.variables)
+        scm, mechanisms = _scm(data["scm"], list(self.variables))
         self.content: dict[str, Any] = {
             "features": features,
             "scm": scm,
@@ -459,14 +459,13 @@ def _cell(cell: str, label: bool) -> str | float | None:
     return float(cell)
 
 
-def _scm(data: dict[str, Any], variables: Mapping[str, Variable]) -> tuple[dict[str, Any], dict[str, Any]]:
+def _scm(data: dict[str, Any], names: list[str]) -> tuple[dict[str, Any], dict[str, Any]]:
     """The canonical causal model; and its mechanisms, those of a built-in model written out."""
-    names = list(variables)
     if data["name"] in LOANS and names != LOAN_FEATURES:
         raise Rejected(f"scm: {data['name']} wants exactly the features {', '.join(LOAN_FEATURES)}")
-    known, causes = set(names), {name for name, one in variables.items() if one.kind != "categorical"}
+    known = set(names)
     for f, mechanism in data.get("mechanisms", {}).items():
-        _check_equation(mechanism["equation"], causes)
+        _check_equation(mechanism["equation"], known)
         link = mechanism["link"]
         if f not in known or (link and link["scale"] == 0):
             raise Rejected(f"scm.mechanisms.{f}: no such feature, or scale 0")

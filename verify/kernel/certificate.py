@@ -10,7 +10,7 @@ from typing import Any
 from verify.kernel.conditions import FALSE, Case, alternatives, settled
 from verify.kernel.configuration import Configuration, Region
 from verify.kernel.leaf import closed, proven
-from verify.kernel.prices import Exact
+from verify.kernel.prices import Exact, Gone, Prices
 from verify.kernel.problem import Interval, Problem, total
 from verify.kernel.shapes import Clock, Rejected, anything, conform, index, maybe, near, not_negative, refuse
 
@@ -27,7 +27,7 @@ SHAPE = {
     ],
 }
 RELATIVE_GAP, LEVER_GAP = Fraction(1e-6), Fraction(1e-12)
-KINDS = {"a", "s", "n", "c", "e", "d", "p", "o"}
+KINDS = {"a", "s", "n", "c", "e", "d", "p", "t", "m", "o"}
 
 
 class Certificate:
@@ -153,11 +153,12 @@ class Walk:
     deepest path once, however deep.
     """
 
-    def __init__(self, box: Iterable[Interval], case_: Case) -> None:
+    def __init__(self, box: Iterable[Interval], case_: Case, gone: Any) -> None:
         self.ends: dict[int, Interval] = dict(enumerate(box))
         self.signs: dict[tuple[int, int], int] = {}
         self.cells: dict[str, tuple[float, float]] = {}
         self.case: dict[int, Case] = {0: case_}
+        self.gone: dict[int, Any] = {0: gone}
         self._undo: list[tuple[dict[Any, Any], Any, Any]] = []
         self.waiting: list[tuple[int, dict[Any, Any], Any, Any]] = [(0, {}, None, None)]
 
@@ -197,7 +198,8 @@ class Tree:
     def check(self, nodes: list[Any]) -> None:
         """Raise :class:`Rejected` unless the nodes, in preorder, prove the target."""
         configuration = self.configuration
-        walk, widths = Walk(configuration.box, configuration.case), configuration.widths
+        gone = None if self.prices is None else self.prices.start()
+        walk, widths = Walk(configuration.box, configuration.case, gone), configuration.widths
         for k, node in enumerate(nodes):
             Clock.look()
             here = f"{self.where}.tree.{k}"
@@ -225,27 +227,47 @@ class Tree:
                 least, most = walk.cells.get(f, (-inf, inf))
                 walk.fork(walk.cells, f, ((least, min(most, at)), (max(least, nextafter(at, inf)), most)))
             elif kind == "o":
-                conform(node, (str,), here)
-                if not walk.case[0][1]:
-                    raise Rejected(f"{here}: no alternative of the conditions is open")
-                walk.fork(walk.case, 0, alternatives(walk.case[0]))
+                walk.fork(walk.case, 0, self.opened(walk.case[0], node, here))
+            elif kind in ("t", "m"):
+                walk.fork(walk.gone, 0, [self.less(walk, kind, node, here)])
             else:
                 region = Region(list(walk.ends.values()), walk.signs, walk.cells, walk.case[0][0])
-                self.leaf(region, kind, node, here)
+                self.leaf(region, walk.gone[0], kind, node, here)
         if walk.waiting:
             raise Rejected(f"{self.where}.tree: ends before all of the box is covered")
 
-    def leaf(self, region: Region, kind: str, node: Any, here: str) -> None:
+    def opened(self, case_: Case, node: Any, here: str) -> list[Case]:
+        """The parts of a node's first open alternative."""
+        conform(node, (str,), here)
+        if not case_[1]:
+            raise Rejected(f"{here}: no alternative of the conditions is open")
+        return alternatives(case_)
+
+    def table(self, node: Any, here: str) -> tuple[Prices, int]:
+        """The tables of prices, and the number of one of them where the node names one."""
+        if self.prices is None:
+            raise Rejected(f"{here}: a node of prices in a configuration without prices")
+        shape = (str,) if node[0] == "m" else (str, index(self.tables))
+        return self.prices, conform(node, shape, here)[-1]
+
+    def less(self, walk: Walk, kind: str, node: Any, here: str) -> Gone:
+        """What is gone below a node that takes something out (section 7.5)."""
+        (prices, k), ends = self.table(node, here), list(walk.ends.values())
+        if kind == "t":
+            return prices.taken_out(k, ends, walk.gone[0], self.target)
+        if self.configuration.problem.model.plausible or any(walk.case[0]):
+            raise Rejected(f"{here}: cells stand for others only where nothing else is asked")
+        return prices.merged(ends, walk.gone[0])
+
+    def leaf(self, region: Region, gone: Any, kind: str, node: Any, here: str) -> None:
         """Raise :class:`Rejected` unless a leaf of one of the three kinds holds (section 7)."""
         if kind == "e":
             conform(node, (str,), here)
             if not closed(self.configuration, self.arithmetic, region, self.target):
                 raise Rejected(f"{here}: an 'e' leaf that none of the rules closes")
         elif kind == "p":
-            if self.prices is None:
-                raise Rejected(f"{here}: a 'p' leaf in a configuration without prices")
-            _, k = conform(node, (str, index(self.tables)), here)
-            bound = self.prices.bound(k, region.ends)
+            prices, k = self.table(node, here)
+            bound = prices.bound(k, region.ends, gone)
             if bound is not None and bound < self.target:
                 raise Rejected(f"{here}: prices that prove less than is claimed")
         else:

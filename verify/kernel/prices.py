@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -12,11 +12,13 @@ from verify.kernel.box import FREE, Box, Budget, Signs
 from verify.kernel.configuration import Configuration
 from verify.kernel.forms import ONE, ZERO, is_constant
 from verify.kernel.problem import Feature, Interval
-from verify.kernel.shapes import Clock, Rejected, conform, maybe, not_negative, positive
+from verify.kernel.shapes import Clock, Empty, Rejected, conform, maybe, not_negative, positive
 from verify.kernel.trees import Ensemble, Inside, Node, above32, float32, float64, reached, with_item
 
 LARGEST_PRICE = 2.0**53
-TABLE = {"unit": positive, "mu": not_negative, "trees": [[[float]]], "weights?": maybe([not_negative])}
+LISTS = maybe([not_negative])
+TABLE = {"unit": positive, "mu": not_negative, "trees": [[[float]]], "weights?": LISTS, "shares?": LISTS}
+Rises = dict[tuple[int, int], Fraction | None]
 
 
 class Cell(NamedTuple):
@@ -85,6 +87,13 @@ class View:
         return with_item(inside, i, kept) if kept else None
 
 
+class Gone(NamedTuple):
+    """What tables took out on the way to a node: (action, cell) and (tree, node of a leaf)."""
+
+    cells: frozenset[tuple[int, int]] = frozenset()
+    leaves: frozenset[tuple[int, int]] = frozenset()
+
+
 class Prices:
     """A configuration's tables of prices."""
 
@@ -95,36 +104,114 @@ class Prices:
         self.classes = [self.view.classes(tree) for tree in self.trees]
         self.goals = scores_needed(self.view.forest, where)
 
-    def bound(self, k: int, ends: Sequence[Interval]) -> Fraction | None:
-        """What actions in a box cost at least by table k; None: a tree has no leaf there."""
-        given = conform(self.listed[k], TABLE, f"{self.where}.{k}")
-        unit, rates = Fraction(given["unit"]), read_rates(given, len(self.goals), f"{self.where}.{k}")
-        paid = read_prices(given["trees"], self.classes, f"{self.where}.{k}.trees")
-        inside = tuple(
-            tuple(c for c, cell in enumerate(listed) if cell.low <= high and low <= cell.high)
-            for listed, (low, high) in zip(self.view.cells, ends, strict=True)
-        )
-        if not all(inside):
+    def start(self) -> Any:
+        """Nothing is taken out at the root."""
+        return Gone()
+
+    def bound(self, k: int, ends: Sequence[Interval], gone: Any) -> Fraction | None:
+        """What actions in what is left of a box cost at least by table k; None: nothing is left."""
+        try:
+            return self._terms(k, ends, gone)[0]
+        except Empty:
             return None
+
+    def taken_out(self, k: int, ends: Sequence[Interval], gone: Any, target: Fraction) -> Any:
+        """What is gone below a node: also each cell and leaf by which the bound rises to the target."""
+        try:
+            total, *rises = self._terms(k, ends, gone)
+        except Empty:
+            return gone
+        found = [
+            frozenset(key for key, more in part.items() if more is None or total + more >= target)
+            for part in rises
+        ]
+        return Gone(gone.cells | found[0], gone.leaves | found[1])
+
+    def merged(self, ends: Sequence[Interval], gone: Any) -> Any:
+        """What is gone where, of cells from which the same leaves can be reached, the cheapest stays."""
+        inside, found = self._inside(ends, gone), set[tuple[int, int]]()
+        met: dict[tuple[int, int], list[tuple[int, int]]] = {}
+        for t, classes in enumerate(self.classes):
+            for number, _, left in self._leaves(t, inside, gone):
+                for key in [(i, c) for i in classes for c in left[i]]:
+                    met.setdefault(key, []).append((t, number))
+        for i, some in enumerate(inside):
+            stay = set()
+            for _, c in sorted((self._paid(i, c), c) for c in some):
+                mine = tuple(met.get((i, c), ()))
+                if mine in stay:
+                    found.add((i, c))
+                stay.add(mine)
+        return Gone(gone.cells | found, gone.leaves)
+
+    def _paid(self, i: int, c: int) -> tuple[Fraction, Fraction]:
+        """The least cost of a cell, and what enters the maximum."""
+        return self.configuration.terms[i].nearest(*self.view.cells[i][c][:2])
+
+    def _inside(self, ends: Sequence[Interval], gone: Gone) -> Inside:
+        """Per action, the cells that are left in a box."""
+        return tuple(
+            tuple(
+                c
+                for c, cell in enumerate(own)
+                if cell.low <= high and low <= cell.high and (i, c) not in gone.cells
+            )
+            for i, (own, (low, high)) in enumerate(zip(self.view.cells, ends, strict=True))
+        )
+
+    def _leaves(self, t: int, inside: Inside, gone: Gone) -> Iterator[tuple[int, float, Inside]]:
+        """A tree's leaves that are left."""
+        if not all(inside):
+            return
+        for number, value, left in reached(self.trees[t], inside, self.view.side):
+            if (t, number) not in gone.leaves:
+                yield number, value, left
+
+    def _terms(self, k: int, ends: Sequence[Interval], gone: Gone) -> tuple[Fraction, Rises, Rises]:
+        """The bound, and by how much it rises if a cell or leaf is used (None: nothing is left)."""
+        where, view = f"{self.where}.{k}", self.view
+        given = conform(self.listed[k], TABLE, where)
+        unit, rates = Fraction(given["unit"]), read_rates(given, len(self.goals), where)
+        shares, paid = (
+            read_shares(given, len(ends), where),
+            read_prices(given["trees"], self.classes, f"{where}.trees"),
+        )
+        inside = self._inside(ends, gone)
+        if not all(inside):
+            raise Empty
+        cells: Rises = {}
+        leaves: Rises = {}
         total = self.configuration.fixed + sum(mu * goal for mu, goal in zip(rates, self.goals, strict=True))
-        for i, term in enumerate(self.configuration.terms):
+        for i, share in enumerate(shares):
             Clock.look()
             own = [(classes[i], p[i]) for classes, p in zip(self.classes, paid, strict=True) if i in p]
-            total += min(
-                term.nearest(cell.low, cell.high)[0] - unit * sum(p[classes[c]] for classes, p in own)
-                for c, cell in ((c, self.view.cells[i][c]) for c in inside[i])
-            )
-        parts = self.view.forest.parts
-        for tree, part, classes, p in zip(self.trees, parts, self.classes, paid, strict=True):
-            mu = rates[sorted(set(parts)).index(part)]
-            costs = [
-                unit * sum(min(p[i][classes[i][c]] for c in left[i]) for i in p) - mu * Fraction(value)
-                for value, left in reached(tree, inside, self.view.side)
-            ]
-            if not costs:
-                return None
-            total += min(costs)
-        return total
+            rest = {}
+            for c in inside[i]:
+                cost, most = self._paid(i, c)
+                rest[c] = cost + share * most - unit * sum(p[classes[c]] for classes, p in own)
+            low = min(rest.values())
+            total += low
+            cells |= {(i, c): value - low for c, value in rest.items()}
+        parts = sorted(set(view.forest.parts))
+        for t, (part, classes, p) in enumerate(zip(view.forest.parts, self.classes, paid, strict=True)):
+            mu = rates[parts.index(part)]
+            energy: dict[int, Fraction] = {}
+            least_at: dict[tuple[int, int], Fraction] = {}
+            for number, value, left in self._leaves(t, inside, gone):
+                lows = {i: min(p[i][classes[i][c]] for c in left[i]) for i in p}
+                energy[number] = here = unit * sum(lows.values()) - mu * Fraction(value)
+                for i, c in [(j, c) for j in classes for c in left[j]]:
+                    more = here + unit * (p[i][classes[i][c]] - lows[i]) if i in p else here
+                    least_at[i, c] = min(more, least_at.get((i, c), more))
+            if not energy:
+                raise Empty
+            low = min(energy.values())
+            total += low
+            leaves |= {(t, number): value - low for number, value in energy.items()}
+            for key in [(j, c) for j in classes for c in inside[j]]:
+                so_far, more_ = cells[key], least_at.get(key)
+                cells[key] = None if so_far is None or more_ is None else so_far + more_ - low
+        return total, cells, leaves
 
 
 class Exact:
@@ -156,7 +243,7 @@ def read_prices(
             raise Rejected(f"{where}.{t}: allowed: nothing, or one list per feature that the tree looks at")
         prices = {}
         for i, one in zip(looked, own, strict=False):
-            count = max(looked[i]) + 1
+            count = looked[i][-1] + 1  # they ascend
             if len(one) not in (0, count):
                 raise Rejected(f"{where}.{t}: {len(one)} prices; allowed: none or {count}, one per class")
             if any(not p.is_integer() or abs(p) > LARGEST_PRICE for p in one):
@@ -174,6 +261,14 @@ def read_rates(given: dict[str, Any], sums: int, where: str) -> list[Fraction]:
         raise Rejected(f"{where}.weights: allowed: one per sum, where there are several")
     mu = Fraction(given["mu"])
     return [mu * Fraction(weight) for weight in weights] or [mu]
+
+
+def read_shares(given: dict[str, Any], actions: int, where: str) -> list[Fraction]:
+    """Every action's share of the cost's maximum."""
+    shares = [Fraction(share) for share in given["shares"] or [0] * actions]
+    if len(shares) != actions or sum(shares) > 1:
+        raise Rejected(f"{where}.shares: allowed: one per action, which sum to at most 1")
+    return shares
 
 
 def scores_needed(forest: Ensemble, where: str) -> list[Fraction]:

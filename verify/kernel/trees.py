@@ -68,7 +68,7 @@ class Ensemble:
         totals = dict.fromkeys(self.parts, self.base)
         for part, tree in zip(self.parts, self.trees, strict=True):
             total = totals[part] + max(
-                (value for value, _ in reached(tree, box, self._side)), default=-math.inf
+                (value for _, value, _ in reached(tree, box, self._side)), default=-math.inf
             )
             totals[part] = float32(total) if self.single_sum else total
         sums = [total / len(self.trees) if self.mean else total for total in totals.values()]
@@ -96,8 +96,8 @@ Inside = tuple[Any, ...]
 
 def reached(
     tree: Sequence[Node], box: Inside, side: Callable[[Inside, Any, bool], Inside | None]
-) -> Iterator[tuple[float, Inside]]:
-    """The leaves that a box reaches: their values, and what of the box goes there.
+) -> Iterator[tuple[int, float, Inside]]:
+    """The leaves that a box reaches: their numbers and values, and what of the box goes there.
 
     ``side``: what goes to the left of a node, or to the right; None where that is nothing.
     """
@@ -107,7 +107,7 @@ def reached(
         number, inside = waiting.pop()
         node = tree[number]
         if isinstance(node, float):
-            yield node, inside
+            yield number, node, inside
             continue
         for child, left in ((node[2], True), (node[3], False)):
             part = side(inside, node, left)

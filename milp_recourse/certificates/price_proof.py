@@ -1,0 +1,523 @@
+r"""A proof by prices that a checker can follow.
+
+A search of its own, whose target is known, over what the search for the optimum works on as well: cells and
+leaves that are left. Tables of prices take out cells and leaves, and close what is left, or it is split.
+Every table is rounded to whole units before it is judged, and judged as the checker does.
+
+Where the cost is a maximum and nothing else, cells as dear as the target are cut off at the root, all others
+cost nothing, and any bound above zero will do: prices and multiplier are scaled until it is the target.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from milp_recourse.forests.axes import Axis
+from milp_recourse.forests.factors import Array, Factors, cell_masks, factors
+from milp_recourse.forests.living import lists, shrink
+from milp_recourse.forests.prices import ascend, assess, take_out
+from milp_recourse.forests.table import BITS, LeafTable
+from milp_recourse.forests.weighted import WeightedSums
+
+Cells = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+
+FINE, COARSE = 26, (12, 18)
+"""Prices are whole numbers of units, a unit being about the target times 2 to the minus this. Coarse units
+make short files and are tried first.
+"""
+
+STEPS, ROUNDS, ROOT_ROUNDS = 12, 8, 30
+
+GAIN = 0.05
+"""The share of what is missing that a round gains that takes nothing out, or the box is split."""
+
+FLAT, EVEN = 1e-3, 0.05
+"""Of a split: what a half counts whose bound does not rise, and a half without cells."""
+
+LENGTH = 0.5
+"""What Polyak's step is multiplied by at first; every box begins with it."""
+
+WEIGHT = 10.0
+"""How much larger a relative step of the multiplier is than one of a price."""
+
+FEW = 0.01
+"""The share of what is left that is not worth a node to take out."""
+
+ENOUGH = 0.2
+"""The share of what all of a node's prices take out that the last ones may leave."""
+
+REPEATS = 2
+"""How often a table is applied, as long as it takes something out."""
+
+AIM, CLEAR = 0.1, 1e-7
+"""Where the cost is a maximum alone: the share of the target aimed at, and what share of it will do."""
+
+SPLIT, COST, PRICES, SCORE, TAKE, MERGE = "split", "cost", "prices", "score", "take", "merge"
+
+
+@dataclass(frozen=True)
+class Step:
+    """A node in preorder: cut axis after a cell; apply a table; let cheaper cells stand for others; or a leaf
+    closed by cost, a table, or score.
+
+    Attributes
+    ----------
+    axis, cell
+        Of a split.
+    table
+        Number of the table.
+    low, high
+        First and last cells of a box closed by score.
+    """
+
+    kind: str
+    axis: int = -1
+    cell: int = -1
+    table: int = -1
+    low: Cells | None = None
+    high: Cells | None = None
+
+
+@dataclass(frozen=True)
+class PriceTable:
+    """Prices in units, per class of the factor graph; multiplier, weights of sums, shares of the maximum."""
+
+    unit: float
+    mu: float
+    price: NDArray[np.int64] | None
+    weights: Array
+    shares: Array
+
+
+@dataclass
+class _State:
+    """What is left: a box, and cells and leaves inside it."""
+
+    low: Cells
+    high: Cells
+    alive: Flags
+    leaves: Flags
+
+    def copy(self) -> _State:
+        return _State(self.low.copy(), self.high.copy(), self.alive.copy(), self.leaves.copy())
+
+    def size(self) -> int:
+        return int(self.alive.sum() + self.leaves.sum())
+
+
+@dataclass(frozen=True)
+class _Prices:
+    """Numbers in the search's own units, the best so far."""
+
+    price: Array
+    mu: float
+    weights: Array
+    shares: Array
+
+
+@dataclass
+class _Open:
+    state: _State
+    start: _Prices
+    rounds: int = ROUNDS
+
+
+@dataclass
+class PriceProof:
+    """Proves that no accepted point of some axes costs less than a target.
+
+    Parameters
+    ----------
+    table, axes
+        The leaves, and the axes that are acted on: every cell may be set.
+    cost, wide
+        Lower bounds of what cells cost, and of what enters the maximum, all axes' one after the other.
+    above
+        Scores are accepted above it; of several sums, the smallest is the score.
+    target
+        What is to be proven.
+    deadline
+        ``time.perf_counter()`` value to stop at, or None.
+    most_nodes
+        Nodes after which the proof is given up.
+
+    Attributes
+    ----------
+    steps, tables
+        The proof, where :meth:`run` returns True.
+    """
+
+    table: LeafTable
+    axes: Sequence[Axis]
+    cost: Array
+    wide: Array
+    above: float
+    target: float
+    deadline: float | None
+    most_nodes: int
+    steps: list[Step] = field(default_factory=list)
+    tables: list[PriceTable] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.masks = cell_masks(self.table, self.axes)
+        self.factors: Factors = factors(self.table, self.axes, self.masks)
+        f = self.factors
+        rank = np.arange(len(f.value)) - np.repeat(f.leaf_from[:-1], np.diff(f.leaf_from))
+        tree = np.repeat(np.arange(len(f.leaf_from) - 1), np.diff(f.leaf_from))
+        self.word_of = tree * self.table.words + rank // BITS
+        self.flag_of = np.left_shift(np.uint32(1), (rank % BITS).astype(np.uint32))
+        self.alone = self.cost + self.wide
+        self.room, self.x = lists(f), np.zeros(len(self.axes), dtype=np.int32)
+        self.energy = np.zeros(len(f.value))
+        self.loss = np.zeros((3, len(self.cost)))
+        self.sums = WeightedSums(f, self.table, self.above)
+        self.floors = len(self.table.forest.trees) + len(self.axes) + 4
+        self.shared = bool(self.wide.any())
+        self.flat = self.shared and not self.cost.any()
+        self.of_cell = np.repeat(np.arange(len(self.axes)), np.diff(f.axis_from))
+        self.slot_of = np.repeat(np.arange(len(f.slot_axis)), np.diff(f.class_from))
+
+    def unit(self, bits: int) -> float:
+        """The unit of prices at so many binary digits."""
+        return 2.0 ** (math.ceil(math.log2(max(self.target, 1e-290))) - bits)
+
+    def goal(self, bits: int) -> float:
+        """What the bound of a table must reach: the checker may round every term down."""
+        rounded = self.floors * self.unit(bits) * 2.0**-24
+        return CLEAR * AIM * self.target + rounded if self.flat else self.target * (1 + 2.0**-50) + rounded
+
+    def run(self) -> bool:
+        """Search; False where time or room ran out, or something accepted costs less."""
+        f = self.factors
+        first = f.axis_from[:-1].astype(np.int64)
+        last = f.axis_from[1:].astype(np.int64) - 1
+        everything = _State(first, last, np.ones(len(self.cost), np.bool_), np.ones(len(f.value), np.bool_))
+        count = len(self.axes) if self.shared and not self.flat else 0
+        price = np.zeros(int(f.class_from[-1]))
+        start = _Prices(price, self._multiplier(), self.sums.even, np.full(count, 1.0 / max(1, count)))
+        waiting: list[_Open | Step] = [_Open(everything, start, ROOT_ROUNDS)]
+        while waiting:
+            node = waiting.pop()
+            if isinstance(node, Step):
+                self.steps.append(node)
+                continue
+            late = self.deadline is not None and time.perf_counter() > self.deadline
+            if late or len(self.steps) > self.most_nodes:
+                return False
+            more = self._visit(node)
+            if more is None:
+                return False
+            waiting += reversed(more)
+        return True
+
+    def _multiplier(self) -> float:
+        p = np.array([[axis.start for axis in self.axes]])
+        forest = self.table.forest
+        here = float(self.table.bound(self.table.met(p, p))[0])
+        missing = (self.above - here) * (len(forest.trees) if forest.aggregate == "mean" else 1)
+        return (10.0 if self.flat else 1.0) * max(self.target, 1e-12) / max(missing, 1e-9)
+
+    def _visit(self, node: _Open) -> list[_Open | Step] | None:
+        """What a node becomes: steps and nodes in preorder; None where it holds a counterexample."""
+        state, before, after = node.state, list[_Open | Step](), list[_Open | Step]()
+        if not self.steps:
+            if self._dear(state):
+                return [Step(COST)]
+            self._cut_by_cost(state, before, after)
+        closed = self._plainly(state)
+        if closed is None:
+            more, closed, prices = self._improved(state, node)
+            before += more
+        if closed is None:
+            closed = self._plainly(state)
+        if closed is not None:
+            return [*before, closed, *reversed(after)]
+        bound, _ = self._judged(state, prices, FINE)
+        if bound >= self.goal(FINE):
+            return [*before, self._closing(self._made(prices, FINE)), *reversed(after)]
+        i, c = self._choice(self.goal(FINE) - bound)
+        if i < 0:  # one point, whose score is nearly accepted
+            self._cut_to_living(state, before, after)
+            closed = self._plainly(state)
+            return None if closed is None else [*before, closed, *reversed(after)]
+        halves = []
+        for a, b in ((state.low[i], c), (c + 1, state.high[i])):
+            half = state.copy()
+            half.alive[state.low[i] : a] = False
+            half.alive[b + 1 : state.high[i] + 1] = False
+            half.low[i], half.high[i] = a, b
+            halves.append(_Open(half, prices))
+        return [*before, Step(SPLIT, i, c), *halves, *reversed(after)]
+
+    def _choice(self, missing: float) -> tuple[int, int]:
+        """The axis, and the last cell of the lower half, of the split that raises both halves' bounds most.
+
+        Where only one of them rises it should not be a single cell: the other half would be no smaller.
+        The axis is -1 where there is nothing to split.
+        """
+        live, best, found = self.room, 0.0, (-1, -1)
+        for i, (a, b) in enumerate(pairwise(live.cell_to)):
+            cells = live.cell[a:b]
+            if len(cells) < 2:
+                continue
+            below, above = (np.minimum(self.loss[k, cells] / missing, 1.0) for k in (1, 2))
+            at = np.arange(1, len(cells))
+            balance = np.minimum(at, len(cells) - at) / len(cells)
+            merit = (below[:-1] + FLAT) * (above[1:] + FLAT) * (EVEN + balance)
+            k = int(np.argmax(merit))
+            if merit[k] > best:
+                best, found = float(merit[k]), (i, int(cells[k]))
+        return found
+
+    def _improved(self, state: _State, node: _Open) -> tuple[list[Step], Step | None, _Prices]:
+        """Improve prices and take out of the state what they do.
+
+        Returns the steps to that, the leaf if they close the state, and the prices.
+        """
+        live, now, start, goal = self.room, state.copy(), node.start, self.goal(FINE)
+        price, shares = start.price.copy(), start.shares.copy()
+        mu, weights, length, best = start.mu, start.weights, LENGTH, -math.inf
+        rounds: list[_Prices] = []
+        closed = False
+        for round_ in range(node.rounds):
+            if round_:
+                weights = self.sums.turned(weights, live, self.energy)
+            f, needed = self._under(weights)
+            if not shrink(f, self.alone, now.alive, now.leaves, live, True, True):
+                closed = True
+                break
+            aim, weight = (AIM * self.target, 0.0) if self.flat else (goal, WEIGHT)
+            costs = self.cost, self.wide, shares
+            _, mu, length = ascend(f, *costs, live, mu, needed, price, aim, STEPS, max(length, 0.02), weight)
+            self._calm_idle(price)
+            rounds.append(_Prices(price.copy(), float(mu), weights, shares.copy()))
+            bound, slack = self._assessed(rounds[-1], FINE)
+            if bound >= goal:
+                closed = True
+                break
+            before = now.size()
+            self._take_out(now, bound, slack, FINE)
+            gained = (bound - best) / max(goal - bound, 1e-300)
+            best = max(best, bound)
+            if gained < GAIN and now.size() == before:
+                break
+        rounds = rounds or [start]
+        steps, leaf = self._followed(state, now, rounds, closed)
+        return steps, leaf, rounds[-1]
+
+    def _followed(
+        self, state: _State, now: _State, rounds: list[_Prices], closed: bool
+    ) -> tuple[list[Step], Step | None]:
+        """Do to the state what the prices did: the checker gets the last ones alone, or more where needed."""
+        counts = [1 << k for k in range(len(rounds).bit_length()) if 1 << k < len(rounds)] + [len(rounds)]
+        plans = [(COARSE[0], 1)] * closed + [(COARSE[1], n) for n in counts] + [(FINE, len(rounds))] * closed
+        enough = now.size() + ENOUGH * (state.size() - now.size())
+        self._merge(state, begun := list[PriceTable | None]())
+        for bits, count in plans:
+            trial, used = state.copy(), begun.copy()
+            for prices in rounds[-count:]:
+                leaf = self._applied(trial, prices, bits, used, closed)
+                if leaf is not None:
+                    return self._steps(used), self._closing(leaf)
+            if not closed and trial.size() <= enough:
+                break
+        state.alive[:], state.leaves[:] = trial.alive, trial.leaves
+        return self._steps(used), None
+
+    def _steps(self, used: list[PriceTable | None]) -> list[Step]:
+        """Tables that were applied; None is a merging."""
+        return [Step(MERGE) if one is None else Step(TAKE, table=self._listed(one)) for one in used]
+
+    def _applied(
+        self, state: _State, prices: _Prices, bits: int, used: list[PriceTable | None], closed: bool
+    ) -> PriceTable | None:
+        """Take out of the state what prices do until nothing more goes; the table that closes it, if so."""
+        table = None
+        for _ in range(10 * REPEATS if closed else REPEATS):
+            bound, slack = self._judged(state, prices, bits)
+            table = table or self._made(prices, bits)
+            if bound >= self.goal(bits):
+                return table
+            before = state.copy()
+            self._take_out(state, bound, slack, bits)
+            if before.size() - state.size() <= (0 if closed else FEW * before.size()):
+                state.alive, state.leaves = before.alive, before.leaves
+                break
+            used.append(table)
+        return None
+
+    def _merge(self, state: _State, used: list[PriceTable | None]) -> None:
+        """Of cells from which the same leaves can be reached, let the cheapest stand for all."""
+        f = self.factors
+        if not shrink(f, self.cost, state.alive, state.leaves, self.room, False, False):
+            return
+        living = np.zeros_like(self.table.full)
+        leaves = np.flatnonzero(state.leaves)
+        np.bitwise_or.at(living, self.word_of[leaves], self.flag_of[leaves])
+        used_words = np.flatnonzero(living)
+        gone = []
+        for a, b in pairwise(f.axis_from):
+            cells = a + np.flatnonzero(state.alive[a:b])
+            order = cells[np.lexsort((cells, self.wide[cells], self.cost[cells]))]
+            reached = self.masks[np.ix_(order, used_words)] & living[used_words]
+            rows = np.ascontiguousarray(reached).view(f"V{reached.shape[1] * reached.itemsize}").ravel()
+            kept = np.zeros(len(order), dtype=np.bool_)
+            kept[np.unique(rows, return_index=True)[1]] = True
+            gone += order[~kept].tolist()
+        if len(gone) > FEW * state.alive.sum():
+            state.alive[gone] = False
+            used.append(None)
+
+    def _under(self, weights: Array) -> tuple[Factors, float]:
+        """The factor graph under weights of the sums, and what the weighted sum must reach."""
+        factors, goal = self.sums.under(weights)
+        return factors, goal - 2.0**-50 * float(self.sums.reach @ weights)
+
+    def _judged(self, state: _State, prices: _Prices, bits: int) -> tuple[float, float]:
+        """The bound of prices in whole units on a state as it is, and by how much it may be rounded.
+
+        Infinite where the state is empty. Leaves that its cells do not lead to are taken out of it.
+        """
+        f, _ = self._under(prices.weights)
+        if not shrink(f, self.cost, state.alive, state.leaves, self.room, False, False):
+            return math.inf, 0.0
+        return self._assessed(prices, bits)
+
+    def _assessed(self, prices: _Prices, bits: int) -> tuple[float, float]:
+        """The same for what :attr:`room` lists."""
+        (f, goal), unit, cost = self._under(prices.weights), self.unit(bits), self.cost
+        if len(prices.shares):
+            cost = cost + self._shares(prices)[self.of_cell] * self.wide
+            cost = np.maximum(cost * (1.0 - 2.0**-48) - 2.0**-1000, 0.0)
+        price = np.round(prices.price / unit) * unit
+        bound, slack = assess(f, cost, self.room, prices.mu, goal, price, self.x, self.energy, self.loss)
+        return float(bound), float(slack)
+
+    def _take_out(self, state: _State, bound: float, slack: float, bits: int) -> None:
+        goal = self.goal(bits)
+        take_out(
+            self.factors, self.room, bound, slack, self.energy, self.loss, goal, state.alive, state.leaves
+        )
+
+    def _shares(self, prices: _Prices) -> Array:
+        """Shares of the maximum that add up to at most 1 exactly."""
+        return prices.shares / (prices.shares.sum() * (1.0 + 2.0**-44))
+
+    def _calm_idle(self, price: Array) -> None:
+        """One price for all classes of a slot that tells nothing apart: the search has left it out."""
+        f, live = self.factors, self.room
+        idle = np.ones(len(f.slot_axis), dtype=np.bool_)
+        idle[live.slot[: live.slot_to[-1]]] = False
+        chosen = idle[self.slot_of] & live.kept
+        lowest = np.full(len(idle), np.inf)
+        np.minimum.at(lowest, self.slot_of[chosen], price[chosen])
+        price[chosen] = lowest[self.slot_of[chosen]]
+
+    def _least(self, state: _State, of: Array) -> Array:
+        """What every axis costs at least in the box."""
+        return np.array([of[a : b + 1].min() for a, b in zip(state.low, state.high, strict=True)])
+
+    def _dear(self, state: _State) -> bool:
+        least = self._least(state, self.cost).sum() + self._least(state, self.wide).max()
+        return bool(least * (1 - 2.0**-44) >= self.target)
+
+    def _cut_by_cost(self, state: _State, before: list[_Open | Step], after: list[_Open | Step]) -> None:
+        """Close the ends of intervals that alone cost too much beside the least of all others."""
+        low, high = state.low, state.high
+        paid, most = self._least(state, self.cost), self._least(state, self.wide)
+        for i in range(len(low)):
+            others = paid.sum() - paid[i]
+            beside = np.delete(most, i).max(initial=0.0)
+            cells = np.arange(low[i], high[i] + 1)
+            least = others * (1 - 2.0**-45) + self.cost[cells] + np.maximum(self.wide[cells], beside)
+            fine = cells[least * (1 - 2.0**-44) < self.target]
+            if not len(fine):
+                continue
+            if fine[0] > low[i]:
+                before += [Step(SPLIT, i, int(fine[0]) - 1), Step(COST)]
+                state.alive[low[i] : fine[0]] = False
+                low[i] = fine[0]
+            if fine[-1] < high[i]:
+                before.append(Step(SPLIT, i, int(fine[-1])))
+                after.append(Step(COST))
+                state.alive[fine[-1] + 1 : high[i] + 1] = False
+                high[i] = fine[-1]
+
+    def _cut_to_living(self, state: _State, before: list[_Open | Step], after: list[_Open | Step]) -> None:
+        """Close the ends of intervals whose cells are all gone."""
+        nothing = self._closing(self._nothing())
+        for i, (a, b) in enumerate(pairwise(self.factors.axis_from)):
+            cells = a + np.flatnonzero(state.alive[a:b])
+            if cells[0] > state.low[i]:
+                before += [Step(SPLIT, i, int(cells[0]) - 1), nothing]
+            if cells[-1] < state.high[i]:
+                before.append(Step(SPLIT, i, int(cells[-1])))
+                after.append(nothing)
+            state.low[i], state.high[i] = cells[0], cells[-1]
+
+    def _nothing(self) -> PriceTable:
+        """No prices: it closes what is empty."""
+        return PriceTable(self.unit(FINE), 0.0, None, self.sums.even, np.empty(0))
+
+    def _plainly(self, state: _State) -> Step | None:
+        """A leaf, where the least costs alone suffice, or not even the trees' largest values are accepted."""
+        f, _ = self._under(self.sums.even)
+        nothing = self._nothing()
+        if not shrink(f, self.cost, state.alive.copy(), state.leaves.copy(), self.room, False, False):
+            return self._closing(nothing)
+        paid, most = (np.where(state.alive, of, np.inf) for of in (self.cost, self.wide))
+        least, wide = (np.minimum.reduceat(of, f.axis_from[:-1]) for of in (paid, most))
+        if (least.sum() + wide.max()) * (1 - 2.0**-44) >= self.goal(FINE) and not self.flat:
+            shares = np.eye(len(wide))[int(wide.argmax())] if self.shared else nothing.shares
+            return self._closing(replace(nothing, shares=shares))
+        best = self.sums.values[self.room.leaf[self.room.leaf_to[:-1]]]
+        goals = self.sums.goals - 2.0**-50 * self.sums.reach
+        missing = goals - np.bincount(self.table.forest.part_of, best, len(goals))
+        clear = 1e-6 * np.maximum(1.0, np.abs(goals))
+        worst = int(np.argmax(missing / clear))
+        if missing[worst] > clear[worst]:
+            mu = 1.01 * (self.target + 1e-300) / float(clear[worst])
+            return self._closing(replace(nothing, mu=mu, weights=np.eye(len(goals))[worst]))
+        first = self.factors.axis_from[:-1]
+        low, high = state.low - first, state.high - first
+        masks = self.table.met(low[None], high[None])
+        if self.table.bound(masks)[0] > self.above:
+            return None
+        return Step(SCORE, low=low, high=high)
+
+    def _made(self, prices: _Prices, bits: int) -> PriceTable:
+        """Prices in whole units: per slot from 0 up, and 0 for classes that :attr:`room` has no cells of.
+
+        The same for all classes of a slot changes no bound.
+        """
+        unit, kept = self.unit(bits), self.room.kept
+        price = np.round(prices.price / unit).astype(np.int64)
+        lowest = np.full(len(self.factors.slot_axis), np.iinfo(np.int64).max)
+        np.minimum.at(lowest, self.slot_of[kept], price[kept])
+        price = np.where(kept, price - lowest[self.slot_of], 0)
+        scale = (1.0 + 2.0**-30) / (CLEAR * AIM) if self.flat else 1.0
+        shares = self._shares(prices) if len(prices.shares) else prices.shares
+        return PriceTable(unit * scale, prices.mu * scale, price, prices.weights, shares)
+
+    def _closing(self, table: PriceTable) -> Step:
+        """The leaf that a table closes."""
+        return Step(PRICES, table=self._listed(table))
+
+    def _listed(self, table: PriceTable) -> int:
+        """The number of a table; a new one unless it is the last one, or has no prices and is known."""
+        for number in range(len(self.tables) - 1, -1, -1):
+            known = self.tables[number]
+            bare = known.price is table.price is None
+            numbers = (known.unit, known.mu, *known.weights, *known.shares)
+            if known is table or (bare and numbers == (table.unit, table.mu, *table.weights, *table.shares)):
+                return number
+        self.tables.append(table)
+        return len(self.tables) - 1

@@ -1,0 +1,114 @@
+"""Where the processor time of the Loan population goes, one applicant after another.
+
+    python -m tests.compiled.phases --people 2417 --json docs/results/engine/loan.json
+    NUMBA_CACHE_DIR=$(mktemp -d) python -m tests.compiled.phases --people 0      # what compiling takes
+
+Answers are written too (``--answers FILE``), so that two versions can be compared.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from milp_recourse.backends.cost_units import cost_units, in_own_units
+from milp_recourse.backends.protocol import Options
+from milp_recourse.compiled import door, search
+from milp_recourse.compiled.problem import impossible, lowered
+from milp_recourse.formats.read import read_population
+from milp_recourse.judge import _judge, already_good, conclude
+from milp_recourse.search.repair import repair
+from milp_recourse.solve import sharing
+
+POPULATION = Path(__file__).parents[2] / "instances" / "loan" / "population.json"
+PHASES = ("shared", "arrays", "compiled", "around it", "judging")
+"""Lowering and checks, an equal share for each; an applicant's arrays; compiled code; Python around it,
+the exact judgement of the action found included; the result. ``judgement`` is one such judgement by itself,
+of those who have an action."""
+
+
+def timed(work: Callable[[], Any]) -> tuple[float, Any]:
+    """Processor milliseconds, and what came out."""
+    start = time.process_time()
+    made = work()
+    return 1e3 * (time.process_time() - start), made
+
+
+class Watch:
+    """Compiled code with a clock."""
+
+    def __init__(self, code: Any) -> None:
+        self.code, self.spent = code, 0.0
+
+    def __call__(self, *arguments: Any) -> Any:
+        took, made = timed(lambda: self.code(*arguments))
+        self.spent += took
+        return made
+
+
+def measure(people: int) -> tuple[dict[str, Any], list[list[Any]]]:
+    """Processor milliseconds by phase, and the answers."""
+    population = read_population(POPULATION)
+    loading, _ = timed(door.ready)
+    made: dict[str, Any] = {"ready": loading, "people": people}
+    if not people:
+        return made, []
+    instances = sharing([population[k] for k in range(people)])
+    watch = Watch(search.run)
+    search.run = watch
+    one, _ = timed(lambda: [already_good(instance) for instance in instances])
+    two, scaled = timed(lambda: [cost_units(instance) for instance in instances])
+    three, groups = timed(lambda: list(lowered([instance for instance, _ in scaled])))
+    spent, nodes = np.zeros((people, len(PHASES))), np.zeros(people)
+    spent[:, 0] = (one + two + three) / people
+    judged: list[float] = []
+    answers: list[list[Any]] = [[] for _ in range(people)]
+    for members, group in groups:
+        for k, person in enumerate(members):
+            instance, factor = scaled[person]
+            if impossible(instance, group.moved):
+                continue
+            spent[person, 1], problem = timed(lambda g=group, k=k: g.problems(k))
+            watch.spent = 0.0
+            whole, proposal = timed(lambda i=instance, p=problem: door.solve(i, Options(), p))
+            spent[person, 2:4] = watch.spent, whole - watch.spent
+            own = in_own_units(proposal, factor)
+            spent[person, 4], result = timed(
+                lambda i=instances[person], p=own: conclude(i, p, "bab", 0.0, repair=repair)
+            )
+            nodes[person] = own.nodes or 0
+            if own.action is not None:
+                judged.append(timed(lambda i=instances[person], a=own.action: _judge(i, a))[0])
+            answers[person] = [result.status.value, result.cost, result.lower_bound, own.nodes]
+    shares = (50, 90, 99, 99.9, 100)
+    columns = dict(zip(PHASES, spent.T, strict=True)) | {"all": spent.sum(axis=1)}
+    for name, column in (columns | {"judgement": np.array(judged), "nodes": nodes}).items():
+        made[name] = {"mean": round(float(column.mean()), 4)}
+        for share, value in zip(shares, np.percentile(column, shares), strict=True):
+            made[name][f"p{share:g}"] = round(float(value), 4)
+    return made, answers
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--people", type=int, default=2417)
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("--answers", type=Path)
+    given = parser.parse_args()
+    made, answers = measure(given.people)
+    for name, value in made.items():
+        print(f"{name:10} {value}")
+    if given.json:
+        given.json.write_text(json.dumps(made, indent=1) + "\n", encoding="utf-8")
+    if given.answers:
+        given.answers.write_text(json.dumps(answers), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
