@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from milp_recourse.backends.cost_units import cost_units
 from milp_recourse.compiled import proof
-from milp_recourse.compiled.curves import RELU
 from milp_recourse.compiled.door import ceiling, memory, smallest
+from milp_recourse.compiled.elementary import RELU
 from milp_recourse.compiled.layout import GRID, LABEL
 from milp_recourse.compiled.problem import ACTED, IDLE, Lowered, Problem, impossible, lowered
 from milp_recourse.compiling import announced

@@ -42,8 +42,19 @@ Merging = tuple[Literal["m"]]
 Leaf = tuple[Literal["d"], Slopes, list[TermModel]]
 LeafWithShares = tuple[Literal["d"], Slopes, list[TermModel], list[NonNegative]]
 LeafWithThetas = tuple[Literal["d"], Slopes, list[TermModel], list[NonNegative], list[NonNegative]]
-Leaves = ClosedLeaf | PriceLeaf | Leaf | LeafWithShares | LeafWithThetas
-Node = Split | SignSplit | CellSplit | ConditionSplit | TakingOut | Merging | Leaves
+Node = (
+    Split
+    | SignSplit
+    | CellSplit
+    | ConditionSplit
+    | ClosedLeaf
+    | PriceLeaf
+    | TakingOut
+    | Merging
+    | Leaf
+    | LeafWithShares
+    | LeafWithThetas
+)
 
 
 class PricesModel(Strict):
