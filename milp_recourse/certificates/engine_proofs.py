@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milp_recourse.backends.cost_units import cost_units
-from milp_recourse.compiled import proof
+from milp_recourse.compiled import proof_search
 from milp_recourse.compiled.door import ceiling, memory, smallest
 from milp_recourse.compiled.elementary import RELU
 from milp_recourse.compiled.layout import GRID, LABEL
@@ -75,7 +75,7 @@ def proofs(
         begun = time.perf_counter()
 
 
-def _records(p: Problem) -> tuple[proof.Open, proof.Record]:
+def _records(p: Problem) -> tuple[proof_search.Open, proof_search.Record]:
     """Memory of earlier proofs by shape."""
     shape = p.lever.shape[1], len(p.allowed), p.weights.shape, p.row.shape[-2], len(p.noise)
     known = _SHAPES.__dict__.setdefault("known", {})
@@ -83,7 +83,10 @@ def _records(p: Problem) -> tuple[proof.Open, proof.Record]:
         if len(known) > 8:
             known.clear()
         d = p.lever.shape[1]
-        known[shape] = proof.open_nodes(p, OPEN + 2 * d), proof.record(p, RECORDS + 4 * d, LEAVES)
+        known[shape] = (
+            proof_search.open_nodes(p, OPEN + 2 * d),
+            proof_search.record(p, RECORDS + 4 * d, LEAVES),
+        )
     return known[shape]
 
 
@@ -157,20 +160,20 @@ class _Trees:
         self._root(chosen)
         nodes: Nodes = []
         while True:
-            why = proof.prove(p, self.relaxed, self.work, o, t, c, target, claimed, SHARE, STEPS)
+            why = proof_search.prove(p, self.relaxed, self.work, o, t, c, target, claimed, SHARE, STEPS)
             nodes += self._written(place, claimed < math.inf)
-            if why == proof.PROVEN:
+            if why == proof_search.PROVEN:
                 break
             self.nodes += int(o.state[3])
             o.state[3] = 0
-            if why == proof.FALSE or self.nodes > MOST_NODES or time.perf_counter() > late:
+            if why == proof_search.FALSE or self.nodes > MOST_NODES or time.perf_counter() > late:
                 return None
-            if why == proof.SINGLE:
+            if why == proof_search.SINGLE:
                 leaf = self._single(chosen, target)
                 if leaf is None:
                     return None
                 nodes.append(leaf)
-            if why == proof.FULL and o.state[0] + 2 * len(self.levers) + 4 > len(o.closed):
+            if why == proof_search.FULL and o.state[0] + 2 * len(self.levers) + 4 > len(o.closed):
                 o = self.open = _larger(o)
         self.nodes += int(o.state[3])
         return {"acted": list(acted), "tree": nodes}
@@ -220,11 +223,11 @@ class _Trees:
         kinds, where, at = t.kind[:count].tolist(), t.where[:count].tolist(), t.at[:count].tolist()
         nodes: Nodes = []
         for kind, (a, b), value in zip(kinds, where, at, strict=True):
-            if kind == proof.EMPTY:
+            if kind == proof_search.EMPTY:
                 nodes.append(["e"])
-            elif kind == proof.CUT:
+            elif kind == proof_search.CUT:
                 nodes.append(["a", place[a], value])
-            elif kind == proof.SIGN:
+            elif kind == proof_search.SIGN:
                 nodes.append(["n", a, b])
             else:
                 nodes.append(self._leaf(a, place))
@@ -284,9 +287,9 @@ def _inside(feature: Feature, value: float) -> bool:
     return feature.domain is None or feature.domain[0] <= value <= feature.domain[1]
 
 
-def _larger(o: proof.Open) -> proof.Open:
+def _larger(o: proof_search.Open) -> proof_search.Open:
     ends, order, closed = (np.concatenate([a, np.zeros_like(a)]) for a in o[:3])
-    return proof.Open(ends, order, closed, o.state)
+    return proof_search.Open(ends, order, closed, o.state)
 
 
 @cache
