@@ -193,7 +193,6 @@ NAMED_TWICE = {
     "commands",
     "conditions",
     "contract",
-    "curves",  # until bounds/ goes with the batched engine
     "demands",
     "evaluate",
     "fold",

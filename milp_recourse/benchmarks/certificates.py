@@ -20,7 +20,17 @@ from milp_recourse.instance import Instance
 from milp_recourse.result import Result
 from milp_recourse.solve import CERTIFIED_TOGETHER, choose_backend, sharing, solve, solve_together
 
-KINDS = {"a": "cuts", "s": "strict_cuts", "n": "signs", "e": "interval_leaves", "d": "dual_leaves"}
+KINDS = {
+    "a": "cuts",
+    "s": "strict_cuts",
+    "n": "signs",
+    "c": "value_cuts",
+    "t": "taken_out",
+    "m": "merged",
+    "e": "interval_leaves",
+    "d": "dual_leaves",
+    "p": "price_leaves",
+}
 """Nodes of a tree, as the document names them, and their columns."""
 
 IDENTITY = ("time_limit",)

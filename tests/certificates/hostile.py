@@ -268,7 +268,7 @@ def many_people() -> Made:
 
 def many_conditions() -> Made:
     """Alternatives inside alternatives."""
-    inner = {"any": [{"feature": "x", "of": "change", "at_least": k * 2.0**-20} for k in range(150_000)]}
+    inner = {"any": [{"feature": "x", "of": "change", "at_least": k * 2.0**-20} for k in range(70_000)]}
     return problem(["x"], layers([1, 1]), conditions=[{"not": inner}, inner]), claim(["x"], [["o"]])
 
 

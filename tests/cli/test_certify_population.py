@@ -74,7 +74,7 @@ def test_infeasible_and_not_found_rows_have_no_action(certify, fake, tmp_path):
         "infeasible",
         "",
         "",
-        "rigorous",
+        "solver",  # a false claim has no certificate
     )
     assert (second["status"], second["cost"], second["proof"]) == ("not-found", "", "")
 

@@ -302,7 +302,7 @@ def test_mistakes_are_one_line_each(folder, tmp_path, capsys):
     cases = [
         (
             ["report", str(tmp_path / "none"), str(LOAN)],
-            "results: got nothing; allowed: what certify --out wrote",
+            "allowed: a folder that certify --out wrote",
         ),
         (
             ["report", place, str(tmp_path / "other.json")],
