@@ -94,6 +94,11 @@ class TreeEnsemble:
         sizes = self.parts or (len(self.trees),)
         return np.repeat(np.arange(len(sizes)), sizes)
 
+    @cached_property
+    def largest(self) -> NDArray[np.float64]:
+        """The largest absolute value of every tree's leaves, shape (trees,)."""
+        return np.array([np.abs(tree.value[tree.left == -1]).max() for tree in self.trees], dtype=np.float64)
+
     def alone(self, part: int) -> TreeEnsemble:
         """The ensemble of one part."""
         own = tuple(t for t, k in zip(self.trees, self.part_of.tolist(), strict=True) if k == part)

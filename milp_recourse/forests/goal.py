@@ -29,10 +29,9 @@ def score_goal(table: LeafTable, threshold: float, part: int = 0) -> tuple[float
 
 def score_error(forest: TreeEnsemble, threshold: float, part: int = 0) -> tuple[float, float]:
     """By how much a part's values added in any order may differ from the deployed sum; the sum's size."""
-    trees = [t for t, k in zip(forest.trees, forest.part_of.tolist(), strict=True) if k == part]
-    count = len(trees)
-    largest = sum(float(np.abs(tree.value[tree.left == -1]).max()) for tree in trees)
-    reach = largest + abs(forest.base) + abs(threshold) * count
+    own = forest.largest[forest.part_of == part].tolist()
+    count = len(own)
+    reach = sum(own) + abs(forest.base) + abs(threshold) * count
     roundoff = 2.0**-24 if forest.sum_dtype == "float32" else 2.0**-53
     return 2.0 * (count + 4) * roundoff * reach, reach
 
