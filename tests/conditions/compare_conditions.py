@@ -11,32 +11,27 @@ stated bound, and nothing at all where the answer is "infeasible". Run from the 
 
 from __future__ import annotations
 
-import argparse
 import json
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import product
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 
-from milp_recourse import solve
-from milp_recourse.errors import Unsupported
-from milp_recourse.formats import write_instance
 from milp_recourse.instance import Instance
 from milp_recourse.judge import judge
 from milp_recourse.program.fold import without_conditions
-from milp_recourse.result import Result, Status
+from milp_recourse.result import Result
 from tests.conditions.plain_conditions import Numbers, holds
 from tests.conditions.random_conditions import KINDS, random_conditions, with_conditions
 from tests.forests.tree_samples import candidates, random_causal_instance, random_tree_instance
+from tests.properties.agreement import agreed, count_verdict, parser, verdict_of
 from tests.properties.brute_force import axis as values_of
 from tests.properties.brute_force import costs, looks_feasible, number, rows_of, subsets
 from tests.properties.generators import Style, supported_instance
-from verify.__main__ import examine
 
 POINTS = {1: 201, 2: 41, 3: 13}
 JUDGED = 400
@@ -120,18 +115,6 @@ def _tree_axis(instance: Instance, name: str) -> list[float]:
     )
 
 
-def verdict_of(instance: Instance, limit: float) -> str:
-    """What the checker says of the certificate of the default back end's answer; or that there is none."""
-    result = solve(instance, time_limit=limit, certificates=True)
-    if result.evidence is None:
-        return "no certificate"
-    with TemporaryDirectory() as folder:
-        instance_file, certificate_file = Path(folder) / "instance.json", Path(folder) / "certificate.json.gz"
-        write_instance(instance, instance_file)
-        certificate_file.write_bytes(result.evidence)
-        return examine(certificate_file, instance_file, 600).line
-
-
 def check(
     seed: int, kind: str, trees: bool, backends: Sequence[str], limit: float, certify: bool = False
 ) -> tuple[Counter[str], list[str]]:
@@ -142,30 +125,14 @@ def check(
         return Counter({"nothing to act on": 1}), []
     said = random_conditions(seed, plain, kind)
     instance, wrong = with_conditions(plain, said), []
-    results: dict[str, Result] = {}
-    for name in backends:
-        try:
-            results[name] = solve(instance, name, limit)
-        except Unsupported as refusal:
-            counts[f"{name} refuses"] += 1
-            if "\n" in str(refusal):
-                wrong.append(f"{name}: a refusal of more than one line")
-            continue
-        result = results[name]
-        counts[f"{name} {result.status.value}"] += 1
-        if result.action is not None and not all(holds(one, numbers_of(instance, result)) for one in said):
-            wrong.append(f"{name}: returned numbers break a condition")
-    sure = {n: r for n, r in results.items() if r.status in (Status.OPTIMAL, Status.INFEASIBLE)}
-    if len({r.status for r in sure.values()}) > 1:
-        wrong.append(f"statuses differ: { {n: r.status.value for n, r in sure.items()} }")
-    prices = [r.cost for r in sure.values() if r.cost is not None]
-    if prices and max(prices) - min(prices) > 2e-6 * max(prices) + 1e-9:
-        wrong.append(f"costs differ: {prices}")
+
+    def complaints(result: Result) -> list[str]:
+        kept = result.action is None or all(holds(one, numbers_of(instance, result)) for one in said)
+        return [] if kept else ["returned numbers break a condition"]
+
+    sure = agreed(instance, backends, limit, complaints, counts, wrong)
     if certify:
-        line = verdict_of(instance, limit)
-        counts[line.partition(" ")[0] if line.startswith(("VERIFIED", "REJECTED")) else line] += 1
-        if line.startswith("REJECTED"):
-            wrong.append(line)
+        count_verdict(verdict_of(instance, limit), counts, wrong)
     for name, result in list(sure.items())[:1]:
         bound = np.inf if result.lower_bound is None else result.lower_bound * (1 - 1e-9) - 1e-9
         better = cheaper_than(instance, said, bound)
@@ -177,16 +144,10 @@ def check(
 
 def main() -> int:
     """Every kind, so many draws each; 1 where anything is wrong."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--trees", action="store_true")
-    parser.add_argument("--backends", default="bab,highs")
-    parser.add_argument("--first", type=int, default=0)
-    parser.add_argument("--draws", type=int, default=200)
-    parser.add_argument("--kinds", default=",".join(KINDS))
-    parser.add_argument("--time-limit", type=float, default=30.0)
-    parser.add_argument("--certify", action="store_true", help="have a certificate of each answer checked")
-    parser.add_argument("--out", type=Path)
-    asked = parser.parse_args()
+    arguments = parser(__doc__)
+    arguments.add_argument("--kinds", default=",".join(KINDS))
+    arguments.add_argument("--out", type=Path)
+    asked = arguments.parse_args()
     faults, table = 0, {}
     for kind in asked.kinds.split(","):
         begun, counts, wrong = time.perf_counter(), Counter[str](), list[str]()

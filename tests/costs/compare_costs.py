@@ -9,30 +9,28 @@ nothing at all where the answer is "infeasible". Run from the repository root:
 
 from __future__ import annotations
 
-import argparse
 import json
 import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from milp_recourse import solve
 from milp_recourse.certificates.canonical import instance_digest
 from milp_recourse.errors import BadInput, Unsupported
-from milp_recourse.formats import read_instance, write_instance
+from milp_recourse.formats import read_instance
 from milp_recourse.instance import Instance
 from milp_recourse.program import lower
-from milp_recourse.result import Result, Status
+from milp_recourse.result import Result
 from tests.costs.cost_kinds import with_kind
 from tests.forests import tree_samples
+from tests.properties.agreement import agreed, count_verdict, parser, verdict_of
 from tests.properties.brute_force import attack, complaints, costs, number
 from tests.properties.brute_force import brute_force as grid
 from tests.properties.generators import Style, supported_instance
-from verify.__main__ import examine
 
 STYLES = (
     Style(levers=3, curves=False, gamma=False, plausible=0.0),
@@ -95,21 +93,14 @@ def cheaper(instance: Instance, result: Result, seed: int) -> float | None:
     return best if best is not None and best < least else None
 
 
-def verdict_of(instance: Instance, limit: float) -> str:
-    """What the checker says of the certificate of the default back end's answer; or that there is none."""
-    result = solve(instance, time_limit=limit, certificates=True)
-    if result.evidence is None:
-        return "no certificate"
-    with TemporaryDirectory() as folder:
-        instance_file, certificate_file = Path(folder) / "instance.json", Path(folder) / "certificate.json.gz"
-        write_instance(instance, instance_file)
-        try:
-            same = read_instance(instance_file)
-        except BadInput:  # a label as a cause, which no file may have
-            return "no file"
-        assert instance_digest(same) == instance_digest(instance)
-        certificate_file.write_bytes(result.evidence)
-        return examine(certificate_file, instance_file, 600).line
+def unreadable(instance: Instance, file: Path) -> str | None:
+    """That no file may have the instance; None where the file is the instance."""
+    try:
+        same = read_instance(file)
+    except BadInput:  # a label as a cause, which no file may have
+        return "no file"
+    assert instance_digest(same) == instance_digest(instance)
+    return None
 
 
 def check(
@@ -119,32 +110,16 @@ def check(
     instance = problem(seed, kind, trees)
     if instance is None:
         return Counter({"left out": 1}), []
-    counts, wrong, results = Counter[str](), list[str](), dict[str, Result]()
-    for name in backends:
-        try:
-            results[name] = solve(instance, name, limit)
-        except Unsupported as refusal:
-            counts[f"{name} refuses"] += 1
-            if "\n" in str(refusal):
-                wrong.append(f"{name}: a refusal of more than one line")
-            continue
-        result = results[name]
-        counts[f"{name} {result.status.value}"] += 1
+    counts, wrong = Counter[str](), list[str]()
+
+    def about(result: Result) -> list[str]:
         said = second_opinion(instance, result)
-        wrong += [] if said is None else [f"{name}: {said}"]
-        if not trees:
-            wrong += [f"{name}: {line}" for line in complaints(instance, result)]
-    sure = {n: r for n, r in results.items() if r.status in (Status.OPTIMAL, Status.INFEASIBLE)}
+        return ([] if said is None else [said]) + ([] if trees else complaints(instance, result))
+
+    sure = agreed(instance, backends, limit, about, counts, wrong)
     counts["decided by two"] += len(sure) > 1
-    if len({r.status for r in sure.values()}) > 1:
-        wrong.append(f"statuses differ: { {n: r.status.value for n, r in sure.items()} }")
-    prices = [r.cost for r in sure.values() if r.cost is not None]
-    if prices and max(prices) - min(prices) > 2e-6 * max(prices) + 1e-9:
-        wrong.append(f"costs differ: {prices}")
     if certify:
-        line = verdict_of(instance, limit)
-        counts[line.partition(" ")[0] if line.startswith(("VERIFIED", "REJECTED")) else line] += 1
-        wrong += [line] if line.startswith("REJECTED") else []
+        count_verdict(verdict_of(instance, limit, partial(unreadable, instance)), counts, wrong)
     for name, result in list(sure.items())[:1]:
         counts["brute force asked"] += 1
         better = cheaper(instance, result, seed)
@@ -157,16 +132,10 @@ def main() -> int:
     """Every kind, so many draws each; 1 where anything is wrong."""
     from tests.costs.cost_kinds import KINDS
 
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--trees", action="store_true")
-    parser.add_argument("--backends", default="bab,highs")
-    parser.add_argument("--first", type=int, default=0)
-    parser.add_argument("--draws", type=int, default=200)
-    parser.add_argument("--kinds", default="; ".join(KINDS), help="separated by semicolons")
-    parser.add_argument("--time-limit", type=float, default=30.0)
-    parser.add_argument("--certify", action="store_true", help="have a certificate of each answer checked")
-    parser.add_argument("--out", type=Path, help="a kind's row replaces the one that is there")
-    asked = parser.parse_args()
+    arguments = parser(__doc__)
+    arguments.add_argument("--kinds", default="; ".join(KINDS), help="separated by semicolons")
+    arguments.add_argument("--out", type=Path, help="a kind's row replaces the one that is there")
+    asked = arguments.parse_args()
     faults, table = 0, {}
     for kind in asked.kinds.split("; "):
         begun, counts, wrong = time.process_time(), Counter[str](), list[str]()
