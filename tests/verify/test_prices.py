@@ -110,9 +110,8 @@ def walks(prices, fast, configuration, rng, target):
 
 def living(fast, left, ends):
     """What the fast path has left, in the kernel's terms."""
-    inside = fast._within_box(ends, left)
-    trees = [fast.within(t, leaves, inside) for t, leaves in enumerate(left.leaves)]
-    return inside, [{leaf.node for leaf in leaves} for leaves in trees]
+    inside = fast.within_box(ends, left)
+    return list(inside.cells), [{leaf.node for leaf in tree.leaves} for tree in inside.trees]
 
 
 @pytest.mark.parametrize("trees", [2, 4])
