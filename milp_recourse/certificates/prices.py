@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -196,14 +197,14 @@ class _Writer:
         return np.unique(side, return_index=True)[1]
 
     def table(self, table: Any) -> dict[str, Any]:
-        """A table of prices as JSON; empty lists stand for zeros."""
-        trees: list[list[list[int]]] = []
+        """A table of prices as JSON."""
+        trees = []
         for row in self.listed if table.price is not None else []:
             prices = [[] if at is None else table.price[at].tolist() for at in row]
             prices = [own if any(own) else [] for own in prices]
-            trees.append(prices if any(prices) else [])
+            trees.append(shortened(prices))
             self.numbers += sum(map(len, prices)) + 1
-        made = {"unit": table.unit, "mu": table.mu, "trees": trees if any(trees) else []}
+        made = {"unit": table.unit, "mu": table.mu, "trees": shortened(trees)}
         made |= {"weights": table.weights.tolist()} if len(table.weights) > 1 else {}
         return made | ({"shares": table.shares.tolist()} if len(table.shares) else {})
 
@@ -224,3 +225,12 @@ class _Writer:
                 for axis, a, b in zip(self.axes, step.low, step.high, strict=True)
             }
             yield from refined(self.instance, full, self.acted, box)
+
+
+def shortened(lists: list[list[Any]]) -> list[Any]:
+    """Lists, a number standing for so many empty ones; nothing where all are."""
+    found: list[Any] = []
+    for empty, some in groupby(lists, key=lambda own: not own):
+        run = list(some)
+        found += [len(run)] if empty else run
+    return found if any(lists) else []

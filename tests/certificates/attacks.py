@@ -1021,16 +1021,34 @@ def price_too_few(c):
     paid(c).pop()
 
 
-@attack("priced_trees.json", "one list per feature that the tree looks at", MALFORMED)
+@attack("priced_trees.json", "lists; allowed: none or", MALFORMED)
 def prices_of_a_feature_too_many(c):
     """A list for a feature that the tree does not look at."""
     next(tree for tree in table(c)["trees"] if tree).append([])
 
 
-@attack("priced_trees.json", "none, or one entry per tree", MALFORMED)
+@attack("priced_trees.json", "lists; allowed: none or", MALFORMED)
 def prices_of_a_tree_too_many(c):
     """Prices for a tree that is not there."""
     table(c)["trees"].append([])
+
+
+@attack("priced_trees.json", "allowed: a whole number from 0 to 0", MALFORMED)
+def trees_without_prices_that_are_not_there(c):
+    """A number that stands for more trees than there are."""
+    table(c)["trees"].append(1)
+
+
+@attack("priced_trees.json", "allowed: a whole number from 0 to", MALFORMED)
+def a_number_of_trees_without_end(c):
+    """A number that stands for more trees than a machine holds."""
+    table(c)["trees"].insert(0, 10**15)
+
+
+@attack("priced_trees.json", "allowed: a whole number from 0 to", MALFORMED)
+def half_a_tree_without_prices(c):
+    """A number that stands for no whole number of trees."""
+    table(c)["trees"][0] = 0.5
 
 
 @attack("priced_trees.json", "a number at least 0", MALFORMED)

@@ -9,6 +9,7 @@ from itertools import product
 
 import pytest
 
+from milp_recourse.certificates.prices import shortened
 from milp_recourse.formats.write import write_instance
 from tests.certificates.attacks import HERE, load
 from tests.forests.tree_samples import random_tree_instance, with_missing
@@ -17,7 +18,7 @@ from verify.files.instance import Source
 from verify.files.reading import parse_json
 from verify.kernel.certificate import Certificate, check
 from verify.kernel.configuration import Configuration
-from verify.kernel.prices import Exact, Gone, Prices
+from verify.kernel.prices import Exact, Gone, Prices, read_prices, spread
 from verify.kernel.problem import total
 from verify.kernel.shapes import Rejected
 from verify.kernel.trees import float32, reached
@@ -179,6 +180,26 @@ def test_cells_stand_for_others_only_where_nothing_else_is_asked(tmp_path):
     certificate = Certificate(parse_json((HERE / "accepted/taken_out_trees.json").read_bytes(), "here"))
     with pytest.raises(Rejected, match="where nothing else is asked"):
         check(certificate, applicant.numbers(certificate.action), applicant.problem, Exact)
+
+
+def test_a_number_stands_for_empty_lists(tmp_path):
+    """What the producer writes shortly is read as the lists it stands for."""
+    shorter = 0
+    for seed, configuration in configurations(tmp_path, range(30), 6):
+        rng = random.Random(seed)
+        view = Prices(configuration, [], "here")
+        for table in tables(view.view, len(configuration.acted), rng):
+            trees = [tree if any(tree) and rng.random() < 0.5 else [] for tree in table["trees"]]
+            short = shortened([shortened(tree) for tree in trees])
+            short = json.loads(json.dumps(short), parse_int=float)
+            read = read_prices(short, view.classes, "here")
+            assert read == read_prices(trees, view.classes, "here")
+            shorter += len(short) < len(trees)
+    assert shorter > 20
+    assert spread([], 3, "here") == spread([3.0], 3, "here") == spread([1.0, [], 1.0], 3, "here") == [[]] * 3
+    for wrong in ([4.0], [2.0], [[], [], [], []], [-1.0], [1.5], [True], ["1"], [float("inf")]):
+        with pytest.raises(Rejected):
+            spread(wrong, 3, "here")
 
 
 def test_the_examples_use_every_rule():

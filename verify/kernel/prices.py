@@ -12,12 +12,12 @@ from verify.kernel.box import FREE, Box, Budget, Signs
 from verify.kernel.configuration import Configuration
 from verify.kernel.forms import ONE, ZERO, is_constant
 from verify.kernel.problem import Feature, Interval
-from verify.kernel.shapes import Clock, Empty, Rejected, conform, maybe, not_negative, positive
+from verify.kernel.shapes import Clock, Empty, Rejected, conform, index, maybe, not_negative, positive
 from verify.kernel.trees import Ensemble, Inside, Node, above32, float32, float64, reached, with_item
 
 LARGEST_PRICE = 2.0**53
 LISTS = maybe([not_negative])
-TABLE = {"unit": positive, "mu": not_negative, "trees": [[[float]]], "weights?": LISTS, "shares?": LISTS}
+TABLE = {"unit": positive, "mu": not_negative, "trees": list, "weights?": LISTS, "shares?": LISTS}
 Rises = dict[tuple[int, int], Fraction | None]
 
 
@@ -235,16 +235,12 @@ def read_prices(
     listed: Any, classes: Sequence[dict[int, list[int]]], where: str
 ) -> list[dict[int, list[int]]]:
     """Per tree, by action it looks at: a whole number per class; what is absent is 0 and left out."""
-    if len(listed) not in (0, len(classes)):
-        raise Rejected(f"{where}: allowed: none, or one entry per tree")
     found = []
-    for t, (own, looked) in enumerate(zip(listed or [[]] * len(classes), classes, strict=True)):
-        if len(own) not in (0, len(looked)):
-            raise Rejected(f"{where}.{t}: allowed: nothing, or one list per feature that the tree looks at")
+    for t, (own, looked) in enumerate(zip(spread(listed, len(classes), where), classes, strict=True)):
         prices = {}
-        for i, one in zip(looked, own, strict=False):
+        for i, one in zip(looked, spread(own, len(looked), f"{where}.{t}"), strict=True):
             count = looked[i][-1] + 1  # they ascend
-            if len(one) not in (0, count):
+            if len(conform(one, [float], f"{where}.{t}")) not in (0, count):
                 raise Rejected(f"{where}.{t}: {len(one)} prices; allowed: none or {count}, one per class")
             if any(not p.is_integer() or abs(p) > LARGEST_PRICE for p in one):
                 raise Rejected(f"{where}.{t}: a price that is no whole number of at most 2^53")
@@ -252,6 +248,16 @@ def read_prices(
                 prices[i] = [int(p) for p in one]
         found.append(prices)
     return found
+
+
+def spread(listed: Any, count: int, where: str) -> list[Any]:
+    """Lists, so many; a number stands for so many empty ones, and nothing for all of them."""
+    found: list[Any] = []
+    for one in conform(listed, list, where):
+        found += [one] if isinstance(one, list) else [[]] * index(count - len(found) + 1)(one, where)
+    if len(found) not in (0, count):
+        raise Rejected(f"{where}: {len(found)} lists; allowed: none or {count}")
+    return found or [[]] * count
 
 
 def read_rates(given: dict[str, Any], sums: int, where: str) -> list[Fraction]:
