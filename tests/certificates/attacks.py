@@ -23,6 +23,7 @@ ACCEPTED = {
     "priced_trees.json": "tests/certificates/instances/priced_trees.json",
     "taken_out_trees.json": "tests/certificates/instances/taken_out_trees.json",
     "shared_trees.json": "tests/certificates/instances/shared_trees.json",
+    "conditioned_trees.json": "tests/certificates/instances/conditioned_trees.json",
     "gaps.json": "tests/certificates/instances/gaps.json",
     "conditions.json": "tests/certificates/instances/conditions.json",
     "budget.json": "tests/certificates/instances/budget.json",
@@ -1139,6 +1140,49 @@ def merged_without_prices(c):
 def taken_out_without_prices(c):
     """A table that takes something out of a network's boxes."""
     tree(c).insert(0, ["t", 0])
+
+
+# -- trees under conditions ------------------------------------------------------------------------
+
+
+@attack("conditioned_trees.json", "none of the rules closes")
+def cut_beyond_what_is_demanded(c):
+    """Values that the condition allows cut off as if it did not: the optimum's among them."""
+    node = next(n for n in tree(c, 1) if n[0] == "s" and 1.0 < n[2] < 1.1)
+    node[2] = 1.2
+
+
+@attack("conditioned_trees.json", "none of the rules closes")
+def case_without_its_condition(c):
+    """What closes what the condition leaves of a case said to close all of it."""
+    nodes = tree(c, 1)
+    k = next(k for k, n in enumerate(nodes) if n[0] == "s" and 1.0 < n[2] < 1.1)
+    del nodes[k : k + 2]
+
+
+@attack("conditioned_trees.json", "ends before all of the box is covered")
+def alternative_of_trees_left_out(c):
+    """The last alternative of "any of" not proven."""
+    tree(c).pop()
+    tree(c).pop()
+
+
+@attack("conditioned_trees.json", "where nothing else is asked")
+def merged_where_a_condition_holds(c):
+    """Cells that stand for others which the condition may need."""
+    nodes = tree(c, 1)
+    nodes.insert(next(k for k, n in enumerate(nodes) if n[0] == "t"), ["m"])
+
+
+@attack("conditioned_trees.json", "nothing stands for acting on exactly")
+def lever_asked_about_taken_for_idle(c):
+    """A set of levers left out of which the conditions ask whether they are acted on."""
+    c["configurations"].pop()
+
+
+@edited("A condition that asks for less.", "conditioned_trees.json")
+def edited_condition_of_trees(i):
+    i["conditions"][0]["any"][0]["at_least"] = 1.0
 
 
 # -- shares of the cost's maximum -----------------------------------------------------------------

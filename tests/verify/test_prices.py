@@ -6,6 +6,7 @@ import json
 import random
 from fractions import Fraction
 from itertools import product
+from math import floor
 
 import pytest
 
@@ -101,9 +102,10 @@ def walks(prices, fast, configuration, rng, target):
         else:
             i = rng.randrange(len(ends))
             cells = prices.view.cells[i]
-            ends[i] = rng.choice(
-                [(ends[i][0], cells[len(cells) // 2].high), (cells[len(cells) // 2].low, ends[i][1])]
-            )
+            at = cells[rng.randrange(len(cells))]
+            t = at.low + (at.high - at.low) * Fraction(rng.randint(0, 4), 4)  # an end, or inside the cell
+            below = Fraction(floor(t)) if configuration.whole[i] else t
+            ends[i] = rng.choice([(ends[i][0], min(ends[i][1], below)), (max(ends[i][0], t), ends[i][1])])
             if ends[i][0] > ends[i][1]:
                 return
         yield kind, list(ends), gone, left

@@ -86,11 +86,13 @@ class Prices(kernel.Prices):
             found.append(known)
         return found
 
-    def cost(self, i: int, cell: int) -> tuple[Fraction, Fraction]:
-        """The least cost of a cell of an action, and what enters the maximum."""
+    def cost(self, i: int, cell: int, box: Interval) -> tuple[Fraction, Fraction]:
+        """The least cost of what of a cell of an action is in a box, and what enters the maximum."""
+        term, (low, high) = self.configuration.terms[i], self.ordered.levers[i].cells[cell]
+        if low < box[0] or high > box[1]:
+            return term.nearest(max(low, box[0]), min(high, box[1]))
         found = self._costs.get((i, cell))
         if found is None:
-            term, (low, high) = self.configuration.terms[i], self.ordered.levers[i].cells[cell]
             found = self._costs[i, cell] = term.nearest(low, high)
         return found
 
@@ -106,7 +108,7 @@ class Prices(kernel.Prices):
         """What actions in what is left of a box cost at least by table k; None: nothing is left."""
         try:
             table = self._table(k)
-            total = table.bound(self.within_box(ends, left))
+            total = table.bound(self.within_box(ends, left), ends)
         except Empty:
             return None
         return total * table.grid + self.configuration.fixed
@@ -116,7 +118,7 @@ class Prices(kernel.Prices):
         try:
             table = self._table(k)
             need = -floor((self.configuration.fixed - target) / table.grid)
-            return table.taken_out(self.within_box(ends, left), need)
+            return table.taken_out(self.within_box(ends, left), ends, need)
         except Empty:
             return left
 
@@ -137,7 +139,7 @@ class Prices(kernel.Prices):
                         own[a] = own.get(a, 0) + number
                         own[b] = own.get(b, 0) - number
         each = enumerate(zip(left.cells, steps, strict=True))
-        kept = tuple(self._dearer_gone(i, cells, own, left.trees) for i, (cells, own) in each)
+        kept = tuple(self._dearer_gone(i, cells, ends[i], own, left.trees) for i, (cells, own) in each)
         return self.cut(left, kept, (tree.leaves for tree in left.trees))
 
     def _runs(self, t: int, i: int, mask: int) -> Sequence[Pair]:
@@ -150,7 +152,9 @@ class Prices(kernel.Prices):
         first = self.firsts[t][i]
         return ((first[(mask & -mask).bit_length() - 1], first[mask.bit_length()]),)
 
-    def _dearer_gone(self, i: int, cells: int, steps: dict[int, int], trees: Sequence[Tree]) -> int:
+    def _dearer_gone(
+        self, i: int, cells: int, box: Interval, steps: dict[int, int], trees: Sequence[Tree]
+    ) -> int:
         """An action's cells without those for which a cheaper one stands.
 
         Parameters
@@ -162,19 +166,20 @@ class Prices(kernel.Prices):
         borders = sorted(steps)
         sums = list(accumulate([steps[c] for c in borders], initial=0))
         stand: dict[int, list[int]] = {}  # by sums, the cheapest cells, no two of which lead to the same
+
+        def cheapest(run: list[int]) -> int:
+            return run[0] if len(run) == 1 else min(run, key=lambda c: (self.cost(i, c, box), c))
+
         for place, run in groupby(listed(cells), lambda c: bisect_right(borders, c)):
             Clock.look()
-            self._stands(i, list(run), trees, stand.setdefault(sums[place], []))
+            best, others = cheapest(list(run)), stand.setdefault(sums[place], [])
+            for k, other in enumerate(others):
+                if self._alike(i, best, other, trees):
+                    others[k] = cheapest([best, other])
+                    break
+            else:
+                others.append(best)
         return sum(1 << c for some in stand.values() for c in some)
-
-    def _stands(self, i: int, run: list[int], trees: Sequence[Tree], others: list[int]) -> None:
-        """Let the cheapest cell of a run stand for it, or one of the others if they lead to the same."""
-        best = min(run, key=lambda c: (self.cost(i, c), c)) if len(run) > 1 else run[0]
-        for k, other in enumerate(others):
-            if self._alike(i, best, other, trees):
-                others[k] = min(best, other, key=lambda c: (self.cost(i, c), c))
-                return
-        others.append(best)
 
     def _alike(self, i: int, a: int, b: int, trees: Sequence[Tree]) -> bool:
         """Whether two cells lead to the same leaves."""
@@ -285,16 +290,18 @@ class Table:
         ]
         self.worth = [worth[part] for part in prices.part]
 
-    def bound(self, left: Left) -> int:
+    def bound(self, left: Left, ends: Sequence[Interval]) -> int:
         """What actions in some cells and leaves cost at least, without the fixed part."""
-        total = self.start + sum(min(self._left_over(i, cells)) for i, cells in enumerate(left.cells))
+        total = self.start + sum(
+            min(self._left_over(i, cells, ends[i])) for i, cells in enumerate(left.cells)
+        )
         return total + sum(Payments(self, t, tree).least for t, tree in enumerate(left.trees))
 
-    def taken_out(self, left: Left, need: int) -> Left:
+    def taken_out(self, left: Left, ends: Sequence[Interval], need: int) -> Left:
         """What is left of some cells and leaves, without those that by themselves cost as much as needed."""
         total, rests, dead = self.start, [], [0] * len(left.cells)
         for i, cells in enumerate(left.cells):
-            rests.append(self._left_over(i, cells))
+            rests.append(self._left_over(i, cells, ends[i]))
             total += min(rests[-1])
         steps = [[0] * len(lever.cells) for lever in self.prices.ordered.levers]
         trees = []
@@ -318,19 +325,27 @@ class Table:
             kept.append(sum(1 << c for c in open_) & ~dead[i])
         return self.prices.cut(left, tuple(kept), (tree.below(need - total) for tree in trees))
 
-    def _left_over(self, i: int, cells: int) -> list[int]:
+    def _left_over(self, i: int, cells: int, box: Interval) -> list[int]:
         """The least costs of an action's cells less what all trees pay for them."""
-        rest, taken, share, found = self.rest[i], self.taken[i], self.shares[i], []
-        above, below = self.grid.denominator, self.grid.numerator
-        for c in listed(cells):
+        rest, inside = self.rest[i], listed(cells)
+        found = []
+        for c in inside:
             if c not in rest:
-                cost, most = self.prices.cost(i, c)
-                if share and most:
-                    cost += share * most
-                least = cost.numerator * above // (cost.denominator * below)
-                rest[c] = least - (taken[c] << FINER)
+                rest[c] = self._rest(i, c, self.prices.ordered.levers[i].cells[c])
             found.append(rest[c])
+        for place in (0, -1):  # only these may be in the box in part
+            low, high = self.prices.ordered.levers[i].cells[inside[place]]
+            if low < box[0] or high > box[1]:
+                found[place] = self._rest(i, inside[place], box)
         return found
+
+    def _rest(self, i: int, c: int, box: Interval) -> int:
+        """The least cost of what of a cell is in a box, less what all trees pay for it."""
+        cost, most = self.prices.cost(i, c, box)
+        if self.shares[i] and most:
+            cost += self.shares[i] * most
+        least = cost.numerator * self.grid.denominator // (cost.denominator * self.grid.numerator)
+        return least - (self.taken[i][c] << FINER)
 
 
 class Payments:

@@ -137,16 +137,17 @@ class Prices:
                     met.setdefault(key, []).append((t, number))
         for i, some in enumerate(inside):
             stay = set()
-            for _, c in sorted((self._paid(i, c), c) for c in some):
+            for _, c in sorted((self._paid(i, c, ends[i]), c) for c in some):
                 mine = tuple(met.get((i, c), ()))
                 if mine in stay:
                     found.add((i, c))
                 stay.add(mine)
         return Gone(gone.cells | found, gone.leaves)
 
-    def _paid(self, i: int, c: int) -> tuple[Fraction, Fraction]:
-        """The least cost of a cell, and what enters the maximum."""
-        return self.configuration.terms[i].nearest(*self.view.cells[i][c][:2])
+    def _paid(self, i: int, c: int, box: Interval) -> tuple[Fraction, Fraction]:
+        """The least cost of what of a cell is in a box, and what enters the maximum."""
+        cell = self.view.cells[i][c]
+        return self.configuration.terms[i].nearest(max(cell.low, box[0]), min(cell.high, box[1]))
 
     def _inside(self, ends: Sequence[Interval], gone: Gone) -> Inside:
         """Per action, the cells that are left in a box."""
@@ -187,7 +188,7 @@ class Prices:
             own = [(classes[i], p[i]) for classes, p in zip(self.classes, paid, strict=True) if i in p]
             rest = {}
             for c in inside[i]:
-                cost, most = self._paid(i, c)
+                cost, most = self._paid(i, c, ends[i])
                 rest[c] = cost + share * most - unit * sum(p[classes[c]] for classes, p in own)
             low = min(rest.values())
             total += low
