@@ -495,6 +495,14 @@ def whole_number_with_causes(i):
     i["factual"] |= {"income": 1, "debt": 1}
 
 
+@edited(
+    "An equation that reads the number of a label without order.", "gaps.json", "whose numbers say nothing"
+)
+def category_as_a_cause(i):
+    i["scm"] = {"name": "explicit", "mechanisms": {"debt": {"equation": "job"}}}
+    i["factual"] |= {"income": 1, "debt": 1}
+
+
 @attack("gaps.json", "action: the classifier does not accept")
 def missing_value_that_goes_the_other_way(c):
     """A cheaper action, accepted if the missing debt went left, as small ones do."""
