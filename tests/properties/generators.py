@@ -120,7 +120,7 @@ def random_scm(
     style: Style,
     unordered: Set[str] = frozenset(),
 ) -> StructuralCausalModel:
-    """A random acyclic model: ``roots`` have no causes, ``unordered`` no effects. Its order is another one."""
+    """A random acyclic model: ``roots`` have no causes, ``unordered`` no effects."""
     order = list(rng.permutation(names))
     mechanisms = {}
     for k, name in enumerate(order):
