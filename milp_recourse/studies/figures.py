@@ -46,7 +46,13 @@ def bars(target: str, rows: Sequence[Mapping[str, Any]], path: Path) -> None:
             at = [k for k, label in enumerate(labels) if label in mine]
             heights = [mine[labels[k]][column] or 0.0 for k in at]
             middle = shift - (len(colours) - 1) / 2
+            spread = [mine[labels[k]].get(f"{column.split()[0]} sd of seeds") for k in at]
+            ends = np.nan_to_num([value or 0.0 for value in spread])
             axis.bar(np.array(at) + width * middle, heights, 0.96 * width, color=colour, label=method)
+            if ends.any():
+                axis.errorbar(
+                    np.array(at) + width * middle, heights, ends, fmt="none", ecolor="black", capsize=2
+                )
         axis.set_xticks(
             range(len(labels)), labels, rotation=35 if tall else 0, ha="right" if tall else "center"
         )
@@ -203,5 +209,7 @@ def excesses(by_cell: Mapping[str, Mapping[str, Served]], path: Path) -> None:
 
 
 def _save(figure: Any, path: Path) -> None:
+    """As asked for, and as vectors beside it."""
     figure.savefig(path, dpi=DPI)
+    figure.savefig(path.with_suffix(".svg"))
     plt.close(figure)
