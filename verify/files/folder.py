@@ -11,10 +11,15 @@ from pathlib import Path
 from typing import NamedTuple
 
 from verify.files.reading import limited, read_bytes, unpacked
-from verify.kernel.shapes import Rejected
+from verify.kernel.checks import Rejected
 
 ENDINGS = (".json", ".json.gz")
 UNREADABLE = (OSError, RuntimeError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error)
+
+
+def counted(name: str) -> bool:
+    """Whether a name is a number as it is usually written: no 007, no digits of other scripts."""
+    return name.isascii() and name.isdecimal() and len(name) < 19 and name == str(int(name))
 
 
 class Place(NamedTuple):
