@@ -12,15 +12,11 @@ from dataclasses import replace
 from itertools import combinations
 from typing import Any
 
-import numpy as np
-
 from milp_recourse.certificates.canonical import instance_digest
 from milp_recourse.certificates.causal import causal_configurations, why_not_causal
 from milp_recourse.certificates.conditions import why_not_cases
-from milp_recourse.certificates.document import CERTIFICATE_FORMAT
 from milp_recourse.certificates.engine_proofs import proofs
-from milp_recourse.certificates.limits import fits, too_large
-from milp_recourse.certificates.networks import beyond_a_support, configurations_of
+from milp_recourse.certificates.limits import beyond_a_support, fits, too_large
 from milp_recourse.certificates.prices import ensemble_configurations
 from milp_recourse.domain.conditions import TRUE
 from milp_recourse.domain.cost import root_below
@@ -36,6 +32,8 @@ MOST_LEVERS = 16
 
 A certificate has one tree for each set of such levers, so 16 of them already mean up to 65 536 trees.
 """
+
+CERTIFICATE_FORMAT = "milp-recourse/certificate-1"
 
 _SPARE = 0.05  # of the allowed gap: every leaf reaches so much more than is claimed
 
@@ -219,26 +217,9 @@ def _of_networks(
             (instances[k], _bound(results[k]), _target(_bound(results[k]), results[k], spare))
             for k in waiting
         ]
-        trees |= dict(zip(waiting, _trees_of_networks(claims, left), strict=True))
+        trees |= dict(zip(waiting, proofs(claims, _acted_sets, left), strict=True))
         waiting = [k for k in waiting if trees[k] is None and _bound(results[k])]
     return trees
-
-
-def _trees_of_networks(
-    claims: Sequence[tuple[Instance, float | None, float]], time_limit: float | None
-) -> list[list[dict[str, Any]] | None]:
-    """The configurations for instances, bounds and targets, None without a proof.
-
-    They are the compiled engine's; where something moves along a curve, or there are conditions, the batched
-    engine's.
-    """
-    plain = [k for k, (instance, _, _) in enumerate(claims) if instance.demand == TRUE]
-    found = {plain[k]: trees for k, trees in proofs([claims[k] for k in plain], _acted_sets, time_limit)}
-    rest = [k for k in range(len(claims)) if k not in found]
-    if rest:
-        targets = np.array([claims[k][2] for k in rest])
-        found |= zip(rest, configurations_of([claims[k][0] for k in rest], targets, time_limit), strict=True)
-    return [found[k] for k in range(len(claims))]
 
 
 def _causal(
