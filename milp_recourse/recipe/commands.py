@@ -16,12 +16,18 @@ Folder = Annotated[Path, typer.Argument(help="The instances folder.", exists=Tru
 
 
 @app.command()
-def loan(out: Out, seed: Annotated[int, typer.Option(help="Seed of sampling and training.")] = 0) -> None:
+def loan(
+    out: Out,
+    seed: Annotated[int, typer.Option(help="Seed of sampling and training.")] = 0,
+    smooth: Annotated[
+        bool, typer.Option("--smooth", help="instances/loan_smooth: as the released code trains (SGD)")
+    ] = False,
+) -> None:
     """Sample the Loan model, train the 32 x 32 network, write classifier, instances and report."""
     from milp_recourse.recipe.loan import LoanSettings, write_loan
 
-    settings = LoanSettings()
-    with progress_bar("training", settings.training.epochs) as bar:
+    settings = LoanSettings.smooth() if smooth else LoanSettings()
+    with progress_bar("training", settings.attempts * settings.training.epochs) as bar:
         report = write_loan(out, seed, settings, on_epoch=bar.advance)
     margin = report["margin"]
     covers = "covers" if margin["covers_rigorous"] else "does not cover"

@@ -1,4 +1,4 @@
-"""The pictures: published, grid and certified beside each other, densities, groups, the grid's excess."""
+"""Plots: published, grid and certified values side by side; log densities; groups; the grid's excess cost."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def gaps(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
 
 
 def _intervals(axis: Any, rows: Sequence[Mapping[str, Any]], key: str, shift: float, **style: Any) -> None:
-    """One method's means and intervals over the scenarios; the grid's are paler."""
+    """One method's means and intervals over the scenarios; the grid's are drawn fainter."""
     at = np.array([SCENARIOS.index(r["scenario"]) for r in rows], dtype=float) + shift
     means = np.array([r[key] for r in rows])
     ends = np.array([[r[f"{key} low"], r[f"{key} high"]] for r in rows]).T

@@ -1139,13 +1139,13 @@ def shares_left_out(c):
             own.pop("shares", None)
 
 
-@attack("shared_trees.json", "sum to at most 1")
+@attack("shared_trees.json", "sum to more than 1")
 def shares_of_prices_above_one(c):
     """The maximum counted more than once."""
     shared(c)["shares"] = [0.5] * len(shared(c)["shares"])
 
 
-@attack("shared_trees.json", "sum to at most 1")
+@attack("shared_trees.json", "allowed: a list of 5")
 def shares_of_an_action_too_few(c):
     """An action without a share."""
     shared(c)["shares"].pop()

@@ -14,7 +14,7 @@ from milp_recourse.workers import Workers
 from verify.__main__ import main
 from verify.files.lines import Lines
 from verify.files.many import Check
-from verify.kernel.shapes import Rejected
+from verify.kernel.checks import Rejected
 
 ROOT = Path(__file__).parent.parent.parent
 POPULATION = ROOT / "tests/certificates/instances/toy_population.json"
