@@ -57,14 +57,14 @@ def proofs(
     time_limit
         Seconds per applicant.
     """
-    found: list[list[dict[str, Any]] | None] = [None] * len(claims)
+    found: list[list[dict[str, Any]] | None] = [None if one.levers else [] for one, _, _ in claims]
     if not claims:
         return found
     ready()
-    free = [k for k, (instance, _, _) in enumerate(claims) if instance.demand == TRUE]
+    free = [k for k, (one, _, _) in enumerate(claims) if one.demand == TRUE and one.levers]
     for k, configurations in _together([claims[k] for k in free], acted, time_limit):
         found[free[k]] = configurations
-    for k in set(range(len(claims))) - set(free):
+    for k in (k for k, (one, _, _) in enumerate(claims) if one.demand != TRUE and one.levers):
         found[k] = _under_conditions(claims[k], _deadline(time_limit))
     return found
 

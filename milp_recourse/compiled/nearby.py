@@ -29,7 +29,7 @@ REACHES = 2.0**-24, 2.0**-8
 
 def first_action(instance: Instance) -> dict[str, float] | None:
     """A good feasible action of a network's problem, if one is found soon."""
-    if not isinstance(instance.classifier, ReluNetwork) or why_not(instance) is not None:
+    if not isinstance(instance.classifier, ReluNetwork) or why_not(instance) or not instance.levers:
         return None
     ready()
     for _, group in lowered([instance]):
@@ -47,7 +47,7 @@ def near(instance: Instance, action: Mapping[str, float]) -> dict[str, float] | 
     What solvers with tolerances return fails by a hair; where conditions leave alternatives, the one that it
     meets best is kept.
     """
-    if not isinstance(instance.classifier, ReluNetwork) or not action or why_not(instance) is not None:
+    if not isinstance(instance.classifier, ReluNetwork) or not action or why_not(instance):
         return None
     if not action.keys() <= instance.levers.keys():
         return None
@@ -76,6 +76,8 @@ def none_below(instance: Instance, cost: float, time_limit: float | None, nodes:
     cost
         inf for any.
     """
+    if not instance.levers:
+        return True
     late = math.inf if time_limit is None else time.perf_counter() + time_limit
     ready()
     for _, group in lowered([instance]):
