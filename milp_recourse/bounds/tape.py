@@ -175,13 +175,6 @@ class Tape:
         r = v @ self.residuals.T + self.residual_offset
         return np.square(r) @ self.ball_weights + v @ self.ball_linear + self.ball_offset
 
-    def row_excess(self, v: Array) -> Array:
-        """Largest violation of a domain row, shape (n,); non-positive when all hold."""
-        if not len(self.row_low):
-            return np.full(len(v), -np.inf)
-        f = v @ self.row_forms.T + self.row_offset
-        return np.maximum(f - self.row_high, self.row_low - f).max(axis=1)
-
     def costs(self, v: Array) -> Array:
         """Cost of acting on every feature of the tape, shape (n,)."""
         c = self.program.cost

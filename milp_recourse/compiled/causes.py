@@ -238,6 +238,8 @@ class _Composer:
         if 2 ** len(self.moved) > MOST_CONFIGURATIONS:
             raise NotCovered(f"more than {MOST_CONFIGURATIONS} sets of acted features")
         self.asked = _asked(program.demand) if program.demand != FALSE else frozenset()
+        if not self.asked <= set(self.levers):
+            raise NotCovered("conditions ask to act on what is no lever")
         choices = list(product(*((True,) if f in self.asked else (True, False) for f in self.moved)))
         self.acted = np.array(choices, dtype=bool).reshape(len(choices), len(self.moved))
         self.columns = int(self.start[-1])
