@@ -150,15 +150,43 @@ class CausalFlow(nn.Module):
         for i in range(len(self.features)):
             natural = columns[i]
             if moved & set(np.flatnonzero(self.graph[i]).tolist()):
-                now = self.standardised(torch.stack(columns, dim=-1))
-                shift, scale = self._affine(now)
-                natural = self.mean[i] + self.sd[i] * (z[:, i] - shift[:, i]) / scale[:, i]
+                natural = self._natural(i, columns, z)
                 moved.add(i)
             if open_to_action[i]:
                 natural = acted[:, i] * values[:, i] + (1 - acted[:, i]) * natural
                 moved.add(i)
             columns[i] = natural
         return torch.stack(columns, dim=-1)
+
+    def shifted(self, x: Tensor, shift: Tensor, z: Tensor | None = None) -> Tensor:
+        r"""What rows become when their latents are shifted: :math:`T^{-1}(z + s)`.
+
+        In causal order, feature i becomes what its shifted latent and its parents' *new* values say; one
+        without a shift and with no parent that moved keeps its own. Differentiable in all arguments.
+
+        Parameters
+        ----------
+        x
+            Factual rows.
+        shift
+            s, shape (n, d).
+        z
+            Latents of x, where they are known.
+        """
+        z = (self.abduct(x) if z is None else z) + shift
+        columns = list(x.unbind(dim=-1))
+        moved: set[int] = set()
+        pushed = shift.detach().ne(0).any(dim=0).tolist()
+        for i in range(len(self.features)):
+            if pushed[i] or moved & set(np.flatnonzero(self.graph[i]).tolist()):
+                columns[i] = self._natural(i, columns, z)
+                moved.add(i)
+        return torch.stack(columns, dim=-1)
+
+    def _natural(self, i: int, columns: list[Tensor], z: Tensor) -> Tensor:
+        """Feature i as its latent and the other features say, shape (n,)."""
+        shift, scale = self._affine(self.standardised(torch.stack(columns, dim=-1)))
+        return self.mean[i] + self.sd[i] * (z[:, i] - shift[:, i]) / scale[:, i]
 
     @torch.no_grad()
     def counterfactual(self, x: ArrayLike, action: ArrayLike) -> FloatArray:

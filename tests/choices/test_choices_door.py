@@ -15,6 +15,7 @@ from milp_recourse.formats.json_schemas import FOLDER
 from milp_recourse.instances_path import instances_path
 from milp_recourse.robust import robust
 from milp_recourse.solve import solve
+from tests.choices.compare_choices import check, refused
 
 LOAN = instances_path() / "loan" / "loan_007.json"
 
@@ -181,3 +182,12 @@ def test_the_least_total_is_that_of_every_set_tried(apart):
     assert seen >= 3 and better >= (apart == 3)
     with pytest.raises(Unsupported, match="least total"):
         choices(LOAN, 2, "distance", together=True)
+
+
+@pytest.mark.parametrize("seed", [129, 167])
+def test_a_feature_that_is_only_held_or_moved_by_a_hair_is_no_way_of_its_own(seed):
+    """Optima that could leave a feature alone at the same cost, which once counted as acting on it."""
+    instance = refused(seed, False, True)
+    ways = [set(one.result.action) for one in choices(instance, 6).choices]
+    assert len(ways) > 1 and not any(one <= other for k, one in enumerate(ways) for other in ways[k + 1 :])
+    assert check(seed, "least total", False, ("bab", "highs"), 30.0)[1] == []

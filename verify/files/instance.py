@@ -186,11 +186,15 @@ class Everyone:
         return [canonical(one, self.variables, f"{where}.{k}") for k, one in enumerate(conditions or [])]
 
     def _check_whole(self, moved: set[str]) -> None:
-        """Whole numbers and labels are moved by actions on themselves only (section 1).
+        """Whole numbers are moved by actions on themselves only, labels have no causes (section 1).
 
         ``moved``: what can be acted on, to which what follows from it is added.
         """
         for name in self.model.mechanisms:
+            if any(self.variables[cause].kind == "categorical" for cause in self.parents[name]):
+                raise Rejected(f"scm: {name} follows from labels without order, whose numbers say nothing")
+            if self.parents[name] and self.variables[name].labels is not None:
+                raise Rejected(f"scm: {name} has labels, and causes")
             if self.parents[name] & moved:
                 moved.add(name)
                 if self.variables[name].feature.whole:
