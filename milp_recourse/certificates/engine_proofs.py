@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from milp_recourse.backends.cost_units import cost_units
 from milp_recourse.certificates.conditions import case_programs
+from milp_recourse.certificates.directions import Claim
 from milp_recourse.certificates.limits import MOST_NODES
 from milp_recourse.compiled import proof_search
 from milp_recourse.compiled.causes import effects_of
@@ -37,9 +38,6 @@ RECORDS, LEAVES, OPEN = 4096, 128, 256
 
 _SHAPES = threading.local()
 
-
-Claim = tuple[Instance, float | None, float]
-"""An instance, what is claimed of it (None: that there is no action), and what leaves are to prove."""
 
 Sets = Callable[[Instance], Sequence[Sequence[str]]]
 """The sets of levers whose configurations stand for all."""
