@@ -3,7 +3,7 @@ r"""A small dense interior-point method.
 Minimises :math:`\sum_i q_i z_i^2 + c^T z` over :math:`G z \le h` and at most one convex
 quadratic constraint :math:`\sum_j w_j (R z + r)_j^2 + l^T z + k \le 0`, by a primal-dual method
 with predictor and corrector from an infeasible start. Every constraint is drawn in by a hair
-first, so what it returns is strictly feasible: the primal repair that exact judgement needs.
+first, so what it returns is strictly feasible.
 
 References
 ----------
@@ -61,24 +61,23 @@ class ConvexProblem:
         return float(self.q @ np.square(z) + self.c @ z)
 
 
-def minimise(problem: ConvexProblem, start: Array, hair: float = 1e-11, steps: int = 60) -> Array | None:
-    """The minimiser to about ten digits, feasible with a hair to spare; None if none was found.
+def saddle_point(
+    problem: ConvexProblem, start: Array, hair: float = 1e-11, steps: int = 60
+) -> tuple[Array, Array, float] | None:
+    """The minimiser to about ten digits, the multipliers of the rows of G, and the ball's (0 without one).
 
     Parameters
     ----------
     start
         Any point.
     hair
-        How far every constraint (its gradient normalised) is drawn in.
+        How far every constraint (its gradient normalised) is drawn in, so that the minimiser is feasible.
+
+    Returns
+    -------
+    tuple or None
+        None if none was found.
     """
-    found = saddle_point(problem, start, hair, steps)
-    return None if found is None else found[0]
-
-
-def saddle_point(
-    problem: ConvexProblem, start: Array, hair: float = 1e-11, steps: int = 60
-) -> tuple[Array, Array, float] | None:
-    """The minimiser as :func:`minimise`, the multipliers of the rows of G, and the ball's (0 without one)."""
     norms = np.maximum(np.linalg.norm(problem.g, axis=1), 1e-12)
     rows, limits = problem.g / norms[:, None], problem.h / norms
     limits = limits - hair * (1 + np.abs(limits))

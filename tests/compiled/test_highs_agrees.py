@@ -1,4 +1,4 @@
-"""Neither engine's lower bound is above the cost of an action that the other found.
+"""The compiled engine and HiGHS: neither's lower bound is above the cost of an action that the other found.
 
 Problems that once gave the compiled engine a false bound are among them: 1001 and 73, where a lever of whole
 values was cut by the least cost between whole values.
@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import pytest
 
-from milp_recourse.backends.bab import BabBackend
+from milp_recourse.backends import backend
 from milp_recourse.backends.protocol import Options, Proposal
 from milp_recourse.compiled.causes import NotCovered
 from milp_recourse.compiled.door import solve
@@ -57,13 +57,17 @@ def test_no_bound_above_the_others_cost(maker: str) -> None:
         instance = MAKERS[maker](seed)
         if not covered(instance):
             continue
+        try:
+            rows = backend("highs").solve(instance, SECONDS)
+        except Unsupported:  # terms that cancel
+            continue
         compared += 1
-        new, old = solve(instance, SECONDS), dict(BabBackend()._solve_networks([instance], SECONDS))[0]
-        for one, other in ((new, old), (old, new)):
+        own = solve(instance, SECONDS)
+        for one, other in ((own, rows), (rows, own)):
             assert one.lower_bound is not None
             assert one.lower_bound <= cost_of(instance, other) * (1 + 1e-12), (maker, seed)
-        if new.message is None and old.message is None:
-            costs = cost_of(instance, new), cost_of(instance, old)
+        if own.message is None and rows.message is None:
+            costs = cost_of(instance, own), cost_of(instance, rows)
             assert costs[0] == costs[1] or abs(costs[0] - costs[1]) <= instance.gap_tolerance(max(costs)), (
                 maker,
                 seed,
