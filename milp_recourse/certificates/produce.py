@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
+from milp_recourse.certificates.by_direction import by_direction, why_not_directions
 from milp_recourse.certificates.canonical import instance_digest
 from milp_recourse.certificates.causal import causal_configurations, why_not_causal
 from milp_recourse.certificates.conditions import cases_of, why_not_cases
-from milp_recourse.certificates.directions import by_direction, why_not_directions
 from milp_recourse.certificates.document import CERTIFICATE_FORMAT
 from milp_recourse.certificates.engine_proofs import proofs
 from milp_recourse.certificates.limits import fits, too_large
