@@ -55,11 +55,9 @@ class Box:
         self.first = len(moved.acted)  # the first unit's key
         self.arguments: list[Interval] = []
         self.lines: list[tuple[Line | None, Line | None]] = []
-
-    def look_at_logarithms(self) -> None:
-        """Raise :class:`Empty` where one is nowhere defined: whatever the leaf says, nothing is plausible."""
-        logs = (key for key, unit in self.moved.units.items() if unit.function in ("log", "logit"))
-        self._make(max(logs, default=-1))
+        if ends:  # a logarithm that is nowhere defined raises Empty, whatever the box is asked for
+            logs = (key for key, unit in moved.units.items() if unit.function in ("log", "logit"))
+            self._make(max(logs, default=-1))
 
     @property
     def empty(self) -> bool:
