@@ -30,6 +30,7 @@ from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.forests.axes import separable
 from milp_recourse.instance import Instance
 from milp_recourse.program.demands import told_apart
+from milp_recourse.program.fold import without_conditions
 from milp_recourse.result import Result, Status, is_closed
 
 MOST_LEVERS = 16
@@ -44,21 +45,22 @@ _SPARE = 0.05  # of the allowed gap: every leaf reaches so much more than is cla
 def why_not(instance: Instance) -> str | None:
     """Why no certificate can be had for an instance whose answer needs a search, or None."""
     of_trees = isinstance(instance.classifier, TreeEnsemble)
+    alone = of_trees and separable(without_conditions(instance))
     if instance.demand != TRUE:
-        if of_trees:
-            return "no certificates are written for trees under conditions yet"
+        if of_trees and not alone:
+            return "no certificates are written for trees inside a causal model under conditions yet"
         reason = why_not_cases(instance, MOST_LEVERS)
         if reason is not None:
             return reason
-    if of_trees and not separable(instance):
+    elif of_trees and not alone:
         reason = why_not_causal(instance)
         if reason is not None:
             return reason
     if instance.scenarios:
         return "scenarios of a robust answer are no part of the document"
-    if instance.cost.quantiles and not (of_trees and separable(instance)):
+    if instance.cost.quantiles and not alone:
         return "a cost in percentiles has certificates only for trees whose levers move nothing else"
-    if instance.cost.decrease and not (of_trees and separable(instance)):
+    if instance.cost.decrease and not alone:
         reason = why_not_directions(instance)
         if reason is not None:
             return reason
@@ -167,7 +169,7 @@ def certificates_for(
         if k in trees:
             continue
         bound = _bound(results[k])
-        if separable(instances[k]):
+        if separable(without_conditions(instances[k])):
             trees[k] = ensemble_configurations(instances[k], bound, time_limit)
         else:
             trees[k] = _causal(instances[k], bound, results[k], time_limit)
