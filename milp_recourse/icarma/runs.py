@@ -69,13 +69,13 @@ def train_seeds(
         write_recommender(
             trainer.model, place / "recommender.npz", {"validation": row, "epochs": trainer.epoch}
         )
-        _write_table(place / "history.csv", trainer.history)
+        write_table(place / "history.csv", trainer.history)
         rows.append(row)
         if row["loss"] == min(r["loss"] for r in rows):
             write_recommender(
                 trainer.model, folder / "recommender.npz", {"validation": row, "epochs": trainer.epoch}
             )
-    _write_table(folder / "seeds.csv", rows)
+    write_table(folder / "seeds.csv", rows)
     return rows
 
 
@@ -111,7 +111,8 @@ def loan_flow(
     return flow
 
 
-def _write_table(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
+def write_table(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Rows as csv, numbers to six digits."""
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
         writer.writeheader()
