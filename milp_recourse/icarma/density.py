@@ -19,4 +19,6 @@ def log_density(rows: NDArray) -> NDArray[np.float64]:
 
 @cache
 def _flow() -> CausalFlow:
-    return read_recommender(shipped("constant"))[0].flow
+    flow = read_recommender(shipped("constant"))[0].flow
+    assert isinstance(flow, CausalFlow)
+    return flow
