@@ -33,6 +33,7 @@ from typing import Any, Literal, get_args
 
 from milp_recourse.domain.conditions import Acted, Condition, LabelIn, Not, Sum
 from milp_recourse.domain.conditions import Any as AnyOf
+from milp_recourse.domain.enclosure import round_down, round_up
 from milp_recourse.errors import BadInput, Unsupported
 from milp_recourse.formats.conditions_json import condition_to_dict
 from milp_recourse.instance import Instance, demanding
@@ -322,18 +323,9 @@ def far_from(instance: Instance, result: Result, apart: float, scales: Mapping[s
                 feature.categories.index(str(shown)) if feature.categories else float(shown)  # type: ignore[arg-type]
             )
             term = ((name, 1.0),)
-            ways.append(Sum(term, "counterfactual", at_least=_outward(value + distance, up=True)))
-            ways.append(Sum(term, "counterfactual", at_most=_outward(value - distance, up=False)))
+            ways.append(Sum(term, "counterfactual", at_least=round_up(value + distance)))
+            ways.append(Sum(term, "counterfactual", at_most=round_down(value - distance)))
     return AnyOf(tuple(ways))
-
-
-def _outward(value: Fraction, up: bool) -> float:
-    nearest = float(value)
-    if up and Fraction(nearest) < value:
-        return math.nextafter(nearest, math.inf)
-    if not up and Fraction(nearest) > value:
-        return math.nextafter(nearest, -math.inf)
-    return nearest
 
 
 def _features_apart(one: Result, other: Result) -> int:

@@ -302,13 +302,23 @@ def check_density(scm: StructuralCausalModel) -> None:
 
 
 def check_whole(features: Sequence[Feature], scm: StructuralCausalModel) -> None:
-    """Whole numbers and labels are moved by actions on themselves only.
+    """Whole numbers are moved by actions on themselves only; labels without order stand outside the graph.
+
+    The number of a label without order says nothing, so no equation may read it. A label with an order may be
+    a cause, by its index, but not an effect.
 
     Raises
     ------
     BadInput
-        The causal model moves one of them when somebody acts on another feature.
+        An equation reads such a label, or moves one, or a whole number when somebody acts on another feature.
     """
+    by_name = {f.name: f for f in features}
+    for source, effect in scm.edges:
+        path = f"scm.mechanisms.{effect}.equation"
+        if by_name[source].kind == "categorical":
+            raise BadInput(path, source, "no categorical feature as a cause")
+        if by_name[effect].labelled:
+            raise BadInput(path, f"a cause, {source}", f"none: {effect} is {by_name[effect].kind}")
     for k, f in enumerate(features):
         if f.integral and scm.parents(f.name):
             causes = (g.name for g in features if g.actionable and g is not f)

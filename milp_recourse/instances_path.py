@@ -26,6 +26,18 @@ def instances_path() -> Path:
     raise BadInput("instances", "nothing beside the package", "an installation with its instances")
 
 
+LOAN_POPULATIONS = {"loan-smooth": "loan_smooth", "loan-sharp": "loan"}
+"""The shipped Loan populations and their folders: refused by a classifier trained as the released code does
+it, and by one trained as the paper's text says, whose logit is twenty times as steep."""
+
+
+def population_file(name: str) -> Path:
+    """The file of a shipped Loan population by its name; any other text is a path."""
+    if name in LOAN_POPULATIONS:
+        return instances_path() / LOAN_POPULATIONS[name] / "population.json"
+    return Path(name)
+
+
 def instance_files(group: str, limit: int | None = None) -> list[Path]:
     """The first instances of ``instances/<group>/`` by name."""
     return instance_files_in(instances_path() / group, limit)

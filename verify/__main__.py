@@ -14,7 +14,7 @@ from pathlib import Path
 
 from verify.files.check import Outcome, examine, plain
 from verify.files.many import Check, Mapped, Processes, by_digest
-from verify.kernel.shapes import Rejected
+from verify.kernel.checks import Rejected
 
 __all__ = ["Outcome", "examine", "main"]
 

@@ -37,11 +37,6 @@ def register(name: str, make: Callable[[], Backend]) -> None:
     _registered[name] = make
 
 
-def unregister(name: str) -> None:
-    """Forget what :func:`register` made known by ``name``."""
-    _registered.pop(name, None)
-
-
 def backend(name: str) -> Backend:
     """The back end called ``name``: ``bab``, ``highs``, ``pyomo:<solver>``, ``cpsat``, ``grid``.
 

@@ -1,8 +1,8 @@
 """Tree ensembles through a solver that chooses a cell per lever and a leaf per tree.
 
 Cells that alone cost more than a greedy incumbent are dropped, and with them the leaves that only they reach.
-What the model asks of the score is a little less than the deployed model does, so that no accepted point is
-lost; a point that gets in by this margin alone is refused by the deployed score, and its leaves forbidden.
+The model's score threshold is lowered by the bound on rounding errors, so that no accepted point is excluded.
+A point that only this lets in is refused by the deployed score, and its combination of leaves is forbidden.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ class CellModel(Protocol):
     def solve(self, seconds: float | None, watch: Watch | None = None) -> tuple[str, float, Cells | None]:
         """``optimal``, ``infeasible`` or ``stopped``; the lower bound of exact costs; the point.
 
-        ``watch`` hears of costs of points, and of bounds, as the solver finds them.
+        ``watch`` is called with the cost of each better point and with each better bound.
         """
 
     def forbid(self, point: Cells) -> None:
-        """No point in the same leaves any more."""
+        """Exclude every point in the leaves that this one reaches."""
 
 
 class CellSearch:
@@ -55,7 +55,7 @@ class CellSearch:
     Parameters
     ----------
     model
-        Makes the solver's model of what is left after a greedy incumbent.
+        Class of the solver's model, built from the cells left after a greedy incumbent.
     """
 
     def __init__(self, instance: Instance, options: Options, model: type[CellModel]) -> None:
@@ -114,7 +114,7 @@ class CellSearch:
 def bridged(
     allowed: Mapping[Leaf, NDArray[np.bool_]],
 ) -> tuple[dict[Leaf, NDArray[np.bool_]], list[tuple[Leaf, int]]]:
-    """Consecutive cells of leaves that the first cell, of a missing value, may reach over a gap.
+    """Fill the gap between the cell of a missing value, the first one, and the leaf's other cells.
 
     Returns
     -------
@@ -133,7 +133,7 @@ def bridged(
 def borders(
     allowed: Mapping[Leaf, NDArray[np.bool_]], last: int
 ) -> Iterator[tuple[int, list[Leaf], list[Leaf]]]:
-    """Cells k below ``last`` where a leaf ends, or the next begins: the leaves up to k, and those above."""
+    """Cells k below ``last`` at which leaves end or begin: k, the leaves that end by k, those above k."""
     low = {leaf: int(cells.argmax()) for leaf, cells in allowed.items()}
     high = {leaf: len(cells) - 1 - int(cells[::-1].argmax()) for leaf, cells in allowed.items()}
     for k in sorted({h for h in high.values() if h < last} | {l - 1 for l in low.values() if l}):

@@ -1,4 +1,4 @@
-"""What a back end is: it proposes, :func:`milp_recourse.judge.conclude` disposes."""
+"""The back end protocol: proposes an action and a bound for :func:`milp_recourse.judge.conclude`."""
 
 from __future__ import annotations
 

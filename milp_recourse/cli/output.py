@@ -14,14 +14,14 @@ from milp_recourse.result import Result
 
 
 def refuse_folders(**targets: Path | None) -> None:
-    """Raise BadInput where a file to write, given by the option of its name, is a directory."""
+    """Raise BadInput if the path given for an output option is a directory."""
     for option, target in targets.items():
         if target is not None and target.is_dir():
             raise BadInput(f"--{option}", f"{target}, a directory", "the name of a file")
 
 
 def write_certificate(problem: Instance, result: Result, path: Path) -> Result:
-    """The result with the path, its certificate written; with the reason in its note where there is none."""
+    """Write the certificate and return the result with its path; without one, say why on stderr."""
     from gzip import decompress
 
     from milp_recourse.certificates import reason_for_none
@@ -35,6 +35,6 @@ def write_certificate(problem: Instance, result: Result, path: Path) -> Result:
 
 
 def console_of_stdout() -> Console:
-    """stdout; wide enough for the table where it is no terminal."""
+    """A console on stdout, 180 columns wide if it is not a terminal."""
     console = Console()
     return console if console.is_terminal else Console(width=180)

@@ -23,11 +23,10 @@ from numpy.typing import NDArray
 
 from milp_recourse.compiled.elementary import LOG, RELU, SIGMOID, SQUARE
 from milp_recourse.domain.conditions import FALSE, AllOf, Demand, Switched
-from milp_recourse.domain.enclosure import Enclosure
+from milp_recourse.domain.enclosure import Enclosure, round_down, round_up
 from milp_recourse.domain.features import Feature
 from milp_recourse.instance import Instance
 from milp_recourse.program.affine import Affine
-from milp_recourse.program.demands import upward
 from milp_recourse.program.model import Action, Elementary, Program, Switch
 from milp_recourse.program.rationals import Rationals, everyone
 
@@ -347,9 +346,9 @@ class _Composer:
         here = ends[c, self.levers.index(atom.feature)]
         end = -form.constant / slope
         if slope > 0:
-            here[0] = max(here[0], upward(end))
+            here[0] = max(here[0], round_up(end))
         else:
-            here[1] = min(here[1], -upward(-end))
+            here[1] = min(here[1], round_down(end))
         return True
 
     # -- atoms ---------------------------------------------------------------------------

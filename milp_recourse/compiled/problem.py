@@ -34,7 +34,7 @@ from milp_recourse.compiled.layout import FACTUAL, GRID, LABEL, UNIT
 from milp_recourse.compiled.numerics import HUGE, Slacks, slacks
 from milp_recourse.compiling import compiled
 from milp_recourse.domain.conditions import TRUE
-from milp_recourse.domain.enclosure import Enclosure
+from milp_recourse.domain.enclosure import Enclosure, round_down, round_up
 from milp_recourse.domain.features import Feature
 from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.domain.quantiles import Quantiles
@@ -426,7 +426,7 @@ class Lowered:
         residuals = np.stack([effects.residuals.value, effects.residuals.size], axis=1)
         self.residuals, self.residual_caused = self._parted(residuals)
         need = Fraction(first.accept.threshold) + Fraction(first.accept.margin)
-        self.need = below(need), -below(-need)
+        self.need = round_down(need), round_up(need)
         curves = int((effects.kinds != RELU).sum())
         inputs, rows_ = network.weights[0].shape[1], most_rows(len(self.ends), curves > 0) + columns
         self.slack: Slacks = slacks(hidden, inputs, columns, rows_, units, effects.roundings, curves)
@@ -455,7 +455,7 @@ class Lowered:
         if instance.cost.l0 and moved.any():
             held = [lever.fixed for lever in levers]
             base[:, 0] = [
-                below(sum((c for c, a in zip(held, row, strict=True) if a), Fraction(0)))
+                round_down(sum((c for c, a in zip(held, row, strict=True) if a), Fraction(0)))
                 for row in effects.acts
             ]
         row = np.concatenate([_columns(f, instance.factual[f.name]) for f in instance.features])
@@ -471,7 +471,7 @@ class Lowered:
             x = one.value if one.feature is None else Fraction(instance.factual[one.feature.name])
             if isinstance(x, Enclosure):
                 x = x.upper if side > 0.0 else x.lower
-            row_const[:, 0, r] = -below(Fraction(-side) * (x - Fraction(end)))
+            row_const[:, 0, r] = -round_down(Fraction(-side) * (x - Fraction(end)))
             row_const[:, 1, r] = abs(float(x)) + abs(end)
             settled = effects.holds[:, f] != 0
             row_const[settled, 0, r], row_const[settled, 1, r] = effects.holds[settled, f], 0.0
@@ -567,8 +567,8 @@ def _knots(quantiles: Quantiles, x: float, low: float, high: float, unit: float)
     made: dict[float, float] = {}
     for v in places[first : last + 1]:
         change = (v - factual) / Fraction(unit)
-        place = -below(-change) if v > factual else below(change)
-        much = max(0.0, below(abs(quantiles.exact(v) - own)))
+        place = round_up(change) if v > factual else round_down(change)
+        much = max(0.0, round_down(abs(quantiles.exact(v) - own)))
         made[place] = min(much, made.get(place, much))
     return np.array(sorted(made.items())).T
 
@@ -584,12 +584,6 @@ def _in_units(low: float, high: float, x: float, unit: float) -> tuple[float, fl
     return _difference_below(low, x) / unit, -_difference_below(x, high) / unit
 
 
-def below(value: Fraction) -> float:
-    """The largest double that is not above a number."""
-    nearest = float(value)
-    return nearest if Fraction(nearest) <= value else math.nextafter(nearest, -math.inf)
-
-
 def _difference_below(a: float, b: float) -> float:
     """The largest double that is not above a - b, whose rounding error is itself a double (Knuth)."""
     nearest = a - b
@@ -601,7 +595,7 @@ def _difference_below(a: float, b: float) -> float:
 def _rate(coefficient: float, weight: float, scale: float, power: int, unit: float) -> float:
     """coefficient * weight * (unit / scale)^power, rounded down: the same few come up for every applicant."""
     exact = Fraction(coefficient) * Fraction(weight) * (Fraction(unit) / Fraction(scale)) ** power
-    return max(0.0, below(exact))
+    return max(0.0, round_down(exact))
 
 
 def coordinates(instance: Instance, problem: Problem, rows: Array) -> Array:
@@ -675,7 +669,9 @@ class _Lever:
                 (self.fixed if k != x and not moved else 0) + rates[0] * d + rates[1] * d * d
                 for k, d in enumerate(deltas)
             ]
-            self.columns = np.array([[below(v) for v in costs], [below(rates[2] * d) for d in deltas]])
+            self.columns = np.array(
+                [[round_down(v) for v in costs], [round_down(rates[2] * d) for d in deltas]]
+            )
             self.box = [0.0, 0.0, ACTED]
             self.numbers = [1.0, *[0.0] * 5, x, 1.0, *[0.0] * 5]
             self.knots = np.zeros((2, 1))
@@ -685,7 +681,7 @@ class _Lever:
         shift = math.floor(x) - x if feature.integral else 0.0  # an imputed value may be no whole number
         mode = ACTED if (low <= x <= high and not self.fixed and not shift) or not free else EITHER
         self.box = [*_in_units(low, high, x, self.unit), mode]
-        fixed = 0.0 if moved or not cost.l0 else max(0.0, below(self.fixed))
+        fixed = 0.0 if moved or not cost.l0 else max(0.0, round_down(self.fixed))
         rate = [_rate(part, weight, scale, power, self.unit) for part, power in parts]
         step = 1.0 / self.unit if feature.integral else 0.0
         self.numbers = [0.0, step, fixed, *rate, x, self.unit, fixed, 0.0, 0.0, 0.0]

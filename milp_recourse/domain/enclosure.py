@@ -8,6 +8,7 @@ logarithms are irrational: they become intervals whose ends are rational and abo
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
@@ -206,6 +207,18 @@ class Rounded(Enclosure):
     def nearest(self) -> float:
         """The double."""
         return self.value
+
+
+def round_down(value: Fraction) -> float:
+    """The largest double not above a number."""
+    nearest = float(value)
+    return nearest if Fraction(nearest) <= value else math.nextafter(nearest, -math.inf)
+
+
+def round_up(value: Fraction) -> float:
+    """The smallest double not below a number."""
+    nearest = float(value)
+    return nearest if Fraction(nearest) >= value else math.nextafter(nearest, math.inf)
 
 
 def gamma(operations: int, roundoff: float = 2.0**-53) -> float:

@@ -41,9 +41,9 @@ class Expression(ABC):
         """The direct sub-expressions."""
 
     def text(self) -> tuple[str, str, int] | None:
-        """Python for its value, for the same computation on absolute values, and the roundings a term of it
-        goes through; ``v`` maps names to doubles within one rounding of the values. None: there is no such
-        text.
+        """Python source of the value and of the sum of its absolute terms, and the number of roundings.
+
+        In both, ``v`` maps names to doubles within one rounding of the exact values. None if there is none.
         """
         return None
 
@@ -86,7 +86,7 @@ def as_expression(value: Expression | float) -> Expression:
 
 @dataclass(frozen=True)
 class Constant(Expression):
-    """A number; exact arithmetic starts from the double."""
+    """A constant; its exact value is that of the double."""
 
     value: float
 
@@ -271,8 +271,8 @@ def _joined(
 def rounded(expression: Expression) -> Callable[[Mapping[str, float]], tuple[float, float]] | None:
     """A function from doubles to an expression's value in float64 and a bound on its error.
 
-    The doubles may be within one rounding of the values meant. What underflows is not covered. None where
-    the expression is no polynomial with ReLUs.
+    The doubles may be within one rounding of the exact values. Underflow is not covered. None if the
+    expression has a sigmoid or a network in it, or too many roundings.
     """
     text = expression.text()
     if text is None:
@@ -285,7 +285,7 @@ def rounded(expression: Expression) -> Callable[[Mapping[str, float]], tuple[flo
 
 
 MOST_ROUNDINGS = 1 << 12
-"""Longer expressions are not worth a text."""
+"""Expressions with more roundings are evaluated exactly instead."""
 
 
 def sigmoid(z: NDArray) -> NDArray:

@@ -1,4 +1,4 @@
-"""Pictures of an evaluation: what became of everybody, and how far the feasible are from the optimum."""
+"""Plots of an evaluation: outcomes per applicant, and cost over optimum of the feasible actions."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ OUTCOMES = {
 
 
 def outcome(one: Judged) -> str:
-    """The first thing that can be said about an applicant's action; a key of :data:`OUTCOMES`."""
+    """The outcome: the first that applies of feasible, refused, out of limits, not plausible."""
     names = list(OUTCOMES)
     if not one.given:
         return names[4] if one.recourse else names[5] if one.recourse is False else names[6]

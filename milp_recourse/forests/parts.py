@@ -1,4 +1,4 @@
-"""The parts of an ensemble of several sums, as problems of their own."""
+"""Splits an ensemble whose score is the largest of several sums into one instance per sum."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from milp_recourse.instance import Instance
 
 
 def each_part(instance: Instance) -> list[Instance]:
-    """The instance; or one per sum, where it is enough that one of them is above the threshold."""
+    """One instance per sum if the score is the largest of several sums; otherwise the instance alone."""
     forest = instance.classifier
     if not isinstance(forest, TreeEnsemble) or not forest.parts or forest.combine == "smallest":
         return [instance]

@@ -64,7 +64,6 @@ def build_scm(model: Any, features: Sequence[Feature]) -> StructuralCausalModel:
         scm = _explicit(model, names)
     else:
         scm = independent(names)
-    _check_labels(scm, features)
     return scm
 
 
@@ -181,15 +180,3 @@ def _mechanism_to_dict(mechanism: Mechanism) -> dict[str, Any]:
     elif isinstance(noise, Bernoulli):
         written["noise"] = {"kind": "bernoulli", "p": noise.p}
     return written
-
-
-def _check_labels(scm: StructuralCausalModel, features: Sequence[Feature]) -> None:
-    """Categorical features stand outside the graph; an ordinal one may cause, not follow."""
-    by_name = {f.name: f for f in features}
-    for cause, effect in scm.edges:
-        path = f"scm.mechanisms.{effect}.equation"
-        if by_name[cause].kind == "categorical":
-            raise BadInput(path, cause, "no categorical feature as a cause")
-        if by_name[effect].labelled:
-            kind = by_name[effect].kind
-            raise BadInput(path, f"a cause, {cause}", f"none: {effect} is {kind}")

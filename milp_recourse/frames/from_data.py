@@ -68,19 +68,6 @@ def at_level(population: Population, level: float) -> Population:
     return with_offsets(population, offsets.tolist())
 
 
-def at_quantile(population: Population, q: float) -> Population:
-    """At least the q-quantile of the log densities of the population's own people.
-
-    Raises
-    ------
-    BadInput
-        q is not between 0 and 1, or nobody has a density.
-    """
-    if not 0 <= q <= 1:
-        raise BadInput("plausibility", q, "a quantile from 0 to 1")
-    return at_level(population, quantile_level(population.template, known_rows(population), q))
-
-
 def quantile_level(instance: Instance, rows: Array, q: float) -> float:
     """The q-quantile of the log densities of rows, those of density zero left out."""
     known = log_densities(instance, rows)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
 
 if TYPE_CHECKING:
     from milp_recourse.icarma.model import Recommender
-    from milp_recourse.icarma.sampling import Elicitation
     from milp_recourse.icarma.shipped import Kind
     from milp_recourse.instance import Population
 
@@ -19,10 +18,9 @@ app = typer.Typer(no_args_is_help=True, help="The amortised solver: train, predi
 Checkpoint = Annotated[
     Path | None, typer.Option(metavar="FILE.npz", help="trained networks; none: the shipped ones")
 ]
-POPULATION_HELP = "Loan applicants; none: the shipped population"
-TRAIN_ON_HELP = "of any causal model that states its noise; none: the shipped Loan population"
-PopulationFile = Annotated[
-    Path | None, typer.Option("--population", metavar="FILE.json", help=POPULATION_HELP)
+PopulationName = Annotated[
+    str,
+    typer.Option("--population", metavar="NAME", help="loan-smooth, loan-sharp or a .json of applicants"),
 ]
 
 
@@ -36,6 +34,10 @@ def train(
     out: Annotated[Path, typer.Option(metavar="DIR", help="Where networks go; rerunning resumes.")] = Path(
         "icarma"
     ),
+    recipe: Annotated[
+        str,
+        typer.Option(help="best (ours), plain (published numbers), paper (also the released code's choices)"),
+    ] = "best",
     elicitation: Annotated[str, typer.Option(help="rank or score: whose published hyperparameters")] = "rank",
     profile: Annotated[str, typer.Option(help="constant, linear, convex, concave or mixed")] = "mixed",
     distribution: Annotated[
@@ -46,13 +48,11 @@ def train(
     seeds: Annotated[
         int, typer.Option(min=1, help="so many seeds, 1000 apart; the best by validation wins")
     ] = 1,
-    epochs: Annotated[int | None, typer.Option(min=1, help="default: the published number")] = None,
+    epochs: Annotated[int | None, typer.Option(min=1, help="default: the recipe's")] = None,
     flow_epochs: Annotated[int, typer.Option(min=1, help="of the causal flow")] = 60,
     threads: Annotated[int, typer.Option(min=1, help="of torch")] = 2,
     device: Annotated[str, typer.Option(help="auto (a GPU where there is one), cpu, cuda")] = "auto",
-    population: Annotated[
-        Path | None, typer.Option("--population", metavar="FILE.json", help=TRAIN_ON_HELP)
-    ] = None,
+    population: PopulationName = "loan-smooth",
 ) -> None:
     """Train the causal flow, then the mask and the action network; networks in DIR/recommender.npz.
 
@@ -63,7 +63,8 @@ def train(
     import torch
 
     from milp_recourse.icarma.runs import train_seeds
-    from milp_recourse.icarma.settings import Settings
+    from milp_recourse.icarma.sampling import Elicitation
+    from milp_recourse.icarma.settings import Recipe, Settings
     from milp_recourse.icarma.structural import StructuralModel
     from milp_recourse.icarma.task import loan_task, sampled_task
     from milp_recourse.reports.progress import progress_bar
@@ -74,7 +75,11 @@ def train(
     changes: dict[str, Any] = {"profile": profile, "distribution": distribution, "individual": not carma}
     if epochs is not None:
         changes["epochs"] = epochs
-    settings = Settings.published(_elicitation(elicitation), **changes)
+    settings = Settings.of_recipe(
+        _choice("--recipe", recipe, get_args(Recipe)),
+        _choice("--elicitation", elicitation, get_args(Elicitation)),
+        **changes,
+    )
     template = _population(population).template
     through = None
     if template.scm.name == "loan":
@@ -131,7 +136,7 @@ def predict(
             raise BadInput("--actionable", actionable, "nothing: the population states preferences")
         if any(w != 1 for one in people.preferences for w in one.weights.values()):
             kind = "rank"
-            model = _model(checkpoint, kind)
+        model = _model(checkpoint, kind, people)
         table = run(model, pd.DataFrame(list(people.factuals)), people.preferences)
     out.parent.mkdir(parents=True, exist_ok=True)
     table.to_csv(out, index_label="index")
@@ -146,7 +151,7 @@ def predict(
 @app.command()
 def evaluate(
     checkpoint: Checkpoint = None,
-    population: PopulationFile = None,
+    population: PopulationName = "loan-smooth",
     seed: Annotated[int, typer.Option(help="of the applicants' rankings")] = 0,
     predictions: Annotated[int, typer.Option(min=1, help="so many random cases for the masks")] = 100_000,
 ) -> None:
@@ -154,7 +159,8 @@ def evaluate(
     _needs_torch()
     from milp_recourse.icarma.evaluate import mask_check, table_one
 
-    model, people = _model(checkpoint, "constant"), _population(population)
+    people = _population(population)
+    model = _model(checkpoint, "constant", people)
     rows = table_one(model, people, seed)
     _print("refused test applicants; published: the iCARMA paper, table 1", rows)
     broken = mask_check(model, predictions, seed)
@@ -163,11 +169,25 @@ def evaluate(
         raise typer.Exit(4)
 
 
+@app.command("flow")
+def flow_report(
+    checkpoint: Checkpoint = None,
+    population: PopulationName = "loan-smooth",
+) -> None:
+    """How far the causal flow's counterfactuals are from the true model's, in standard deviations."""
+    _needs_torch()
+    from milp_recourse.icarma.evaluate import flow_check
+
+    people = _population(population)
+    rows = flow_check(_model(checkpoint, "constant", people).flow, people.template.scm)
+    _print("root mean square difference of what follows an action", rows)
+
+
 @app.command()
 def seeds(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="What icarma train --seeds N wrote.")],
     out: Annotated[Path, typer.Option(metavar="DIR", help="Where seeds.csv and seeds.png go.")],
-    population: PopulationFile = None,
+    population: PopulationName = "loan-smooth",
     seed: Annotated[int, typer.Option(help="of the applicants' rankings")] = 0,
 ) -> None:
     """Table 1 over all trained seeds: mean and spread beside the published rows."""
@@ -183,6 +203,45 @@ def seeds(
     _print("mean +- sd over seeds; published: the iCARMA paper, table 1", spread(rows))
 
 
+@app.command()
+def decompose(
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Where results go; rerunning resumes.")] = Path(
+        "decompose"
+    ),
+    checkpoint: Checkpoint = None,
+    population: PopulationName = "loan-smooth",
+    limit: Annotated[int | None, typer.Option(min=1, help="only the first N applicants")] = None,
+    seed: Annotated[int, typer.Option(help="of the applicants' rankings")] = 0,
+    time_limit: Annotated[float, typer.Option(min=0.1, help="seconds per problem, for the engine")] = 60.0,
+    jobs: Annotated[int, typer.Option(min=1, help="processes, for the engine")] = 1,
+) -> None:
+    """The gap taken apart: certified optimum, within the networks' mask, in their direction, what they say.
+
+    Exits 4 where a recommendation is cheaper than a proven optimum, or serves somebody who provably has none.
+    """
+    _needs_torch()
+    from milp_recourse.icarma.decompose import LEVELS, MISSED, write
+    from milp_recourse.icarma.decompose import decompose as run
+    from milp_recourse.icarma.task import loan_task
+    from milp_recourse.reports.progress import progress_bar
+
+    people = _population(population)
+    loan_task(people.template, sizes=(100, 1, 1))  # checks that these are Loan applicants
+    people = people[: min(limit or len(people), len(people))]
+    model = _model(checkpoint, "constant", people)
+    with progress_bar("decompose", 0, rate=True) as bar:
+        made = run(people, model, out, seed, time_limit, jobs, bar.expect, bar.advance)
+    rows = write(made, out)
+    shown = ("actionable", *(f"{what}, {level}" for what in ("served", "cost") for level in LEVELS))
+    shown += (*MISSED, "impossible", "failed share", "seconds, certify all", "seconds, certify the failed")
+    short = [{key.replace(", ", " "): row[key] for key in shown} for row in rows]
+    _print(f"{len(people)} refused test applicants of {population}", short)
+    wrong = sum(int(one.contradicted.sum()) for one in made)
+    typer.echo(f"{wrong} contradict the proof; tables and figure in {out}")
+    if wrong:
+        raise typer.Exit(4)
+
+
 def gap(
     out: Annotated[Path, typer.Option(metavar="DIR", help="Where results go; rerunning resumes.")] = Path(
         "gap"
@@ -194,7 +253,7 @@ def gap(
     score_checkpoint: Annotated[
         Path | None, typer.Option(metavar="FILE.npz", help="for scores; none: FILE or the shipped")
     ] = None,
-    population: PopulationFile = None,
+    population: PopulationName = "loan-smooth",
     limit: Annotated[int, typer.Option(min=1, help="only the first N applicants")] = 200,
     tables: Annotated[str, typer.Option(help="of the paper, comma-separated")] = "1,2,3,5",
     seed: Annotated[int, typer.Option(help="of the applicants' preferences")] = 0,
@@ -217,9 +276,9 @@ def gap(
     size = min(limit, len(people))
     people = people[:size]
     models: dict[Kind, Recommender] = {
-        "rank": _model(checkpoint, "rank"),
-        "constant": _model(constant_checkpoint or checkpoint, "constant"),
-        "score": _model(score_checkpoint or checkpoint, "score"),
+        "rank": _model(checkpoint, "rank", people),
+        "constant": _model(constant_checkpoint or checkpoint, "constant", people),
+        "score": _model(score_checkpoint or checkpoint, "score", people),
     }
     numbers = [int(name) for name in chosen]
     expected = 0
@@ -252,28 +311,28 @@ def gap(
         raise typer.Exit(4)
 
 
-def _model(checkpoint: Path | None, kind: Kind = "rank") -> Recommender:
+def _model(checkpoint: Path | None, kind: Kind, people: Population | None = None) -> Recommender:
     from milp_recourse.icarma.checkpoint import read_recommender
     from milp_recourse.icarma.shipped import shipped
 
-    return read_recommender(shipped(kind) if checkpoint is None else checkpoint)[0]
+    template = None if people is None else people.template
+    return read_recommender(shipped(kind, template) if checkpoint is None else checkpoint)[0]
 
 
-def _population(path: Path | None) -> Population:
+def _population(name: str) -> Population:
     from milp_recourse.formats import read_population
-    from milp_recourse.instances_path import instances_path
+    from milp_recourse.instances_path import population_file
 
-    return read_population(instances_path() / "loan" / "population.json" if path is None else path)
+    return read_population(population_file(name))
 
 
-def _elicitation(name: str) -> Elicitation:
+def _choice(option: str, name: str, known: tuple[str, ...]) -> Any:
+    """One of the known names, or one line that names the option."""
     from milp_recourse.errors import BadInput
 
-    if name == "rank":
-        return "rank"
-    if name == "score":
-        return "score"
-    raise BadInput("--elicitation", name, "rank, score")
+    if name not in known:
+        raise BadInput(option, name, ", ".join(known))
+    return name
 
 
 def _needs_torch() -> None:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from milp_recourse.icarma.checkpoint import read_recommender
 from milp_recourse.icarma.flow import CausalFlow
-from milp_recourse.icarma.shipped import shipped
+from milp_recourse.icarma.shipped import FOLDER
 
 
 def log_density(rows: NDArray) -> NDArray[np.float64]:
@@ -19,6 +19,7 @@ def log_density(rows: NDArray) -> NDArray[np.float64]:
 
 @cache
 def _flow() -> CausalFlow:
-    flow = read_recommender(shipped("constant"))[0].flow
+    # the flow saw rows, not classifiers: one for both populations
+    flow = read_recommender(FOLDER / "loan_sharp_constant.npz")[0].flow
     assert isinstance(flow, CausalFlow)
     return flow

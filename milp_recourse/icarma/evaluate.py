@@ -9,8 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from milp_recourse.domain.elicitation import LOAN_ACTIONABLE
+from milp_recourse.domain.scm import StructuralCausalModel
 from milp_recourse.errors import BadInput
 from milp_recourse.icarma.checkpoint import read_recommender
+from milp_recourse.icarma.fit_flow import loan_flow_rows
+from milp_recourse.icarma.flow import CausalFlow
 from milp_recourse.icarma.model import Recommender
 from milp_recourse.icarma.score import Scored, outside_masks, recommend_timed, rows_of_population, score
 from milp_recourse.icarma.tables import SETTINGS, draw
@@ -102,6 +106,42 @@ def mask_check(model: Recommender, predictions: int, seed: int = 0) -> int:
         size = min(CHUNK, predictions - start)
         broken += outside_masks(model, _rows(size, start + seed), model.settings.sampler.draw(size, rng))
     return broken
+
+
+FLOW_ROWS = 4000
+
+
+def flow_check(flow: CausalFlow, scm: StructuralCausalModel, seed: int = 11) -> list[dict[str, Any]]:
+    """How far the flow's counterfactuals are from the true model's, for do() of one feature and of several.
+
+    Each of :data:`FLOW_ROWS` new rows gets the action x_i + N(0, sd_i); the last rows act on every lever with
+    probability 1/2. ``rms`` is the root mean square difference of a follower in its standard deviations;
+    ``rms at the ends`` the same over the tenth of the rows with the most extreme outcome of the true model.
+    """
+    rows = loan_flow_rows(seed, (1, 1, FLOW_ROWS))[2]
+    sd, rng = rows.std(axis=0), np.random.default_rng(seed)
+    levers = [flow.features.index(name) for name in LOAN_ACTIONABLE]
+    made = []
+    for acted in [*([i] for i in levers), levers]:
+        chosen = np.zeros(rows.shape, dtype=bool)
+        chosen[:, acted] = rng.random((len(rows), len(acted))) < (1.0 if len(acted) == 1 else 0.5)
+        action = np.where(chosen, rows + rng.normal(size=rows.shape) * sd, np.nan)
+        truth = scm.counterfactual(rows, action)
+        wrong = np.where(chosen, 0.0, flow.counterfactual(rows, action) - truth) / sd
+        far = np.abs(truth - rows.mean(axis=0)) / sd
+        for j in levers:
+            if not (wrong[:, j] != 0).any():
+                continue
+            ends = far[:, j] >= np.quantile(far[:, j], 0.9)
+            name = flow.features[acted[0]] if len(acted) == 1 else "several"
+            one: dict[str, Any] = {"acted on": name, "follower": flow.features[j]}
+            one |= {"rms": _rms(wrong[:, j]), "rms at the ends": _rms(wrong[ends, j])}
+            made.append(one | {"largest": float(np.abs(wrong[:, j]).max())})
+    return made
+
+
+def _rms(values: NDArray[np.float64]) -> float:
+    return float(np.sqrt(np.mean(values**2)))
 
 
 def _rows(size: int, seed: int) -> NDArray[np.float64]:

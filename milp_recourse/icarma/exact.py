@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from milp_recourse.icarma.sampling import Wishes
-from milp_recourse.instance import Population
-from milp_recourse.result import Result
+from milp_recourse.instance import Population, Preferences
+from milp_recourse.result import Result, gap_tolerance
 from milp_recourse.solve import solve_population
 
 KEPT_EVERY = 1024
@@ -30,7 +32,7 @@ class Exact:
     cost, lower_bound
         nan where there is none.
     seconds
-        Each applicant's share.
+        Each applicant's share; processor seconds where the engine ran in one process.
     action
         Values of the levers, shape (n, k), nan where not acted on.
     """
@@ -51,11 +53,29 @@ class Exact:
         """Proven: no action at all."""
         return self.status == "infeasible"
 
+    def contradicted_by(self, served: NDArray[np.bool_], cost: NDArray[np.float64]) -> NDArray[np.bool_]:
+        """Where an admissible action is ruled out by the proof: cheaper than the optimum, or none exists."""
+        tolerance = np.array([gap_tolerance(c) if np.isfinite(c) else 0.0 for c in self.cost])
+        cheaper = cost < self.cost - tolerance
+        return served & ((self.served & cheaper) | self.impossible)
+
+
+class _Problem(NamedTuple):
+    """One applicant with these weights (0: not actionable) and sides."""
+
+    applicant: int
+    weights: NDArray[np.float64]
+    sides: NDArray[np.int8]
+
+    @property
+    def key(self) -> bytes:
+        return self.applicant.to_bytes(8, "big") + self.weights.tobytes() + self.sides.tobytes()
+
 
 class Certified:
     """Certified optima of the applicants of a population under any masks and weights.
 
-    An applicant with the same mask and weights in two settings is one problem. Problems are solved
+    An applicant with the same mask, weights and sides in two settings is one problem. Problems are solved
     mask by mask, because the engine is fastest on a batch that acts on the same features.
 
     Parameters
@@ -74,56 +94,69 @@ class Certified:
         self.people, self.levers, self.time_limit, self.jobs = people, levers, time_limit, jobs
         demand = "plausible" if people.template.plausible else "any"
         self.path = folder / f"{demand}_{_digest(people, time_limit)}.npz"
-        self._known: dict[bytes, tuple[int, NDArray[np.float64], str, NDArray[np.float64]]] = {}
+        self._known: dict[bytes, tuple[_Problem, str, NDArray[np.float64]]] = {}
         if self.path.exists():
             with np.load(self.path, allow_pickle=False) as file:
-                each = zip(file["index"], file["weights"], file["status"], file["numbers"], strict=True)
-                for index, weights, status, numbers in each:
-                    self._known[_key(int(index), weights)] = (int(index), weights, str(status), numbers)
+                columns = (file[name] for name in ("index", "weights", "sides", "status", "numbers"))
+                for index, weights, sides, status, numbers in zip(*columns, strict=True):
+                    problem = _Problem(int(index), weights, sides)
+                    self._known[problem.key] = (problem, str(status), numbers)
 
-    def missing(self, wishes: Sequence[Wishes]) -> list[tuple[int, NDArray[np.float64]]]:
-        """Problems not solved yet, each once: applicant and weights."""
-        found = {
-            _key(index, weights): (index, weights)
-            for one in wishes
-            for index, weights in enumerate(one.weights)
-        }
+    def missing(self, wishes: Sequence[Wishes]) -> list[_Problem]:
+        """Problems not solved yet, each once."""
+        found = {problem.key: problem for one in wishes for problem in _problems(one)}
         todo = [problem for key, problem in found.items() if key not in self._known]
-        return sorted(todo, key=lambda problem: (tuple(problem[1] > 0), problem[0]))
+        return sorted(todo, key=lambda problem: (tuple(problem.weights > 0), problem.applicant))
 
     def solve(self, wishes: Sequence[Wishes], advance: Callable[[], None] = lambda: None) -> None:
         """Solve what is missing; ``advance`` after every problem."""
         todo = self.missing(wishes)
         if not todo:
             return
-        weights = np.array([w for _, w in todo])
-        asked = Wishes(weights > 0, weights, weights > 0).preferences(self.levers)
-        factuals = [self.people.factuals[index] for index, _ in todo]
-        problems = Population(self.people.template, factuals, asked)
-        try:
-            results = solve_population(problems, "bab", self.time_limit, jobs=self.jobs)
-            for k, ((index, row), result) in enumerate(zip(todo, results, strict=True), start=1):
-                self._known[_key(index, row)] = (index, row, result.status.value, self._numbers(result))
-                if k % KEPT_EVERY == 0:
-                    self._save()
+        for start in range(0, len(todo), KEPT_EVERY):
+            part = todo[start : start + KEPT_EVERY]
+            factuals = [self.people.factuals[problem.applicant] for problem in part]
+            problems = Population(self.people.template, factuals, tuple(self._asked(one) for one in part))
+            results, clock = [], time.process_time()
+            for result in solve_population(problems, "bab", self.time_limit, jobs=self.jobs):
+                results.append(result)
                 advance()
-        finally:
+            share = 1.0  # of wall time, which also measures the neighbours on a shared machine
+            if self.jobs == 1:
+                share = (time.process_time() - clock) / max(1e-9, sum(one.seconds for one in results))
+            for problem, result in zip(part, results, strict=True):
+                self._known[problem.key] = (problem, result.status.value, self._numbers(result, share))
             self._save()
 
     def of(self, wishes: Wishes) -> Exact:
         """The answers for every applicant with these preferences, once :meth:`solve` has them."""
-        each = [self._known[_key(i, weights)] for i, weights in enumerate(wishes.weights)]
-        numbers = np.array([one[3] for one in each])
-        status = np.array([one[2] for one in each])
+        each = [self._known[problem.key] for problem in _problems(wishes)]
+        numbers = np.array([numbers for _, _, numbers in each])
+        status = np.array([status for _, status, _ in each])
         return Exact(status, numbers[:, 0], numbers[:, 1], numbers[:, 2], numbers[:, 3:])
 
-    def _numbers(self, result: Result) -> NDArray[np.float64]:
+    def _asked(self, problem: _Problem) -> Preferences:
+        """The problem's preferences; a side is a range that begins or ends at the factual value."""
+        factual, template = self.people.factuals[problem.applicant], self.people.template
+        weights, ranges = {}, {}
+        for name, weight, side in zip(self.levers, problem.weights.tolist(), problem.sides, strict=True):
+            if not weight:
+                continue
+            weights[name] = weight
+            if side:
+                (low, high), here = template.feature(name).action_bounds, float(factual[name])
+                ranges[name] = (here, max(here, high)) if side > 0 else (min(here, low), here)
+        return Preferences(tuple(weights), weights, ranges)
+
+    def _numbers(self, result: Result, share: float) -> NDArray[np.float64]:
         action = result.action or {}
-        values = [result.cost, result.lower_bound, result.seconds, *(action.get(f) for f in self.levers)]
+        values: list[float | int | str | None] = [result.cost, result.lower_bound, result.seconds * share]
+        values += [action.get(f) for f in self.levers]
         return np.array([np.nan if v is None else v for v in values], dtype=np.float64)
 
     def _save(self) -> None:
-        index, weights, status, numbers = zip(*self._known.values(), strict=True)
+        problems, status, numbers = zip(*self._known.values(), strict=True)
+        index, weights, sides = zip(*problems, strict=True)
         self.path.parent.mkdir(parents=True, exist_ok=True)
         unfinished = self.path.with_suffix(".part")
         with unfinished.open("wb") as file:
@@ -131,14 +164,18 @@ class Certified:
                 file,
                 index=np.array(index),
                 weights=np.array(weights),
+                sides=np.array(sides),
                 status=np.array(status),
                 numbers=np.array(numbers),
             )
         unfinished.replace(self.path)
 
 
-def _key(index: int, weights: NDArray[np.float64]) -> bytes:
-    return index.to_bytes(8, "big") + np.asarray(weights, dtype=np.float64).tobytes()
+def _problems(wishes: Wishes) -> list[_Problem]:
+    weights = np.asarray(wishes.weights, dtype=np.float64)
+    sides = np.zeros(weights.shape) if wishes.sides is None else wishes.sides
+    sides = np.where(weights > 0, sides, 0).astype(np.int8)
+    return [_Problem(k, *pair) for k, pair in enumerate(zip(weights, sides, strict=True))]
 
 
 def _digest(people: Population, time_limit: float) -> str:

@@ -180,6 +180,31 @@ class CausalFlow(nn.Module):
             columns[i] = natural
         return torch.stack(columns, dim=-1)
 
+    def shifted(self, x: Tensor, shift: Tensor, z: Tensor | None = None) -> Tensor:
+        r"""What rows become when their latents are shifted: :math:`T^{-1}(z + s)`.
+
+        In causal order, feature i becomes what its shifted latent and its parents' *new* values say; one
+        without a shift and with no parent that moved keeps its own. Differentiable in all arguments.
+
+        Parameters
+        ----------
+        x
+            Factual rows.
+        shift
+            s, shape (n, d).
+        z
+            Latents of x, where they are known.
+        """
+        z = (self.abduct(x) if z is None else z) + shift
+        columns = list(x.unbind(dim=-1))
+        moved: set[int] = set()
+        pushed = shift.detach().ne(0).any(dim=0).tolist()
+        for i in range(len(self.features)):
+            if pushed[i] or moved & set(np.flatnonzero(self.graph[i]).tolist()):
+                columns[i] = self._natural(i, columns, z)
+                moved.add(i)
+        return torch.stack(columns, dim=-1)
+
     def _natural(self, i: int, columns: list[Tensor], z: Tensor) -> Tensor:
         """Feature i as its latent and the other features say, shape (n,)."""
         said = self.transform.hyper(self.standardised(torch.stack(columns, dim=-1)))

@@ -19,7 +19,6 @@ from milp_recourse.icarma.score import Scored, hard_actions, recommend_timed, ro
 from milp_recourse.icarma.shipped import Kind
 from milp_recourse.icarma.tables import SETTINGS, Setting, draw
 from milp_recourse.instance import Population
-from milp_recourse.result import gap_tolerance
 
 BOTH_DEMANDS = 1
 """The table whose settings are also compared without the demand for plausibility."""
@@ -101,9 +100,7 @@ class Compared:
     @property
     def contradicted(self) -> NDArray[np.bool_]:
         """A recommendation that the proof rules out: cheaper than the optimum, or for the impossible."""
-        tolerance = np.array([gap_tolerance(c) if np.isfinite(c) else 0.0 for c in self.exact.cost])
-        cheaper = self.scored.cost < self.exact.cost - tolerance
-        return (self.both & cheaper) | (self.amortised & self.exact.impossible)
+        return self.exact.contradicted_by(self.amortised, self.scored.cost)
 
     @property
     def ratio(self) -> NDArray[np.float64]:

@@ -12,20 +12,29 @@ from torch import Tensor, nn
 
 from milp_recourse.errors import BadInput
 from milp_recourse.icarma.flow import CausalFlow
-from milp_recourse.icarma.networks import ActionPolicy, MaskPolicy, gumbel_mask, likeliest_mask
+from milp_recourse.icarma.networks import ActionPolicy, MaskPolicy, by_xavier, gumbel_mask, likeliest_mask
 from milp_recourse.icarma.sampling import Wishes
-from milp_recourse.icarma.settings import Settings
+from milp_recourse.icarma.settings import LATENT_LIMIT, Settings
 from milp_recourse.icarma.structural import StructuralModel
 
 FloatArray = NDArray[np.float64]
 
 
 class Proposed(NamedTuple):
-    """What the networks propose: mask logits, mask as numbers, values in raw units; all (n, k)."""
+    """What the networks propose.
+
+    Attributes
+    ----------
+    logits, acted, values
+        Mask logits, mask as numbers, values in raw units; all (n, k).
+    after
+        Counterfactual rows under the flow, shape (n, d).
+    """
 
     logits: Tensor
     acted: Tensor
     values: Tensor
+    after: Tensor
 
 
 class Recommender(nn.Module):
@@ -58,6 +67,9 @@ class Recommender(nn.Module):
             torch.manual_seed(settings.seed)
             self.mask = MaskPolicy(context, k, settings.mask_hidden)
             self.action = ActionPolicy(context, k, settings.action_hidden)
+            if settings.initial == "xavier":
+                by_xavier(self.mask)
+                by_xavier(self.action)
         self.flow = flow
         self.flow.requires_grad_(False)
 
@@ -83,22 +95,27 @@ class Recommender(nn.Module):
         context = self.context(z, actionable, height)
         logits = self.mask(context)
         if generator is None:
-            acted = likeliest_mask(logits, actionable).to(z.dtype)
+            acted = likeliest_mask(logits, actionable, self.settings.fallback).to(z.dtype)
         else:
             acted = gumbel_mask(logits, actionable, self.settings.temperature, generator)
-        change = self.action(context, acted) * self.flow.sd[self.columns]
-        return Proposed(logits, acted, rows[:, self.columns] + change)
+        said = self.action(context, acted)
+        if self.settings.actions == "latent":
+            shift = self._placed(rows, acted * said.clamp(-LATENT_LIMIT, LATENT_LIMIT))
+            after = self.flow.shifted(rows, shift, z)
+            return Proposed(logits, acted, after[:, self.columns], after)
+        values = rows[:, self.columns] + said * self.flow.sd[self.columns]
+        after = self.flow.intervene(rows, self._placed(rows, acted), self._placed(rows, values), z)
+        return Proposed(logits, acted, values, after)
 
-    def outcome(self, rows: Tensor, z: Tensor, proposed: Proposed) -> Tensor:
-        """Counterfactual rows under the flow, shape (n, d)."""
-        acted, values = torch.zeros_like(rows), torch.zeros_like(rows)
-        acted[:, self.columns] = proposed.acted
-        values[:, self.columns] = proposed.values
-        return self.flow.intervene(rows, acted, values, z)
+    def _placed(self, rows: Tensor, of_levers: Tensor) -> Tensor:
+        """Numbers of the levers in their columns, 0 elsewhere, shape (n, d)."""
+        placed = torch.zeros_like(rows)
+        placed[:, self.columns] = of_levers
+        return placed
 
     @torch.no_grad()
     def recommend(
-        self, rows: ArrayLike, wishes: Wishes, limits: ArrayLike | None = None
+        self, rows: ArrayLike, wishes: Wishes, limits: ArrayLike | None = None, within_bounds: bool = True
     ) -> tuple[FloatArray, NDArray[np.bool_]]:
         """Actions for applicants, without chance.
 
@@ -111,6 +128,8 @@ class Recommender(nn.Module):
         limits
             Lowest and highest value per applicant and lever, shape (n, 2, k), where narrower than
             the bounds; lowest above highest: that lever cannot be used.
+        within_bounds
+            False: values stay as the networks say them, wherever that is, as the paper reports them.
 
         Returns
         -------
@@ -128,7 +147,11 @@ class Recommender(nn.Module):
         table = np.atleast_2d(np.asarray(rows, dtype=np.float64))
         if len(wishes) != len(table):
             raise BadInput("preferences", len(wishes), f"one per applicant, {len(table)}")
-        low, high = self.bounds.cpu().numpy()
+        low, high = (
+            self.bounds.cpu().numpy()
+            if within_bounds
+            else (np.full(len(self.levers), e) for e in (-np.inf, np.inf))
+        )
         if limits is not None:
             given = np.asarray(limits, dtype=np.float64)
             low, high = np.maximum(low, given[:, 0]), np.minimum(high, given[:, 1])

@@ -18,6 +18,14 @@ def perceptron(inputs: int, hidden: Sequence[int], outputs: int) -> nn.Sequentia
     return nn.Sequential(*layers, nn.Linear(sizes[-1], outputs)).double()
 
 
+def by_xavier(network: nn.Module) -> None:
+    """Initial weights by Glorot and Bengio for ReLU, biases 0.01, in place."""
+    for part in network.modules():
+        if isinstance(part, nn.Linear):
+            nn.init.xavier_uniform_(part.weight, gain=nn.init.calculate_gain("relu"))
+            nn.init.constant_(part.bias, 0.01)
+
+
 class MaskPolicy(nn.Module):
     """Which features to act on: logits of independent Bernoulli variables, given a context.
 
@@ -75,12 +83,18 @@ def gumbel_mask(
     return torch.where(actionable, hard + (soft - soft.detach()), 0.0)
 
 
-def likeliest_mask(logits: Tensor, actionable: Tensor) -> Tensor:
-    """Masks without chance, boolean: mu above 1/2, or else the likeliest actionable feature alone.
+def likeliest_mask(logits: Tensor, actionable: Tensor, fallback: bool = True) -> Tensor:
+    """Masks without chance, boolean: mu above 1/2.
 
-    So that somebody with one actionable feature is told to use it rather than nothing.
+    Parameters
+    ----------
+    fallback
+        Where none is above, the likeliest actionable feature alone, so that somebody with one actionable
+        feature is told to use it rather than nothing.
     """
     chosen = (logits > 0) & actionable
+    if not fallback:
+        return chosen
     likeliest = torch.where(actionable, logits, -torch.inf).argmax(dim=-1, keepdim=True)
     alone = torch.zeros_like(chosen).scatter(-1, likeliest, True) & actionable
     return torch.where(chosen.any(dim=-1, keepdim=True), chosen, alone)

@@ -22,6 +22,6 @@ def recommend(applicants: pd.DataFrame, population: Population) -> pd.DataFrame:
     Networks for constant weights where nobody states others, else those for ranks.
     """
     plain = all(set(p.weights.values()) <= {1.0} for p in population.preferences)
-    model, _ = read_recommender(shipped("constant" if plain else "rank"))
+    model, _ = read_recommender(shipped("constant" if plain else "rank", population.template))
     table = predict(model, applicants, population.preferences)
     return table[[f"action_{f}" for f in model.levers]].set_axis(list(model.levers), axis="columns")

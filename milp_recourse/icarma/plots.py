@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from milp_recourse.icarma.decompose import MISSED
 from milp_recourse.icarma.gap import Compared
 
 if TYPE_CHECKING:
@@ -94,6 +95,50 @@ def plot_seeds(rows: Sequence[Mapping[str, Any]], folder: Path) -> Path:
     figure.savefig(target, dpi=130)
     plt.close(figure)
     return target
+
+
+WRONG = dict(zip(MISSED, ("C4", "C3", "C5"), strict=True))
+"""Colours of what is wrong with a recommendation."""
+
+
+def plot_decomposition(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
+    """Whom the networks serve and why not, and what their cost is made of, by number of features."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    figure, (left, right) = plt.subplots(1, 2, figsize=(9.5, 3.9), layout="constrained")
+    x, labels = np.arange(len(rows)), [str(row["actionable"]) for row in rows]
+    below = np.zeros(len(rows))
+    parts = {"served, said": AMORTISED} | WRONG | {"impossible": NEITHER}
+    for name, colour in parts.items():
+        heights = np.array([row[name] for row in rows])
+        label = {"served, said": "iCARMA serves", "impossible": "proven impossible"}.get(name, name)
+        left.bar(x, heights, bottom=below, color=colour, label=label, width=0.7)
+        below += heights
+    left.set(ylim=(0, 1), ylabel="share of applicants", xlabel="actionable features")
+    levels = {"optimum": CERTIFIED, "mask": "C2", "sides": "C6", "said": AMORTISED}
+    words = {
+        "optimum": "certified optimum",
+        "mask": "... within the networks' mask",
+        "sides": "... and direction",
+        "said": "what the networks say",
+    }
+    for k, (name, colour) in enumerate(levels.items()):
+        means = np.array([row[f"cost, {name}"] for row in rows])
+        ends = np.array([[row[f"cost, {name} low"], row[f"cost, {name} high"]] for row in rows]).T
+        at = x + 0.2 * (k - 1.5)
+        error = {"elinewidth": 1, "capsize": 2}
+        right.bar(at, means, 0.19, yerr=np.abs(ends - means), color=colour, label=words[name], error_kw=error)
+    right.set(ylabel="mean cost of whom iCARMA serves (95% bootstrap)", xlabel="actionable features")
+    for one in (left, right):
+        one.set_xticks(x, labels)
+        one.grid(alpha=0.3, axis="y")
+        one.set_axisbelow(True)
+        one.legend(loc="best", fontsize=8)
+    figure.savefig(path)
+    plt.close(figure)
 
 
 def _served(axes: Axes, compared: Sequence[Compared], names: Sequence[str]) -> None:

@@ -44,11 +44,15 @@ class Wishes:
     least
         The least preferred actionable features (several where scores tie), boolean, shape (n, k);
         where nothing but a group is known, all of them.
+    sides
+        1: the feature may only be raised, or held; -1: only lowered, or held; 0: either. None: either
+        for all. Shape (n, k).
     """
 
     actionable: NDArray[np.bool_]
     weights: NDArray[np.float64]
     least: NDArray[np.bool_]
+    sides: NDArray[np.int8] | None = None
 
     def __len__(self) -> int:
         return len(self.actionable)
@@ -66,11 +70,13 @@ class Wishes:
         return np.where(self.actionable, REFERENCE.pi_max - span * self.height, 0.0)
 
     def __getitem__(self, rows: slice | NDArray) -> Wishes:
-        return Wishes(self.actionable[rows], self.weights[rows], self.least[rows])
+        sides = None if self.sides is None else self.sides[rows]
+        return Wishes(self.actionable[rows], self.weights[rows], self.least[rows], sides)
 
     def __and__(self, acted: NDArray[np.bool_]) -> Wishes:
         """The same wishes with nothing else actionable."""
-        return Wishes(self.actionable & acted, np.where(acted, self.weights, 0.0), self.least & acted)
+        weights = np.where(acted, self.weights, 0.0)
+        return Wishes(self.actionable & acted, weights, self.least & acted, self.sides)
 
     def preferences(self, levers: Sequence[str]) -> tuple[Preferences, ...]:
         """As an instance states them."""

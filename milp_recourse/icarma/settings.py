@@ -1,9 +1,9 @@
-"""How a pair of networks is trained; the defaults are the published hyperparameters."""
+"""How a pair of networks is trained: three recipes, and every choice in them by itself."""
 
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import Any, Literal, get_args
 
 from milp_recourse.domain.elicitation import RankingDistribution
 from milp_recourse.errors import BadInput
@@ -11,6 +11,44 @@ from milp_recourse.icarma.sampling import Elicitation, PreferenceSampler, Profil
 
 SEEDS = tuple(range(1000, 10001, 1000))
 """The paper's ten seeds."""
+
+DAMPING = 10.0
+"""Of the dual ascent, as in the released code (Platt and Barr 1987)."""
+
+LATENT_LIMIT = 5.0
+"""Latent shifts are cut to plus or minus this, the released code's default."""
+
+Recipe = Literal["plain", "paper", "best"]
+
+AS_RELEASED: dict[str, Any] = {
+    "decay": False,
+    "weight_decay": 5e-4,
+    "initial": "xavier",
+    "keep": "last",
+    "actions": "latent",
+    "fallback": False,
+    "hinge": "probability",
+    "dual": True,
+}
+"""What the paper leaves open, as the released code of its predecessor CARMA has it."""
+
+BEST: dict[str, Any] = {
+    "mask_hidden": (64, 64),
+    "action_hidden": (128, 128, 128),
+    "epochs": 120,
+    "learning_rate": 2e-3,
+    "divergence": 0.05,
+    "plausibility": 1.0,
+}
+"""Ours: wider networks, a mask that is hardly pulled, plausibility weighted more. Chosen by the share of the
+validation rows whose recommendation is valid and plausible (``docs/results/loan_smooth/recipes.py``)."""
+
+_CHOICES = {
+    "initial": ("torch", "xavier"),
+    "keep": ("best", "last"),
+    "actions": ("shift", "latent"),
+    "hinge": ("logit", "probability"),
+}
 
 
 @dataclass(frozen=True)
@@ -31,6 +69,24 @@ class Settings:
         Networks and Adam.
     decay
         Whether the rate falls to zero along a cosine over the epochs. Not in the paper: ours.
+    weight_decay
+        Of Adam.
+    initial
+        Whose initial weights: torch's uniform ones, or Glorot and Bengio's (``xavier``).
+    keep
+        The epoch with the least validation loss, or the last.
+    actions
+        What the action network says: a change of the feature in sd units (``shift``), or a shift of its
+        latent, whose effect under the flow is the action's value (``latent``).
+    fallback
+        Whether somebody for whom every probability to act is below 1/2 is told to use the likeliest
+        feature; else nothing.
+    hinge
+        What has to exceed ``margin``: the logit in units of its spread on the train rows (``logit``), or
+        2 p - 1 with p = sigmoid(logit) (``probability``).
+    dual
+        Whether lambda, the weight of the hinge, starts at 0 and grows by the mean violation of each batch
+        (damped dual ascent, :data:`DAMPING`), instead of staying at ``validity``.
     margin
         beta of the hinge.
     temperature
@@ -38,7 +94,7 @@ class Settings:
     cost, plausibility, feasibility, divergence
         Weights of equations 10, 15, 16 and 13.
     validity
-        lambda, the weight of the hinge. Not published: ours.
+        lambda where it is constant: ours. Also its weight in the validation loss.
     """
 
     seed: int = SEEDS[0]
@@ -53,6 +109,13 @@ class Settings:
     epochs: int = 450
     learning_rate: float = 5e-3
     decay: bool = True
+    weight_decay: float = 0.0
+    initial: Literal["torch", "xavier"] = "torch"
+    keep: Literal["best", "last"] = "best"
+    actions: Literal["shift", "latent"] = "shift"
+    fallback: bool = True
+    hinge: Literal["logit", "probability"] = "logit"
+    dual: bool = False
     margin: float = 0.013
     temperature: float = 0.36
     cost: float = 1.1
@@ -68,7 +131,29 @@ class Settings:
         for name in ("learning_rate", "temperature"):
             if not getattr(self, name) > 0:
                 raise BadInput(name, getattr(self, name), "a number above 0")
+        for name, known in _CHOICES.items():
+            if getattr(self, name) not in known:
+                raise BadInput(name, getattr(self, name), ", ".join(known))
         _ = self.sampler  # checks elicitation and profile
+
+    @staticmethod
+    def of_recipe(recipe: Recipe, elicitation: Elicitation, **changes: Any) -> Settings:
+        """One of the three recipes, with changes.
+
+        Parameters
+        ----------
+        recipe
+            ``plain``: the paper's best hyperparameters for ranks or for scores, and our choice of what the
+            paper leaves open. ``paper``: the same hyperparameters, and what it leaves open as in the code
+            that the CARMA authors released. ``best``: ours.
+        """
+        if recipe not in get_args(Recipe):
+            raise BadInput("recipe", recipe, ", ".join(get_args(Recipe)))
+        if recipe == "paper":
+            return Settings.published(elicitation, **{**AS_RELEASED, **changes})
+        if recipe == "best":
+            return Settings.published(elicitation, **{**BEST, **changes})
+        return Settings.published(elicitation, **changes)
 
     @staticmethod
     def published(elicitation: Elicitation, **changes: Any) -> Settings:

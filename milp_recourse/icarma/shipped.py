@@ -5,12 +5,28 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal
 
+from milp_recourse.domain.network import ReluNetwork
+from milp_recourse.instance import Instance
+
 FOLDER = Path(__file__).parent / "checkpoints"
 
 Kind = Literal["constant", "rank", "score"]
 """Whose preferences networks were trained on: constant weights, weights of every profile, scores."""
 
+SHARP = "f0e34de80ba25834466349b5d071b9bab49c431f3483d1257386d2ba50eafe9a"
+"""The digest of the classifier of ``instances/loan``."""
 
-def shipped(kind: Kind) -> Path:
-    """The checkpoint for constant weights, or that for ranks, which has to do for scores too."""
-    return FOLDER / ("loan_constant.npz" if kind == "constant" else "loan_rank.npz")
+
+def shipped(kind: Kind, template: Instance | None = None) -> Path:
+    """The checkpoint for constant weights, or that for ranks, which has to do for scores too.
+
+    Parameters
+    ----------
+    template
+        Whom to serve: networks for ``loan-sharp`` where its classifier is that one's, else for
+        ``loan-smooth``.
+    """
+    classifier = None if template is None else template.classifier
+    sharp = isinstance(classifier, ReluNetwork) and classifier.content.hex() == SHARP
+    name = f"loan_{'sharp' if sharp else 'smooth'}_{'constant' if kind == 'constant' else 'rank'}.npz"
+    return FOLDER / name

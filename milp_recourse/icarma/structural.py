@@ -91,13 +91,13 @@ class StructuralModel(nn.Module):
         values = self._columns(x)
         made = []
         for k, f in enumerate(self.features):
-            noise, u = self.scm.mechanisms[f].noise, self._noise(values, f)
-            if isinstance(noise, Normal):
-                made.append(u / noise.sd)
-            elif isinstance(noise, Gamma):
-                made.append((u / noise.scale - noise.shape) / noise.shape**0.5)
-            else:
-                made.append((u - self.mean[k]) / self.sd[k])
+            noise = self.scm.mechanisms[f].noise
+            centre: float | Tensor = 0.0
+            if isinstance(noise, Gamma):
+                centre = noise.shape * noise.scale
+            elif not isinstance(noise, Normal):
+                centre = self.mean[k]
+            made.append((self._noise(values, f) - centre) / self._unit(k))
         return torch.stack(made, dim=-1)
 
     def log_density(self, x: Tensor) -> Tensor:
@@ -143,6 +143,23 @@ class StructuralModel(nn.Module):
             after[f] = natural
         return torch.stack([after[f] for f in self.features], dim=-1)
 
+    def shifted(self, x: Tensor, shift: Tensor, z: Tensor | None = None) -> Tensor:
+        """What rows become when their latents are shifted; see
+        :meth:`milp_recourse.icarma.flow.CausalFlow.shifted`.
+        """
+        before = self._columns(x)
+        after: dict[str, Tensor] = {}
+        moved: set[str] = set()
+        pushed = shift.detach().ne(0).any(dim=0).tolist()
+        for i, f in enumerate(self.features):
+            after[f] = before[f]
+            if pushed[i] or self.scm.parents(f) & moved:
+                m = self.scm.mechanisms[f]
+                noise = self._noise(before, f) + shift[:, i] * self._unit(i)
+                after[f] = _linked(evaluate(m.equation, after) + noise, m.link)
+                moved.add(f)
+        return torch.stack([after[f] for f in self.features], dim=-1)
+
     def counterfactual(self, x: ArrayLike, action: ArrayLike) -> FloatArray:
         """Of arrays: :meth:`milp_recourse.domain.scm.StructuralCausalModel.counterfactual`."""
         return self.scm.counterfactual(np.asarray(x), np.asarray(action))
@@ -152,6 +169,15 @@ class StructuralModel(nn.Module):
         """:meth:`log_density` of an array."""
         rows = torch.as_tensor(np.asarray(x, dtype=np.float64), device=self.mean.device)
         return self.log_density(rows).cpu().numpy()
+
+    def _unit(self, k: int) -> float | Tensor:
+        """Noise of feature k that one unit of its latent is."""
+        noise = self.scm.mechanisms[self.features[k]].noise
+        if isinstance(noise, Normal):
+            return noise.sd
+        if isinstance(noise, Gamma):
+            return noise.scale * float(noise.shape**0.5)
+        return self.sd[k]
 
     def _columns(self, x: Tensor) -> dict[str, Tensor]:
         return dict(zip(self.features, x.unbind(dim=-1), strict=True))

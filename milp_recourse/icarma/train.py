@@ -21,7 +21,7 @@ from milp_recourse.icarma.checkpoint import FORMAT, flow_content, read_arrays, t
 from milp_recourse.icarma.flow import CausalFlow
 from milp_recourse.icarma.model import Proposed, Recommender
 from milp_recourse.icarma.sampling import Wishes, everyone
-from milp_recourse.icarma.settings import Settings
+from milp_recourse.icarma.settings import DAMPING, Settings
 from milp_recourse.icarma.structural import StructuralModel
 from milp_recourse.icarma.task import Task
 
@@ -80,13 +80,16 @@ class Trainer:
         self.device = torch.device(device)
         self.model = Recommender(flow, task.levers, task.bounds, settings).to(self.device)
         weights = [*self.model.mask.parameters(), *self.model.action.parameters()]
-        self.optimiser = torch.optim.Adam(weights, lr=settings.learning_rate)
+        self.optimiser = torch.optim.Adam(
+            weights, lr=settings.learning_rate, weight_decay=settings.weight_decay
+        )
         self.low, self.high = self.model.bounds
         self.scale = torch.as_tensor(task.scale, device=self.device)
         self.decision = torch_network(task.network, self.device)
         self.train, self.validation = self._applicants(task.train), self._applicants(task.validation)
         held = self._wishes(len(task.validation), np.random.default_rng([settings.seed, VALIDATION]))
         self.held = Wanted.of(held, self.device)
+        self.multiplier = 0.0 if settings.dual else settings.validity
         self.epoch, self.best_loss, self.best_epoch = 0, float("inf"), 0
         self.best = deepcopy(self.model.state())
         self.history: list[dict[str, float]] = []
@@ -111,26 +114,37 @@ class Trainer:
             self.optimiser.step()
         self.epoch += 1
         summary = self.validate()
-        self.history.append({"epoch": self.epoch, **summary})
-        if summary["loss"] < self.best_loss:
+        self.history.append({"epoch": self.epoch, **summary, "multiplier": self.multiplier})
+        if self.settings.keep == "last" or summary["loss"] < self.best_loss:
             self.best_loss, self.best_epoch = summary["loss"], self.epoch
             self.best = deepcopy(self.model.state())
         return summary
 
     def loss(self, people: Applicants, wanted: Wanted, generator: torch.Generator) -> Tensor:
-        """Equation 6 with the individual terms and regularisers, for one batch; masks are drawn."""
+        r"""Equation 6 with the individual terms and regularisers, for one batch; masks are drawn.
+
+        Under dual ascent the hinge's mean v is weighted by :math:`\lambda - 10 v`, and then
+        :math:`\lambda := \lambda + v`.
+        """
         proposed = self.model.propose(people.rows, people.z, wanted.actionable, wanted.height, generator)
-        terms = self.terms(people, wanted, proposed)
-        return sum(
-            (self.settings_weight(name) * term.mean() for name, term in terms.items()), torch.tensor(0.0)
-        )
+        means = {name: term.mean() for name, term in self.terms(people, wanted, proposed).items()}
+        violation = means.pop("validity")
+        loss = sum((self.settings_weight(name) * mean for name, mean in means.items()), torch.tensor(0.0))
+        weight, now = self.multiplier, float(violation.detach())
+        if self.settings.dual:
+            weight -= DAMPING * now
+            self.multiplier += now
+        return loss + weight * violation
 
     def terms(self, people: Applicants, wanted: Wanted, proposed: Proposed) -> dict[str, Tensor]:
         """Every term of the loss, per applicant, unweighted."""
-        after = self.model.outcome(people.rows, people.z, proposed)
-        columns = self.model.columns
+        after, columns = proposed.after, self.model.columns
         change = (proposed.values - people.rows[:, columns]) / self.scale
-        decision = (self.decision(after) - self.task.template.accept.threshold) / self.task.spread
+        decision = self.decision(after) - self.task.template.accept.threshold
+        if self.settings.hinge == "probability":
+            decision = 2 * decision.sigmoid() - 1
+        else:
+            decision = decision / self.task.spread
         density = self.model.flow.log_density(after)
         return {
             "cost": losses.action_cost(proposed.acted, wanted.weights, change),
@@ -154,9 +168,8 @@ class Trainer:
         people, wanted = self.validation, self.held
         proposed = self.model.propose(people.rows, people.z, wanted.actionable, wanted.height)
         terms = self.terms(people, wanted, proposed)
-        after = self.model.outcome(people.rows, people.z, proposed)
-        valid = self.decision(after) >= self.task.template.accept.threshold
-        plausible = self.model.flow.log_density(after) >= people.log_density
+        valid = self.decision(proposed.after) >= self.task.template.accept.threshold
+        plausible = self.model.flow.log_density(proposed.after) >= people.log_density
         del terms["divergence"]
         loss = sum(self.settings_weight(name) * float(term.mean()) for name, term in terms.items())
         return {
@@ -181,6 +194,7 @@ class Trainer:
             "flow": flow,
             "settings": self.settings.as_json(),
             "epoch": self.epoch,
+            "multiplier": self.multiplier,
             "best_epoch": self.best_epoch,
             "best_loss": self.best_loss if self.epoch else None,
             "history": self.history,
@@ -210,6 +224,7 @@ class Trainer:
         groups = self.optimiser.state_dict()["param_groups"]
         self.optimiser.load_state_dict({"state": state, "param_groups": groups})
         self.epoch, self.best_epoch, self.history = about["epoch"], about["best_epoch"], about["history"]
+        self.multiplier = about["multiplier"]
         self.best_loss = float("inf") if about["best_loss"] is None else about["best_loss"]
 
     # -- inside ------------------------------------------------------------------------------------

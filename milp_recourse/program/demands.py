@@ -80,12 +80,6 @@ def told_apart(demand: Demand, features: Collection[str]) -> frozenset[str]:
     return frozenset(features if counted else named)
 
 
-def upward(value: Fraction) -> float:
-    """A double at least as large."""
-    nearest = float(value)
-    return nearest if Fraction(nearest) >= value else math.nextafter(nearest, math.inf)
-
-
 def nearest_alternative(demand: Demand, slack: Mapping[Row, float]) -> list[Row]:
     """The rows of the alternatives that a point meets best.
 

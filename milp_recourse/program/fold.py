@@ -6,12 +6,12 @@ the neutral program has as rows.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from milp_recourse.domain.conditions import Counted, Row, Switched, leaves, unlabelled
+from milp_recourse.domain.enclosure import round_down, round_up
 from milp_recourse.domain.features import Feature
 from milp_recourse.instance import Instance
 
@@ -103,22 +103,12 @@ def _narrowed(feature: Feature, x: float, row: Row) -> Feature | None:
     if c > 0 and end > Fraction(low):
         if end > Fraction(high):
             return None
-        low = _double(end, up=True)
+        low = round_up(end)
     elif c < 0 and end < Fraction(high):
         if end < Fraction(low):
             return None
-        high = _double(end, up=False)
+        high = round_down(end)
     return replace(feature, domain=(low, high)) if low <= high else None
-
-
-def _double(value: Fraction, up: bool) -> float:
-    """The nearest double at least (``up``) or at most the value."""
-    nearest = float(value)
-    if up and Fraction(nearest) < value:
-        return math.nextafter(nearest, math.inf)
-    if not up and Fraction(nearest) > value:
-        return math.nextafter(nearest, -math.inf)
-    return nearest
 
 
 def without_conditions(instance: Instance) -> Instance:

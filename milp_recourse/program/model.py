@@ -25,11 +25,11 @@ import numpy as np
 
 from milp_recourse.domain import conditions
 from milp_recourse.domain.conditions import FALSE, TRUE, Demand
-from milp_recourse.domain.enclosure import Enclosure
+from milp_recourse.domain.enclosure import Enclosure, round_up
 from milp_recourse.domain.quantiles import Quantiles
 from milp_recourse.instance import Acceptance, Classifier
 from milp_recourse.program.affine import Affine
-from milp_recourse.program.demands import Span, conjuncts, for_acted, nearest_alternative, told_apart, upward
+from milp_recourse.program.demands import Span, conjuncts, for_acted, nearest_alternative, told_apart
 from milp_recourse.program.rationals import Rationals, agreed, everyone
 
 Function = Literal["relu", "sigmoid", "logit", "log", "square", "indicator"]
@@ -302,7 +302,7 @@ class Program:
         form = Affine(-row.at_least)
         for feature, c in row.terms:
             form = form + self.followed[feature].scaled(c)
-        top = max(upward(self.spans[row][1]), 0.0)
+        top = max(round_up(self.spans[row][1]), 0.0)
         unit = math.ldexp(1.0, min(max(math.frexp(top)[1], -400), 400))
         return Row(name, form.scaled(1 / Fraction(unit)), 0.0, 2 * top / unit, unit)
 

@@ -16,12 +16,18 @@ Folder = Annotated[Path, typer.Argument(help="The instances folder.", exists=Tru
 
 
 @app.command()
-def loan(out: Out, seed: Annotated[int, typer.Option(help="Seed of sampling and training.")] = 0) -> None:
+def loan(
+    out: Out,
+    seed: Annotated[int, typer.Option(help="Seed of sampling and training.")] = 0,
+    smooth: Annotated[
+        bool, typer.Option("--smooth", help="instances/loan_smooth: as the released code trains (SGD)")
+    ] = False,
+) -> None:
     """Sample the Loan model, train the 32 x 32 network, write classifier, instances and report."""
     from milp_recourse.recipe.loan import LoanSettings, write_loan
 
-    settings = LoanSettings()
-    with progress_bar("training", settings.training.epochs) as bar:
+    settings = LoanSettings.smooth() if smooth else LoanSettings()
+    with progress_bar("training", settings.attempts * settings.training.epochs) as bar:
         report = write_loan(out, seed, settings, on_epoch=bar.advance)
     margin = report["margin"]
     covers = "covers" if margin["covers_rigorous"] else "does not cover"
@@ -70,7 +76,7 @@ def gmsc(
         Path, typer.Argument(help="The folder models that `milp-recourse gmsc` wrote.", exists=True)
     ],
     out: Out,
-    applicants: Annotated[int, typer.Option(min=1, help="So many people.")] = 8,
+    applicants: Annotated[int, typer.Option(min=2, help="So many people, half of them with recourse.")] = 8,
     seed: Annotated[int, typer.Option(help="Of the draws.")] = 0,
     confirm: Annotated[str, typer.Option(help="The back end that must agree with bab.")] = "highs",
     time_limit: Annotated[float, typer.Option(help="Seconds per person and back end.")] = 120.0,

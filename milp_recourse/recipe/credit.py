@@ -1,6 +1,6 @@
 r"""The shipped credit applicants: synthetic data, a decision tree, learned weights, hard limits.
 
-After the Acceptability and Weighted Proximity study. What it leaves open is chosen here and said:
+Modelled on the Acceptability and Weighted Proximity study. Choices that the study does not specify:
 
 * income is log-normal, median 42000 and sigma 0.8, redrawn outside 10000..500000;
 * credit score is 300 + 550 Beta(4, 2), whole: the study prints Beta(2, 4), but calls it left-skewed with
@@ -58,11 +58,12 @@ CHOICES = 25
 """Pairwise choices per applicant, as in the study's first session."""
 
 NEAREST = 15
+"""Alternatives listed per applicant."""
 
 
 @dataclass(frozen=True)
 class CreditSettings:
-    """Sizes; the defaults make the shipped files."""
+    """Sizes; the defaults reproduce the shipped files."""
 
     profiles: int = 100_000
     leaves: int = 400
@@ -137,7 +138,7 @@ def personal_weights(rng: np.random.Generator) -> dict[str, float]:
 
 
 def limits(rng: np.random.Generator, row: NDArray[np.float64]) -> dict[str, list[float]]:
-    """One applicant's acceptability thresholds; some state none for a feature."""
+    """One applicant's acceptability thresholds; a feature may have none."""
     ranges: dict[str, list[float]] = {}
     if rng.random() < 0.7:
         ranges["income"] = [0.0, float(np.round(row[0] * (1 + rng.uniform(0.1, 1.0)), 2))]

@@ -20,11 +20,11 @@ from milp_recourse.domain.elicitation import CostProfile, cut, named_weights, sa
 from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.domain.scm import StructuralCausalModel
 from milp_recourse.formats import read_population, scm_to_dict
+from milp_recourse.icarma.relu_fit import ReluTraining, fit_relu
 from milp_recourse.recipe.files import sha256, write_json
 from milp_recourse.recipe.gmsc_data import FEATURES, LEVERS, PARENTS, GmscData, dequantised
 from milp_recourse.recipe.learned_scm import column_log_densities, equation_training, fit_scm
 from milp_recourse.recipe.loan import classifier_json
-from milp_recourse.recipe.relu_fit import ReluTraining, fit_relu
 from milp_recourse.recipe.rounding import (
     LARGEST_MARGIN,
     choose_margin,
@@ -208,8 +208,9 @@ def lever_bounds(train: FloatArray) -> dict[str, tuple[float, float]]:
 def write_synthetic(models: Path, folder: Path, applicants: int = 8, seed: int = 0) -> dict[str, Any]:
     """Refused people drawn from the learned model, none of them in the data, with the population's model.
 
-    Draws with a negative value, a share above 1, nobody of age or a lever outside its bounds are dropped. The
-    first half can act on everything; the second half on three features that they rank, with linear weights.
+    Draws with a negative value, a share above 1, nobody of age or a lever outside its bounds are dropped.
+    Every other person can act on everything, the rest on three features that they rank, with linear weights.
+    Of the first draws as many are kept for whom recourse exists as for whom it does not.
 
     Parameters
     ----------
@@ -219,34 +220,49 @@ def write_synthetic(models: Path, folder: Path, applicants: int = 8, seed: int =
     Returns
     -------
     dict
-        The margin, and how many draws it took.
+        The margin, and how many people were drawn.
     """
     people = read_population(models / "population.json")
     network, scm = people.template.classifier, people.template.scm
     assert isinstance(network, ReluNetwork)
     bounds = {f.name: f.action_bounds for f in people.template.features if f.actionable}
+    rng = np.random.default_rng([seed, 31])
     kept: list[FloatArray] = []
-    rng, drawn = np.random.default_rng([seed, 31]), 0
-    while sum(map(len, kept)) < applicants:
+    while sum(map(len, kept)) < 8 * applicants:
         rows = scm.sample(1000, rng)
-        drawn += len(rows)
         of = {f: rows[:, k] for k, f in enumerate(FEATURES)}
         good = (rows >= 0).all(axis=1) & (of["age"] >= 18) & (of["debt_ratio"] <= 1)
         for f, (low, high) in bounds.items():
             good &= (of[f] >= low) & (of[f] <= high)
         kept.append(refused(network, rows[good]))
-    half = applicants // 2
-    ranks = sample_rankings("uniform", applicants - half, np.random.default_rng([seed, 32]))
+    rows = np.concatenate(kept)[: 8 * applicants]
+    ranks = sample_rankings("uniform", len(rows), np.random.default_rng([seed, 32]))
     scores = cut(LEVERS, ranks, np.full(len(ranks), 4))
     weights = named_weights(scores, CostProfile.named("linear").weights(scores))
-    preferences: list[dict[str, Any]] = [{"actionable": list(LEVERS)} for _ in range(half)]
-    preferences += [{"actionable": list(one), "weights": one} for one in weights]
+    wanted: list[dict[str, Any]] = [
+        {"actionable": list(one), "weights": one} if k % 2 else {"actionable": list(LEVERS)}
+        for k, one in enumerate(weights)
+    ]
     words = "Refused people drawn from a causal model learned from Give Me Some Credit: nobody's row."
-    rows = np.concatenate(kept)[:applicants]
-    margin = population(
-        folder, "gmsc_synthetic", words, rows, network, scm, bounds, seed, preferences=preferences
-    )
-    return {"drawn": drawn, "margin": margin}
+
+    def write(chosen: Sequence[int]) -> dict[str, Any]:
+        said = [wanted[k] for k in chosen]
+        name = "gmsc_synthetic"
+        return population(
+            folder, name, words, rows[list(chosen)], network, scm, bounds, seed, preferences=said
+        )
+
+    write(range(len(rows)))
+    drawn = read_population(folder / "population.json")
+    found: dict[Status, list[int]] = {Status.OPTIMAL: [], Status.INFEASIBLE: []}
+    for k in range(len(drawn)):
+        status = solve(drawn[k], "bab", 10.0).status
+        if status in found and len(found[status]) < applicants // 2:
+            found[status].append(k)
+        if all(len(one) == applicants // 2 for one in found.values()):
+            break
+    margin = write(sorted(k for one in found.values() for k in one))
+    return {"drawn": k + 1, "margin": margin}
 
 
 def write_expected(

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from milp_recourse.domain.expression import Constant, NetworkOutput, Variable
 from milp_recourse.domain.noise import Normal
 from milp_recourse.domain.scm import Mechanism, StructuralCausalModel
-from milp_recourse.recipe.relu_fit import ReluTraining, fit_relu
+from milp_recourse.icarma.relu_fit import ReluTraining, fit_relu
 
 FloatArray = NDArray[np.float64]
 

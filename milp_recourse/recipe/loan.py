@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -30,18 +30,39 @@ from milp_recourse.recipe.training import Training, deployed_logits, train_netwo
 PROFILE = CostProfile.named("linear", w_min=1.0, w_max=7.0)
 """Weights of the ranked applicants: linear from 1 (rank 1) to 7 (iCARMA paper, figure 2)."""
 
-RELEASED = {"accuracy": 0.913, "refused_test_rows": 2364, "test_rows": 5000}
+RELEASED = {"accuracy": 0.913, "refused_test_rows": 2364, "test_rows": 5000, "logit_sd": 4.1}
 """What the classifier released by the CARMA authors scores, for comparison."""
 
 
 @dataclass(frozen=True)
 class LoanSettings:
-    """Sizes of everything; the defaults make the shipped files."""
+    """What is made; the defaults make ``instances/loan``.
+
+    Parameters
+    ----------
+    sizes
+        Rows of the train, validation and test split.
+    training
+        Of the classifier.
+    applicants
+        So many of the refused test rows become instances of their own.
+    points
+        At which the float32 error is observed.
+    attempts
+        So many classifiers are trained, with the seeds 0, 1, ... and the same rows. All are listed in
+        attempts.csv, and the first is the one that ships: none is chosen by what it gives.
+    """
 
     sizes: tuple[int, int, int] = RELEASED_SIZES
     training: Training = field(default_factory=Training)
     applicants: int = 240
     points: int = 100_000
+    attempts: int = 1
+
+    @staticmethod
+    def smooth() -> LoanSettings:
+        """What makes ``instances/loan_smooth``."""
+        return LoanSettings(training=Training.released(), applicants=0, attempts=10)
 
 
 @dataclass(frozen=True)
@@ -74,13 +95,13 @@ class LoanModel:
 def write_loan(
     out: Path, seed: int, settings: LoanSettings | None = None, on_epoch: Callable[[], None] = lambda: None
 ) -> dict[str, Any]:
-    """Make the Loan classifier and its instances; everything follows from ``seed``.
+    """Make a Loan classifier and its instances; everything follows from ``seed``.
 
     Parameters
     ----------
     out
-        Folder that receives classifier.json, loan_000.json ..., population.json, refused.csv
-        and report.json.
+        Folder that receives classifier.json, loan_000.json ..., population.json, refused.csv,
+        report.json and, with several attempts, attempts.csv.
     on_epoch
         Called after every training epoch.
 
@@ -91,7 +112,12 @@ def write_loan(
     """
     settings = settings or LoanSettings()
     data = sample_loan(seed, settings.sizes)
-    network = train_network(data.train, seed, settings.training, on_epoch)
+    networks = [
+        train_network(data.train, seed + k, settings.training, on_epoch) for k in range(settings.attempts)
+    ]
+    network = networks[0]
+    if settings.attempts > 1:
+        _write_attempts(out / "attempts.csv", seed, data, networks)
     model = describe(data, network, settings.points, np.random.default_rng([seed, 1]))
     write_json(out / "classifier.json", classifier_json(network))
     rankings = sample_rankings("uniform", settings.applicants, np.random.default_rng([seed, 2]))
@@ -201,6 +227,19 @@ def _write_population(out: Path, data: LoanData, model: LoanModel) -> None:
     write_json(out / "population.json", content)
 
 
+def _write_attempts(path: Path, seed: int, data: LoanData, networks: list[ReluNetwork]) -> None:
+    """A row per classifier: what is known of it before any recourse is computed."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(("seed", "shipped", "test_accuracy", "refused_test_rows", "logit_sd_test_rows"))
+        for k, network in enumerate(networks):
+            logits = deployed_logits(network, data.test.rows)
+            accuracy, refused = ((logits >= 0) == data.test.labels).mean(), int((logits < 0).sum())
+            shown = "yes" if k == 0 else "no"
+            writer.writerow((seed + k, shown, f"{accuracy:.4f}", refused, f"{logits.std():.4f}"))
+
+
 def _shared(name: str, description: str, model: LoanModel, plausible: bool) -> dict[str, Any]:
     features: list[dict[str, Any]] = []
     for f in FEATURES:
@@ -232,13 +271,15 @@ def _hull(values: NDArray, low: float, high: float) -> NDArray[np.float64]:
 
 def _report(seed: int, settings: LoanSettings, data: LoanData, model: LoanModel) -> dict[str, Any]:
     splits = {"train": data.train, "validation": data.validation, "test": data.test}
-    accepted = {name: deployed_logits(model.network, split.rows) >= 0 for name, split in splits.items()}
+    logits = {name: deployed_logits(model.network, split.rows) for name, split in splits.items()}
+    accepted = {name: values >= 0 for name, values in logits.items()}
     accuracy = {name: float((accepted[name] == split.labels).mean()) for name, split in splits.items()}
     return {
         "seed": seed,
         "rows": dict(zip(splits, settings.sizes, strict=True)),
-        "epochs": settings.training.epochs,
+        "training": asdict(settings.training),
         "accuracy": accuracy,
+        "logit_sd_test_rows": float(logits["test"].std()),
         "refused_test_rows": len(model.refused),
         "released_classifier": RELEASED,
         "margin": {

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from milp_recourse.domain.conditions import Switched
 from milp_recourse.domain.cost import Cost
+from milp_recourse.domain.enclosure import round_down, round_up
 from milp_recourse.domain.expression import Variable
 from milp_recourse.domain.features import Feature
 from milp_recourse.domain.forest import Combine
@@ -172,7 +173,7 @@ def _targets(
         feature, target = instance.feature(name), Fraction(action[name])
         by = Fraction(uncertainty.missed.get(name, 0.0))
         low, high = target - by, target + by
-        ends = (_below(low), -_below(-high)) if outward else (-_below(-low), _below(high))
+        ends = (round_down(low), round_up(high)) if outward else (round_up(low), round_down(high))
         yield replace(feature, actionable=True, bounds=ends, domain=None, monotone=None)
 
 
@@ -193,7 +194,7 @@ def _refusing(model: Classifier, accept: Acceptance, more: int) -> tuple[Classif
 def _at_most(threshold: Fraction) -> Acceptance:
     """That the negated logit is at least -threshold or a hair less, deployed by a little less still."""
     clear = _CLEAR * (1.0 + abs(float(threshold)))
-    least = _below(-threshold - Fraction(clear))
+    least = round_down(-threshold - Fraction(clear))
     while Fraction(least) + Fraction(clear) > -threshold:
         least = math.nextafter(least, -math.inf)
     return Acceptance(least, clear)
@@ -203,11 +204,6 @@ def _size(feature: Feature) -> float:
     """The cost's scale: what of the interval it is does not matter, only whether an outcome exists."""
     assert feature.bounds is not None
     return (feature.bounds[1] - feature.bounds[0]) or 1.0
-
-
-def _below(value: Fraction) -> float:
-    nearest = float(value)
-    return nearest if Fraction(nearest) <= value else math.nextafter(nearest, -math.inf)
 
 
 def _unused(name: str, others: tuple[str, ...]) -> str:

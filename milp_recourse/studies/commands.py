@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from milp_recourse.instance import Population
+    from milp_recourse.studies.amortised import Networks
+    from milp_recourse.studies.reproduce import Asked
     from milp_recourse.studies.tables import Density
 
 FAILED, LIMIT = 4, 3
@@ -20,7 +22,8 @@ FAILED, LIMIT = 4, 3
 
 def reproduce(
     target: Annotated[
-        str, typer.Argument(help="table1, table2, table5, table6, figure3, figure4, all, classifiers")
+        str,
+        typer.Argument(help="table1, table2, table5, table6, figure3, figure4, all, fairness, classifiers"),
     ],
     folder: Annotated[Path, typer.Option("--out", help="Where results go; rerunning resumes.")] = Path(
         "reproduce"
@@ -30,6 +33,16 @@ def reproduce(
     time_limit: Annotated[float, typer.Option(min=0.1, help="Seconds per problem.")] = 60.0,
     certificates: Annotated[int, typer.Option(min=0, help="Random answers certified and verified.")] = 200,
     jobs: Annotated[int, typer.Option(min=1, help="Processes.")] = 2,
+    population: Annotated[
+        str, typer.Option(metavar="NAME", help="loan-smooth, loan-sharp or a .json of Loan applicants")
+    ] = "loan-smooth",
+    networks: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="DIR", help="checkpoint or icarma train's folder, for tables 1 and 5; repeatable"
+        ),
+    ] = None,
+    draws: Annotated[int, typer.Option(min=2, help="Of race, profiles and rankings, for fairness.")] = 200,
     density: Annotated[
         str | None, typer.Option(metavar="MODULE:FUNCTION", help="learned log density; none: the flow here")
     ] = None,
@@ -40,17 +53,21 @@ def reproduce(
     reached.
     """
     from milp_recourse.formats import read_population
-    from milp_recourse.instances_path import instances_path
+    from milp_recourse.instances_path import population_file
     from milp_recourse.reports.progress import progress_bar
+    from milp_recourse.studies.amortised import read_networks
     from milp_recourse.studies.reproduce import Asked, Reproduction
 
     _check(target)
-    people = read_population(instances_path() / "loan" / "population.json")
+    people = read_population(population_file(population))
+    trained = tuple(read_networks(place) for place in networks or ())
     size = min(limit or len(people), len(people))
     if size < len(people):
         people = people[:size]
     if target == "classifiers":
         return _classifiers(people, folder, seed, limit, jobs)
+    if target == "fairness":
+        return _fairness(people, folder, trained, draws, Asked(seed, time_limit, 0, jobs))
     total = 0
     with progress_bar("reproduce", 0, rate=True) as bar:
 
@@ -59,7 +76,7 @@ def reproduce(
             total += count
             bar.expect(total)
 
-        asked = Asked(seed, time_limit, certificates, jobs, _density(density))
+        asked = Asked(seed, time_limit, certificates, jobs, _density(density), trained, population)
         summary = Reproduction(people, folder, asked, bar.advance, expect).run(target)
     _print(summary)
     typer.echo(f"tables, pictures and report.html in {folder}")
@@ -76,8 +93,9 @@ def _check(target: str) -> None:
     from milp_recourse.errors import BackendUnavailable, BadInput
     from milp_recourse.studies.reproduce import TARGETS
 
-    if target not in (*TARGETS, "classifiers"):
-        raise BadInput("target", target, ", ".join((*TARGETS, "classifiers")))
+    more = ("fairness", "classifiers")
+    if target not in (*TARGETS, *more):
+        raise BadInput("target", target, ", ".join((*TARGETS, *more)))
     if target != "classifiers" and find_spec("matplotlib") is None:
         raise BackendUnavailable("reproduce: draws with matplotlib; pip install 'milp-recourse[plots]'")
 
@@ -99,6 +117,29 @@ def _density(name: str | None) -> Density | None:
         return None
 
 
+def _fairness(
+    people: Population, folder: Path, trained: tuple[Networks, ...], draws: int, asked: Asked
+) -> None:
+    from rich.console import Console
+
+    from milp_recourse.reports.progress import progress_bar
+    from milp_recourse.studies.fairness_draws import SUMMARY, run
+
+    total = 0
+    with progress_bar("fairness", 0, rate=True) as bar:
+
+        def expect(_: str, count: int) -> None:
+            nonlocal total
+            total += count
+            bar.expect(total)
+
+        rows = run(
+            people, folder, trained, draws, asked.seed, asked.time_limit, asked.jobs, expect, bar.advance
+        )
+    Console(width=180).print(_table("gaps over draws", rows, list(SUMMARY)))
+    typer.echo(f"fairness.csv, fairness_masks.csv, fairness_draws.csv.gz and fairness.svg in {folder}")
+
+
 def _classifiers(people: Population, folder: Path, seed: int, limit: int | None, jobs: int) -> None:
     from rich.console import Console
 
@@ -115,7 +156,8 @@ def _classifiers(people: Population, folder: Path, seed: int, limit: int | None,
 SHOWN = (
     "actionable", "distribution", "profile", "plausibility asked", "method", "validity", "plausibility",
     "cost mean", "cost sd", "cost mean both", "hap", "hap large", "missed", "excess of means",
-    "seconds mean", "within",
+    "plausibility learned", "validity as printed", "plausibility as printed", "seeds", "seconds mean",
+    "within",
 )  # fmt: skip
 FAIRNESS = ("scenario", "method", "group", "cost", "cost low", "cost high", "log density", "validity")
 

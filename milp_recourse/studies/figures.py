@@ -1,4 +1,4 @@
-"""The pictures: published, grid and certified beside each other, densities, groups, the grid's excess."""
+"""Plots: published, grid and certified values side by side; log densities; groups; the grid's excess cost."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 
 from milp_recourse.studies.cells import SCENARIOS
 from milp_recourse.studies.fairness import GAPS, GROUPS
+from milp_recourse.studies.fairness_draws import GAPS as ALL_GAPS
+from milp_recourse.studies.fairness_draws import MEASURES, Drawn
 from milp_recourse.studies.tables import Served
 
 matplotlib.use("Agg")
@@ -19,6 +21,8 @@ import matplotlib.pyplot as plt
 
 Array = NDArray[np.float64]
 COLOURS = {"published": "#9a9a9a", "grid": "#d98b3a", "certified": "#2c6fb0"}
+OTHERS = ("#5b5b5b", "#7fb069", "#3f7d3a", "#b07fc4", "#6a3d8a")
+"""Of iCARMA's rows, printed and trained here."""
 DPI = 130
 
 
@@ -29,16 +33,20 @@ def bars(target: str, rows: Sequence[Mapping[str, Any]], path: Path) -> None:
         measures.append(("hap", "hap: least preferred feature changed"))
     if target == "table6":
         measures.append(("plausibility", "plausibility over the served"))
-    labels = list(dict.fromkeys(_label(target, row) for row in rows))
+    labels = list(dict.fromkeys(_label(target, row) for row in rows if row["method"] in COLOURS))
+    methods = list(dict.fromkeys(row["method"] for row in rows))
+    colours = COLOURS | dict(zip((m for m in methods if m not in COLOURS), OTHERS, strict=False))
+    width = 0.81 / len(colours)
     tall = len(labels) > 5  # many cells: one panel above the other
     grid, size = ((len(measures), 1), (9.5, 2.3 * len(measures) + 1.6)) if tall else ((1, 2), (9, 3.8))
     figure, axes = plt.subplots(*grid, figsize=size, layout="constrained", sharex=True)
     for axis, (column, title) in zip(axes, measures, strict=True):
-        for shift, (method, colour) in enumerate(COLOURS.items()):
+        for shift, (method, colour) in enumerate(colours.items()):
             mine = {_label(target, row): row for row in rows if row["method"] == method}
             at = [k for k, label in enumerate(labels) if label in mine]
             heights = [mine[labels[k]][column] or 0.0 for k in at]
-            axis.bar(np.array(at) + 0.27 * (shift - 1), heights, 0.26, color=colour, label=method)
+            middle = shift - (len(colours) - 1) / 2
+            axis.bar(np.array(at) + width * middle, heights, 0.96 * width, color=colour, label=method)
         axis.set_xticks(
             range(len(labels)), labels, rotation=35 if tall else 0, ha="right" if tall else "center"
         )
@@ -116,13 +124,63 @@ def gaps(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
 
 
 def _intervals(axis: Any, rows: Sequence[Mapping[str, Any]], key: str, shift: float, **style: Any) -> None:
-    """One method's means and intervals over the scenarios; the grid's are paler."""
+    """One method's means and intervals over the scenarios; the grid's are drawn fainter."""
     at = np.array([SCENARIOS.index(r["scenario"]) for r in rows], dtype=float) + shift
     means = np.array([r[key] for r in rows])
     ends = np.array([[r[f"{key} low"], r[f"{key} high"]] for r in rows]).T
     alpha = 1.0 if all(r["method"] == "certified" for r in rows) else 0.55
     axis.errorbar(at, means, np.abs(ends - means), alpha=alpha, capsize=2, **style)
     axis.set_xticks(range(len(SCENARIOS)), [s.replace("-", "-\n") for s in SCENARIOS])
+
+
+def fairness_over_draws(found: Sequence[Drawn], rows: Sequence[Mapping[str, Any]], path: Path) -> None:
+    """Every draw's gap by race and by gender, with the mean and the interval over draws and samples."""
+    shown = ("non-white - white", "female - male")
+    methods = list(dict.fromkeys(one.method for one in found))
+    figure, axes = plt.subplots(
+        len(shown), len(MEASURES), figsize=(11.5, 6.2), layout="constrained", sharex=True
+    )
+    colours = {"certified": COLOURS["certified"]} | dict(zip(methods[1:], OTHERS[1:], strict=False))
+    for line, gap in zip(axes, shown, strict=True):
+        g = ALL_GAPS.index(gap)
+        for axis, (m, measure) in zip(line, enumerate(MEASURES), strict=True):
+            for k, method in enumerate(methods):
+                shift = 0.34 * (k - (len(methods) - 1) / 2)
+                for at, scenario in enumerate(SCENARIOS):
+                    mine = [d for d in found if d.method == method and d.scenario == scenario]
+                    spots = np.random.default_rng(0).uniform(-0.09, 0.09, len(mine))
+                    values = [one.gap[m, g] for one in mine]
+                    axis.plot(
+                        at + shift + spots, values, ".", markersize=2, alpha=0.35, color=colours[method]
+                    )
+                    (row,) = (
+                        r
+                        for r in rows
+                        if (r["method"], r["scenario"], r["gap"], r["measure"])
+                        == (method, scenario, gap, measure)
+                    )
+                    ends = np.maximum(0.0, [[row["mean"] - row["low"]], [row["high"] - row["mean"]]])
+                    axis.errorbar(
+                        at + shift + 0.13,
+                        row["mean"],
+                        ends,
+                        fmt="o",
+                        capsize=2,
+                        markersize=3.5,
+                        color=colours[method],
+                        label=method if at == 0 else None,
+                    )
+            axis.axhline(0, color="black", linewidth=0.8)
+            axis.set(title=f"{gap}: {measure}", xticks=range(len(SCENARIOS)))
+            axis.title.set_fontsize(9)
+            axis.set_xticklabels([s.replace("-", "-\n") for s in SCENARIOS], fontsize=8)
+            axis.grid(alpha=0.3, axis="y")
+    units = ("difference of shares", "difference of costs", "difference of log densities (nats)")
+    for axis, unit in zip(axes.T, units, strict=True):
+        for one in axis:
+            one.set_ylabel(unit, fontsize=8)
+    figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=3)
+    _save(figure, path)
 
 
 def excesses(by_cell: Mapping[str, Mapping[str, Served]], path: Path) -> None:

@@ -71,10 +71,11 @@ def _asked(summary: Mapping[str, Any]) -> str:
         "its own points. Some of that loss is therefore the grid's. Here every cell of the paper's oracle rows is "
         "computed twice, for the same applicants with the same preferences: by the grid, and by branch and bound "
         "with a proven lower bound. Where the two differ, the difference belongs to the grid.</p>"
-        f"<p>{summary['applicants']} refused test applicants of the Loan model, seed {summary['seed']}; "
+        f"<p>{summary['applicants']} refused test applicants of the Loan model ({html.escape(summary['population'])}), "
+        f"seed {summary['seed']}; "
         f"{summary['problems']} distinct problems behind {summary['answers in the cells']} answers. The paper's "
-        "classifier is not published with the paper; this one has the same shape and training recipe, so that its "
-        "printed rows are a comparison, not a target.</p>"
+        "classifier is not published with the paper. That of loan-smooth has its shape and is trained as the code that "
+        "the CARMA authors released does it; that of loan-sharp as the paper's text says.</p>"
     )
 
 
@@ -94,7 +95,7 @@ def _found(tables: Mapping[str, Sequence[Row]]) -> str:
         near = sum(r["within"] == "yes" for r in compared)
         items.append(
             f"{near} of the grid's {len(compared)} rows land within 0.05 in validity and 20% in mean cost of the "
-            "printed rows; the page on these results gives the measured cause of the others."
+            "printed rows."
         )
     return "<h2>What was found</h2><ul>" + "".join(f"<li>{item}</li>" for item in items) + "</ul>"
 

@@ -15,6 +15,7 @@ from milp_recourse.errors import BadInput
 from milp_recourse.formats.write import population_digest
 from milp_recourse.instance import Population
 from milp_recourse.studies import fairness
+from milp_recourse.studies.amortised import Networks, amortised_rows
 from milp_recourse.studies.answers import METHODS, Answers
 from milp_recourse.studies.cells import COUNTS, SCENARIOS, SENSITIVITY, TABLES, Cell, Draws, Problem
 from milp_recourse.studies.spot_check import spot_check
@@ -38,6 +39,10 @@ class Asked:
         How many random answers are certified anew and verified.
     density
         A learned density to measure plausibility with, beside the true model's.
+    networks
+        Trained networks to show beside the oracle's rows of tables 1 and 5.
+    population_name
+        For the report.
     """
 
     seed: int = 0
@@ -45,6 +50,8 @@ class Asked:
     certificates: int = 200
     jobs: int = 1
     density: Density | None = None
+    networks: tuple[Networks, ...] = ()
+    population_name: str = "loan-smooth"
 
 
 class Reproduction:
@@ -78,8 +85,7 @@ class Reproduction:
             raise BadInput("population", ", ".join(actionable), "Loan: " + ", ".join(LOAN_ACTIONABLE))
         self.population, self.folder, self.asked = population, folder, asked
         self.advance, self.expect = advance, expect
-        folder.mkdir(parents=True, exist_ok=True)
-        self._claim()
+        claim(folder, population, asked.seed, asked.time_limit)
         self.draws = Draws(asked.seed, population)
         self.answers = Answers(folder, LOAN_ACTIONABLE)
 
@@ -111,6 +117,7 @@ class Reproduction:
         checked = self._spot_check(list(dict.fromkeys(asked)))
         summary = {
             "targets": targets,
+            "population": self.asked.population_name,
             "applicants": len(self.population),
             "seed": self.asked.seed,
             "problems": len(set(asked)),
@@ -129,20 +136,6 @@ class Reproduction:
 
         write_report(self.folder, targets, written, summary)
         return summary | {"rows": written}
-
-    def _claim(self) -> None:
-        identity = {
-            "seed": self.asked.seed,
-            "time_limit": self.asked.time_limit,
-            "applicants": len(self.population),
-            "population": population_digest(self.population),
-        }
-        path = self.folder / "run.json"
-        if path.exists():
-            if json.loads(path.read_text(encoding="utf-8")) != identity:
-                raise BadInput("--out", "another run's folder", "a new folder, or the same options")
-        else:
-            path.write_text(json.dumps(identity, indent=1) + "\n", encoding="utf-8")
 
     def _answer(self, asked: Sequence[Problem], grid_only: Sequence[Problem]) -> None:
         for method in METHODS:
@@ -182,9 +175,11 @@ class Reproduction:
             figures.by_group(rows, self.folder / "figure4.png")
             figures.gaps(rows, self.folder / "figure4_gaps.png")
             return rows
-        rows = [
-            row for cell in cells for row in table(name, cell, sides[cell]["grid"], sides[cell]["certified"])
-        ]
+        rows = []
+        for cell in cells:
+            rows += table(name, cell, sides[cell]["grid"], sides[cell]["certified"])
+            if name in ("table1", "table5"):
+                rows += amortised_rows(name, cell, self.draws, self.asked.networks)
         write_rows(rows, COLUMNS, self.folder / f"{name}.csv")
         by_count = dict(zip(COUNTS, (sides[cell] for cell in cells), strict=False))
         if name == "figure3":
@@ -231,6 +226,28 @@ class Reproduction:
             self.asked.jobs,
             lambda: self.advance("certificates"),
         )
+
+
+def claim(folder: Path, population: Population, seed: int, time_limit: float) -> None:
+    """Make the folder this run's, or go on in it; its answers are taken for this population's.
+
+    Raises
+    ------
+    BadInput
+        It is another run's.
+    """
+    identity = {
+        "seed": seed,
+        "time_limit": time_limit,
+        "applicants": len(population),
+        "population": population_digest(population),
+    }
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / "run.json"
+    if not path.exists():
+        path.write_text(json.dumps(identity, indent=1) + "\n", encoding="utf-8")
+    elif json.loads(path.read_text(encoding="utf-8")) != identity:
+        raise BadInput("--out", "another run's folder", "a new folder, or the same options")
 
 
 def write_rows(rows: Sequence[Mapping[str, Any]], columns: Sequence[str], path: Path) -> None:

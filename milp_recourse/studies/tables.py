@@ -138,7 +138,10 @@ COLUMNS = (
     "served", "validity", "plausibility", "plausibility learned", "cost mean", "cost sd",
     "both", "cost mean both", "cost sd both", "optimised mean both",
     "hap", "hap both", "hap large", "holds", "missed", "missed share", "excess of means", "excess median",
-    "infeasible", "limit", "seconds mean", "validity - published", "cost / published", "within",
+    "infeasible", "limit", "seconds mean", "validity - published", "plausibility - published",
+    "cost / published", "within", "seeds", "validity sd of seeds", "plausibility sd of seeds",
+    "validity as printed", "validity as printed sd of seeds", "plausibility as printed",
+    "plausibility as printed sd of seeds", "cost sd of seeds",
 )  # fmt: skip
 """One row per cell and method; :func:`table` says what they mean."""
 

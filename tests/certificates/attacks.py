@@ -495,6 +495,14 @@ def whole_number_with_causes(i):
     i["factual"] |= {"income": 1, "debt": 1}
 
 
+@edited(
+    "An equation that reads the number of a label without order.", "gaps.json", "whose numbers say nothing"
+)
+def category_as_a_cause(i):
+    i["scm"] = {"name": "explicit", "mechanisms": {"debt": {"equation": "job"}}}
+    i["factual"] |= {"income": 1, "debt": 1}
+
+
 @attack("gaps.json", "action: the classifier does not accept")
 def missing_value_that_goes_the_other_way(c):
     """A cheaper action, accepted if the missing debt went left, as small ones do."""
@@ -1139,13 +1147,13 @@ def shares_left_out(c):
             own.pop("shares", None)
 
 
-@attack("shared_trees.json", "sum to at most 1")
+@attack("shared_trees.json", "sum to more than 1")
 def shares_of_prices_above_one(c):
     """The maximum counted more than once."""
     shared(c)["shares"] = [0.5] * len(shared(c)["shares"])
 
 
-@attack("shared_trees.json", "sum to at most 1")
+@attack("shared_trees.json", "allowed: a list of 5")
 def shares_of_an_action_too_few(c):
     """An action without a share."""
     shared(c)["shares"].pop()

@@ -27,10 +27,11 @@ from milp_recourse.judge import judge
 from milp_recourse.solve import solve
 from tests.certificates.attacks import ACCEPTED, load
 from verify.fast.box import arithmetic
+from verify.files.certificate import Certificate
 from verify.files.instance import Source
 from verify.files.reading import parse_json
-from verify.kernel.certificate import Certificate, check
-from verify.kernel.shapes import Clock, Rejected
+from verify.kernel.certificate import check
+from verify.kernel.checks import Clock, Rejected
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent

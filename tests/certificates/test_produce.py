@@ -22,7 +22,7 @@ from tests.certificates.kinds import KINDS
 from tests.certificates.random_cases import Tally, complaints, examined
 from verify.__main__ import examine
 from verify.files.instance import Source
-from verify.kernel.shapes import Rejected
+from verify.kernel.checks import Rejected
 
 INSTANCES = Path(__file__).resolve().parents[2] / "instances"
 SMOKE = sorted((INSTANCES / "smoke").glob("*.json"))

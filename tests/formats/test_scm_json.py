@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from milp_recourse.domain.enclosure import Enclosure
-from milp_recourse.domain.expression import NetworkOutput
+from milp_recourse.domain.expression import NetworkOutput, Variable
 from milp_recourse.domain.loan import loan, loan_as_printed
+from milp_recourse.domain.scm import Mechanism, StructuralCausalModel
+from milp_recourse.errors import BadInput
 from milp_recourse.formats import instance_from_dict, instance_to_dict, scm_to_dict
+from milp_recourse.formats.read import read_any
 from tests.formats.format_samples import loan_instance
+
+ROOT = Path(__file__).parents[2]
 
 DO = {"amount": 0.3, "income": 2.7}
 SAVINGS_AS_NETWORK = {
@@ -91,3 +98,18 @@ def test_the_built_in_models_are_written_by_name():
     """Unless their equations are asked for."""
     assert scm_to_dict(loan()) == {"name": "loan"}
     assert scm_to_dict(loan_as_printed()) == {"name": "loan-as-printed"}
+
+
+def test_labels_without_order_stand_outside_the_graph():
+    """Their numbers say nothing: refused from a file, in Python, and by the checker (an attack file)."""
+    attack = ROOT / "tests/certificates/instances/category_as_a_cause.json"
+    with pytest.raises(BadInput, match=r"job.*no categorical feature as a cause"):
+        read_any(attack)
+    instance = read_any(attack.with_name("gaps.json"))
+    names = [f.name for f in instance.features]
+    reads = StructuralCausalModel(names, {"debt": Mechanism(Variable("job"))})
+    with pytest.raises(BadInput, match=r"job.*no categorical feature as a cause"):
+        replace(instance, scm=reads)
+    follows = StructuralCausalModel(names, {"job": Mechanism(Variable("debt"))})
+    with pytest.raises(BadInput, match="allowed: none: job is categorical"):
+        replace(instance, scm=follows)

@@ -23,11 +23,11 @@ def _one_thread():
 
 @pytest.fixture(scope="session")
 def people():
-    """The shipped Loan population."""
+    """The shipped Loan population that is taken where none is named."""
     from milp_recourse.formats import read_population
-    from milp_recourse.instances_path import instances_path
+    from milp_recourse.instances_path import population_file
 
-    return read_population(instances_path() / "loan" / "population.json")
+    return read_population(population_file("loan-smooth"))
 
 
 @pytest.fixture(scope="session")

@@ -9,6 +9,7 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("zuko")
 
 from milp_recourse.domain.loan import FEATURES, loan
+from milp_recourse.icarma.evaluate import flow_check
 from milp_recourse.icarma.fit_flow import loan_flow_rows
 from milp_recourse.icarma.flow import CausalFlow
 
@@ -133,3 +134,47 @@ def test_a_trained_flow_finds_loans_density_and_mechanisms(small_flow) -> None:
     asleep = np.sqrt(np.mean((test - expected)[:, [4, 6]] ** 2, axis=0)) / test.std(axis=0)[[4, 6]]
     assert follows[:, [4, 6]].any()
     assert (asleep > 0.2).all(), "a flow that let nothing propagate would fail"
+
+
+def test_shifting_latents_is_the_inverse_of_abduction(small_flow) -> None:
+    """abduct(shifted(x, s)) = abduct(x) + s; without a shift and a moved parent a value keeps its bits."""
+    rows = torch.as_tensor(loan_flow_rows(5, (1, 1, 50))[2])
+    shift = torch.zeros_like(rows)
+    shift[:, 3], shift[:, 5] = 0.7, -0.4  # amount and income; duration and savings follow
+    z = small_flow.abduct(rows)
+    after = small_flow.shifted(rows, shift, z)
+    assert torch.allclose(small_flow.abduct(after), z + shift, atol=1e-9)
+    assert torch.equal(after[:, :3], rows[:, :3])
+    assert (after[:, 3:] != rows[:, 3:]).all()
+    assert torch.equal(small_flow.shifted(rows, torch.zeros_like(rows)), rows)
+
+
+def test_a_latent_shift_is_the_action_that_sets_what_it_reaches(small_flow) -> None:
+    """do(x_i := value under the shift) gives the same counterfactual."""
+    rows = torch.as_tensor(loan_flow_rows(6, (1, 1, 20))[2])
+    shift, acted = torch.zeros_like(rows), torch.zeros_like(rows)
+    shift[:, 3], shift[:, 4] = 1.1, -0.8
+    acted[:, 3:5] = 1.0
+    after = small_flow.shifted(rows, shift)
+    assert torch.allclose(small_flow.intervene(rows, acted, after), after, atol=1e-9)
+
+
+def test_the_check_of_interventions_measures_followers_in_their_sd() -> None:
+    """A stand-in that is off by 0.1 sd of duration wherever duration follows: 0.1, and nothing else."""
+    scm, sd = loan(), loan_flow_rows(11, (1, 1, 4000))[2].std(axis=0)
+
+    class Off:
+        features = FEATURES
+
+        @staticmethod
+        def counterfactual(rows: np.ndarray, action: np.ndarray) -> np.ndarray:
+            made = scm.counterfactual(rows, action)
+            made[:, 4] += np.where(np.isnan(action[:, 4]), 0.1 * sd[4], 5.0)
+            return made
+
+    found = {(row["acted on"], row["follower"]): row for row in flow_check(Off(), scm)}
+    assert {follower for _, follower in found} == {"duration"}
+    assert found["amount", "duration"]["rms"] == pytest.approx(0.1)
+    assert found["amount", "duration"]["rms at the ends"] == pytest.approx(0.1)
+    assert found["several", "duration"]["rms"] == pytest.approx(0.1 * np.sqrt(0.5), rel=0.05)
+    assert found["several", "duration"]["largest"] == pytest.approx(0.1)

@@ -57,3 +57,11 @@ def test_every_weight_of_both_networks_gets_a_gradient() -> None:
         assert all(p.grad is not None and bool((p.grad != 0).any()) for p in network.parameters())
     none, all_ = torch.zeros(200, 3, dtype=torch.float64), torch.ones(200, 3, dtype=torch.float64)
     assert not torch.equal(action(context, none), action(context, all_))
+
+
+def test_without_a_fallback_nobody_is_told_to_act_below_one_half() -> None:
+    """As the released code reads a mask; with it, exactly one feature."""
+    logits = torch.tensor([[-1.0, -0.5, -2.0], [0.1, -1.0, 3.0]])
+    can = torch.tensor([[True, True, True], [True, True, False]])
+    assert likeliest_mask(logits, can, fallback=False).tolist() == [[False] * 3, [True, False, False]]
+    assert likeliest_mask(logits, can).sum(dim=1).tolist() == [1, 1]

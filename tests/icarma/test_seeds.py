@@ -21,7 +21,7 @@ from milp_recourse.icarma.evaluate import spread, table_one_of_seeds
 from milp_recourse.icarma.shipped import shipped
 from milp_recourse.instances_path import instances_path
 
-PEOPLE = instances_path() / "loan" / "population.json"
+PEOPLE = instances_path() / "loan_smooth" / "population.json"
 
 
 @pytest.fixture

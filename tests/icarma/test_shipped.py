@@ -12,6 +12,7 @@ pytest.importorskip("zuko")
 from milp_recourse.cli import main
 from milp_recourse.domain.loan import FEATURES, loan
 from milp_recourse.errors import BadInput
+from milp_recourse.formats import read_population
 from milp_recourse.icarma.checkpoint import read_recommender
 from milp_recourse.icarma.evaluate import mask_check
 from milp_recourse.icarma.fit_flow import loan_flow_rows
@@ -20,7 +21,7 @@ from milp_recourse.icarma.sampling import PreferenceSampler
 from milp_recourse.icarma.score import rows_of_population, score
 from milp_recourse.icarma.shipped import FOLDER, shipped
 from milp_recourse.instance import Preferences
-from milp_recourse.instances_path import instances_path
+from milp_recourse.instances_path import instances_path, population_file
 
 
 @pytest.fixture(scope="module")
@@ -56,6 +57,21 @@ def test_its_interventions_are_the_true_models(model) -> None:
     assert (got[acted] == action[acted]).all()
     assert (got[:, :3] == test[:, :3]).all()
     assert (np.sqrt(np.mean((got - expected) ** 2, axis=0)) < 0.04 * test.std(axis=0)).all()
+
+
+def test_each_population_has_its_own_networks(people) -> None:
+    """By the classifier: loan-sharp's for it, loan-smooth's for every other and where nothing is said."""
+    sharp = read_population(population_file("loan-sharp"))
+    assert [shipped("constant", t).name for t in (sharp.template, people.template, None)] == [
+        "loan_sharp_constant.npz",
+        "loan_smooth_constant.npz",
+        "loan_smooth_constant.npz",
+    ]
+    for one in (sharp, people):
+        for kind in ("constant", "rank"):
+            model, _ = read_recommender(shipped(kind, one.template))
+            bounds = [one.template.feature(name).action_bounds for name in model.levers]
+            assert (np.array(bounds) == model.bounds.numpy().T).all(), "trained for another population"
 
 
 def test_it_recommends_what_the_deployed_model_accepts(model, people) -> None:
@@ -110,10 +126,10 @@ def test_nobody_and_nothing_to_do(model, people) -> None:
 
 def test_the_command_predict(tmp_path, capsys) -> None:
     """A population and a .csv of the same applicants give the same recommendations."""
-    loan_folder = instances_path() / "loan"
+    loan_folder = instances_path() / "loan_smooth"
     for source, name in ((loan_folder / "population.json", "a"), (loan_folder / "refused.csv", "b")):
         assert main(["icarma", "predict", str(source), "--out", str(tmp_path / f"{name}.csv")]) == 0
-    assert "2417 recommendations by the networks for constant preferences" in capsys.readouterr().out
+    assert "2457 recommendations by the networks for constant preferences" in capsys.readouterr().out
     first = pd.read_csv(tmp_path / "a.csv")
     assert first.equals(pd.read_csv(tmp_path / "b.csv"))
     assert set(FEATURES) == {c.removeprefix("counterfactual_") for c in first if c.startswith("counter")}
@@ -128,6 +144,9 @@ def test_bad_input_is_one_line(tmp_path, capsys) -> None:
         ["icarma", "predict", str(tmp_path / "none.csv"), *out],
         ["icarma", "predict", str(csv), *out, "--checkpoint", str(csv)],
         ["icarma", "train", "--out", str(tmp_path / "t"), "--elicitation", "vote"],
+        ["icarma", "train", "--out", str(tmp_path / "t"), "--recipe", "worst"],
+        ["icarma", "decompose", "--out", str(tmp_path / "d"), "--population", "loan-rough"],
+        ["reproduce", "table1", "--out", str(tmp_path / "r"), "--networks", str(tmp_path)],
         ["gap", "--tables", "4", "--out", str(tmp_path / "g")],
     ):
         assert main(arguments) == 2

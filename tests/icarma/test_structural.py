@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("zuko")
 
+from milp_recourse.cli import main
 from milp_recourse.domain.expression import NetworkOutput, Relu, Square, Variable
 from milp_recourse.domain.loan import FEATURES, loan
 from milp_recourse.domain.network import ReluNetwork
@@ -16,10 +19,11 @@ from milp_recourse.domain.scm import Mechanism, StructuralCausalModel
 from milp_recourse.errors import BadInput
 from milp_recourse.icarma.checkpoint import read_recommender, write_recommender
 from milp_recourse.icarma.flow import CausalFlow
-from milp_recourse.icarma.sampling import everyone
+from milp_recourse.icarma.sampling import PreferenceSampler, everyone
 from milp_recourse.icarma.settings import Settings
 from milp_recourse.icarma.structural import StructuralModel
 from milp_recourse.icarma.train import train
+from milp_recourse.instances_path import instances_path
 
 LOAN = loan()
 ROWS = LOAN.sample(300, np.random.default_rng(0))
@@ -51,6 +55,18 @@ def test_counterfactuals_are_the_models(scm: StructuralCausalModel) -> None:
     tensors = [torch.as_tensor(a, dtype=torch.float64) for a in (rows, acted, values)]
     for z in (None, model.abduct(tensors[0])):
         assert model.intervene(*tensors, z).numpy() == pytest.approx(expected, rel=1e-9, abs=1e-9)
+
+
+@pytest.mark.parametrize("scm", [LOAN, every_form()], ids=["loan", "every form"])
+def test_shifted_latents_are_shifted(scm: StructuralCausalModel) -> None:
+    """What a shift makes has the shifted latents; without one, rows stay as they are."""
+    rows = scm.sample(100, np.random.default_rng(3))
+    model, x = StructuralModel.of_rows(scm, rows), torch.as_tensor(rows)
+    shift = torch.zeros_like(x)
+    assert model.shifted(x, shift).equal(x)
+    shift[:, -2:] = 0.7
+    moved = model.shifted(x, shift)
+    assert model.abduct(moved).numpy() == pytest.approx((model.abduct(x) + shift).numpy(), abs=1e-7)
 
 
 def test_density_is_the_models_but_for_bernoulli_terms() -> None:
@@ -119,3 +135,30 @@ def test_a_spline_flow_inverts_and_intervenes() -> None:
     z = flow.abduct(torch.as_tensor(drawn)).detach().numpy()
     assert np.abs(z.mean(axis=0)).max() < 0.1
     assert np.abs(z.std(axis=0) - 1).max() < 0.1
+
+
+def test_any_population_can_be_trained_on(tmp_path) -> None:
+    """The shipped synthetic people, one lever fewer: three features, equations instead of a flow."""
+    source = instances_path() / "gmsc"
+    content = json.loads((source / "population.json").read_text(encoding="utf-8"))
+    for feature in content["features"]:
+        if feature["name"] == "real_estate_loans":
+            feature["actionable"] = False
+    levers = ["income", "credit_lines", "utilization"]
+    content["preferences"] = {"actionable": levers}
+    del content["cost"]["scale"]["real_estate_loans"]
+    for name in ("classifier.json", "applicants.csv"):
+        (tmp_path / name).write_bytes((source / name).read_bytes())
+    (tmp_path / "population.json").write_text(json.dumps(content), encoding="utf-8")
+    out = tmp_path / "out"
+    arguments = ["icarma", "train", "--population", str(tmp_path / "population.json"), "--out", str(out)]
+    assert main([*arguments, "--epochs", "2", "--threads", "1", "--device", "cpu"]) == 0
+    model, notes = read_recommender(out / "recommender.npz")
+    assert model.levers == tuple(levers)
+    assert notes["epochs"] == 2
+    assert not (out / "flow.npz").exists()
+    with pytest.raises(BadInput, match="table 4"):
+        PreferenceSampler(levers=3, distribution="causal")
+    wishes = PreferenceSampler(levers=3, profile="linear").draw(500, np.random.default_rng(0))
+    assert wishes.actionable.shape == (500, 3)
+    assert set(wishes.actionable.sum(axis=1)) == {1, 2, 3}

@@ -15,7 +15,7 @@ from milp_recourse.icarma.checkpoint import read_recommender, write_recommender
 from milp_recourse.icarma.model import Recommender
 from milp_recourse.icarma.sampling import PreferenceSampler, everyone
 from milp_recourse.icarma.score import outside_masks, rows_of_population, score
-from milp_recourse.icarma.settings import Settings
+from milp_recourse.icarma.settings import AS_RELEASED, BEST, Settings
 from milp_recourse.icarma.train import Trainer, Wanted, train
 
 TINY = Settings(
@@ -93,14 +93,17 @@ def test_preferences_move_recommendations(learned, people) -> None:
     assert moves[1] < 0.9 * moves[0]
 
 
-def test_an_interrupted_run_ends_like_an_uninterrupted_one(small_task, small_flow, tmp_path) -> None:
-    """Bit for bit: weights, history, best epoch."""
-    whole = train(small_task, small_flow, TINY, tmp_path / "whole", every=1)
-    first = Trainer(small_task, small_flow, TINY)
+@pytest.mark.parametrize("choices", [{}, AS_RELEASED], ids=["plain", "paper"])
+def test_an_interrupted_run_ends_like_an_uninterrupted_one(small_task, small_flow, tmp_path, choices) -> None:
+    """Bit for bit: weights, history, best epoch, lambda."""
+    settings = replace(TINY, **choices)
+    whole = train(small_task, small_flow, settings, tmp_path / "whole", every=1)
+    first = Trainer(small_task, small_flow, settings)
     first.step()
     first.save(tmp_path / "cut" / "training.npz")
-    again = train(small_task, small_flow, TINY, tmp_path / "cut", every=1)
-    assert again.history == whole.history
+    again = train(small_task, small_flow, settings, tmp_path / "cut", every=1)
+    assert repr(again.history) == repr(whole.history)  # a cost of nobody is nan, which equals nothing
+    assert again.multiplier == whole.multiplier
     assert len(again.history) == TINY.epochs
     assert again.best_epoch == whole.best_epoch
     for name, value in whole.model.state().items():
@@ -200,3 +203,60 @@ def test_published_hyperparameters() -> None:
     assert (scores.margin, scores.temperature, scores.cost, scores.divergence) == (0.004, 0.49, 1.3, 0.9)
     assert (scores.plausibility, scores.feasibility) == (0.125, 0.1)
     assert Settings.of_json(scores.as_json()) == scores
+
+
+def test_recipes_are_the_published_numbers_with_named_choices() -> None:
+    """``plain`` changes none of them, ``paper`` only what the paper leaves open."""
+    plain, paper, best = (Settings.of_recipe(name, "rank") for name in ("plain", "paper", "best"))
+    assert plain == Settings.published("rank")
+    assert paper == replace(plain, **AS_RELEASED)
+    assert best == replace(plain, **BEST)
+    published = ("mask_hidden", "action_hidden", "batch", "epochs", "learning_rate", "margin", "temperature")
+    published += ("cost", "plausibility", "feasibility", "divergence")
+    assert not set(AS_RELEASED) & set(published)
+    with pytest.raises(BadInput, match="plain, paper, best"):
+        Settings.of_recipe("other", "rank")
+    with pytest.raises(BadInput, match="logit, probability"):
+        replace(plain, hinge="score")
+
+
+def test_damped_dual_ascent_by_hand(small_task, small_flow) -> None:
+    """The loss holds (lambda - 10 v) v, then lambda grows by v; the hinge is on 2 p - 1."""
+    trainer = Trainer(small_task, small_flow, replace(TINY, dual=True, hinge="probability"))
+    trainer.multiplier = 2.0
+    drawn = PreferenceSampler().draw(500, np.random.default_rng(0))
+    people, wanted = trainer.train, Wanted.of(drawn, torch.device("cpu"))
+    loss = trainer.loss(people, wanted, torch.Generator().manual_seed(1)).item()
+    proposed = trainer.model.propose(
+        people.rows, people.z, wanted.actionable, wanted.height, torch.Generator().manual_seed(1)
+    )
+    logit = small_task.network.evaluate(proposed.after.detach().numpy())[:, 0]
+    hinge = np.maximum(0, TINY.margin - (2 / (1 + np.exp(-logit)) - 1)).mean()
+    mean = {k: v.mean().item() for k, v in trainer.terms(people, wanted, proposed).items()}
+    assert mean["validity"] == pytest.approx(hinge)
+    expected = sum(getattr(TINY, k) * v for k, v in mean.items() if k != "validity")
+    assert loss == pytest.approx(expected + (2.0 - 10 * hinge) * hinge)
+    assert trainer.multiplier == pytest.approx(2.0 + hinge)
+
+
+def test_the_last_epoch_is_kept_where_it_is_asked_for(small_task, small_flow) -> None:
+    """Whatever the validation says."""
+    trainer = train(small_task, small_flow, replace(TINY, keep="last"))
+    assert trainer.best_epoch == TINY.epochs
+    assert all(torch.equal(v, trainer.best[k]) for k, v in trainer.model.state().items())
+
+
+def test_latent_actions_are_served_like_others(small_task, small_flow, people) -> None:
+    """What the networks say as shifts of latents comes out as values inside the mask, and as said."""
+    model = Trainer(small_task, small_flow, replace(TINY, **AS_RELEASED)).model
+    rows = rows_of_population(people.factuals[:30], model.flow.features)
+    wishes = PreferenceSampler().draw(30, np.random.default_rng(0))
+    action, _ = model.recommend(rows, wishes, within_bounds=False)
+    x = torch.as_tensor(rows)
+    can, height = (torch.as_tensor(a) for a in (wishes.actionable, wishes.height))
+    with torch.no_grad():
+        proposed = model.propose(x, model.flow.abduct(x), can, height)
+    acted = ~np.isnan(action[:, model.columns])
+    assert (acted == (proposed.acted.numpy() > 0)).all()
+    assert not (acted & ~wishes.actionable).any()
+    assert model.flow.counterfactual(rows, action) == pytest.approx(proposed.after.numpy(), abs=1e-8)

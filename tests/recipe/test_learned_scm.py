@@ -14,9 +14,9 @@ from milp_recourse.domain.cost import Cost
 from milp_recourse.domain.features import Feature
 from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.formats import instance_from_dict, instance_to_dict, write_instance
+from milp_recourse.icarma.relu_fit import ReluTraining, fit_relu
 from milp_recourse.instance import Acceptance, Instance, Preferences
 from milp_recourse.recipe.learned_scm import column_log_densities, fit_scm
-from milp_recourse.recipe.relu_fit import ReluTraining, fit_relu
 from milp_recourse.result import Status
 from milp_recourse.solve import solve
 from verify.__main__ import examine

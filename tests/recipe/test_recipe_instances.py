@@ -126,3 +126,48 @@ def test_the_shipped_margin_covers_the_proven_bound() -> None:
 def test_every_shipped_file_is_as_listed() -> None:
     """instances/index.csv has the checksum of every instance, classifier and table."""
     assert checksum_faults(instances_path()) == []
+
+
+def test_attempts_are_listed_and_the_first_ships(tmp_path: Path) -> None:
+    """Three classifiers of one data set; the written one is the first row's, whatever the others are."""
+    pytest.importorskip("torch")
+    training = Training((6, 6), 64, 10, solver="sgd", library="torch", learning_rate=0.1)
+    write_loan(tmp_path, 4, LoanSettings((600, 50, 400), training, applicants=0, points=200, attempts=3))
+    with (tmp_path / "attempts.csv").open(newline="") as file:
+        attempts = list(csv.DictReader(file))
+    assert [(row["seed"], row["shipped"]) for row in attempts] == [("4", "yes"), ("5", "no"), ("6", "no")]
+    assert len({row["logit_sd_test_rows"] for row in attempts}) == 3
+    report = read_json(tmp_path / "report.json")
+    assert f"{report['logit_sd_test_rows']:.4f}" == attempts[0]["logit_sd_test_rows"]
+    assert report["refused_test_rows"] == int(attempts[0]["refused_test_rows"])
+    assert len(read_population(tmp_path / "population.json")) == report["refused_test_rows"]
+    assert list(tmp_path.glob("loan_*.json")) == []
+
+
+def test_the_smooth_population_is_the_first_of_ten_attempts() -> None:
+    """Its classifier's numbers are those of attempts.csv, near the released classifier's; loan is steep."""
+    from milp_recourse.recipe.data import sample_loan
+    from milp_recourse.recipe.training import deployed_logits
+
+    folder = instances_path() / "loan_smooth"
+    with (folder / "attempts.csv").open(newline="") as file:
+        attempts = list(csv.DictReader(file))
+    assert [int(row["seed"]) for row in attempts] == list(range(10))
+    assert [row["shipped"] for row in attempts] == ["yes"] + 9 * ["no"]
+    population = read_population(folder / "population.json")
+    test = sample_loan(0).test
+    logits = deployed_logits(population.template.classifier, test.rows)
+    assert f"{logits.std():.4f}" == attempts[0]["logit_sd_test_rows"]
+    assert (logits < 0).sum() == len(population) == int(attempts[0]["refused_test_rows"])
+    assert all(3.5 < float(row["logit_sd_test_rows"]) < 4.5 for row in attempts)
+    assert all(0.89 < float(row["test_accuracy"]) < 0.93 for row in attempts)
+    assert read_json(instances_path() / "loan" / "report.json")["logit_sd_test_rows"] > 70
+
+
+def test_released_training_differs_in_solver_and_library_alone() -> None:
+    """Batch, epochs, rate and layers are the paper's in both."""
+    paper, released = Training(), Training.released()
+    assert (released.solver, released.library) == ("sgd", "torch")
+    assert (paper.solver, paper.library) == ("adam", "sklearn")
+    for name in ("hidden", "batch", "epochs", "learning_rate"):
+        assert getattr(paper, name) == getattr(released, name)

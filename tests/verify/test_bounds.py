@@ -9,13 +9,14 @@ import pytest
 
 from tests.verify.random_problems import evaluate
 from verify.fast.box import Scaled
+from verify.files.costs import PARTS
+from verify.files.costs import term as make_term
 from verify.kernel.box import highest
 from verify.kernel.configuration import Configuration, Region
 from verify.kernel.curves import lines
 from verify.kernel.forms import ONE
 from verify.kernel.leaf import closed, proven
 from verify.kernel.prices import Exact
-from verify.kernel.problem import Term
 
 SEEDS = range(24)
 
@@ -244,18 +245,20 @@ def test_least_is_the_minimum(label):
     rng = random.Random(3)
     for _ in range(300):
         number = lambda: Fraction(rng.randint(0, 12), 4)  # noqa: E731
-        term = Term(Fraction(rng.randint(-3, 5)), number(), number(), number(), Fraction(0), False)
-        if label:
-            term = Term(term.factual, Fraction(0), Fraction(0), number(), number(), True)
+        x, cost = (
+            Fraction(rng.randint(-3, 5)),
+            {"scale": {"f": 1.0}} | {part: float(number()) for part in PARTS},
+        )
+        term = make_term(cost, "f", 1.0, label, x)
         low, high = sorted(Fraction(rng.randint(-4, 6)) for _ in range(2))
         share, p = Fraction(rng.randint(0, 4), 4), Fraction(rng.randint(-40, 40), 4)
         grid = 1 if label else 64
         points = [low + Fraction(k, grid) for k in range(int(high - low) * grid + 1)]
         costs = []
         for a in points:
-            delta = abs(a - term.factual)
-            jump = (term.jump + share * term.omega) * (delta != 0) if label else share * term.omega * delta
-            costs.append(term.kappa * delta**2 + term.beta * delta + jump - p * a)
+            delta = Fraction(a != x) if label else abs(a - x)
+            l1, l2, linf = (Fraction(cost[part]) for part in PARTS[1:])
+            costs.append(l2 * delta**2 + l1 * delta + share * linf * delta - p * a)
         found = -highest(term, low, high, (p, {}), Fraction(1), share)
         assert found <= min(costs)
         assert min(costs) - found <= (0 if label else Fraction(1, 100))

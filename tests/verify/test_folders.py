@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import gzip
 import json
+import subprocess
+import sys
+import time
 import tracemalloc
 import zipfile
 from pathlib import Path
 
 import pytest
 
+from milp_recourse.cli import main as product
 from milp_recourse.workers import Workers
 from verify.__main__ import main
 from verify.files.lines import Lines
 from verify.files.many import Check
-from verify.kernel.shapes import Rejected
+from verify.kernel.checks import Rejected
 
 ROOT = Path(__file__).parent.parent.parent
 POPULATION = ROOT / "tests/certificates/instances/toy_population.json"
@@ -25,18 +29,23 @@ ONE = json.loads((ROOT / "tests/certificates/accepted/population_0.json").read_t
 @pytest.fixture
 def many(tmp_path):
     """Forty people who are the same, their certificates in two archives and some files, their table."""
+    return folder_of(tmp_path, 40)
+
+
+def folder_of(tmp_path, people):
+    """A folder of certificates of so many people who are the same, and its population's file."""
     data = json.loads(POPULATION.read_text())
     names = [f["name"] for f in data["features"]]
     first = data["factuals"][0]
     cells = ",".join(str(first[name]) for name in names)
-    (tmp_path / "people.csv").write_text(",".join(names) + "\n" + (cells + "\n") * 40)
+    (tmp_path / "people.csv").write_text(",".join(names) + "\n" + (cells + "\n") * people)
     preferences = data["preferences"]
     data |= {"factuals": {"csv": "people.csv"}}
     data["preferences"] = preferences[0] if isinstance(preferences, list) else preferences
     (tmp_path / "people.json").write_text(json.dumps(data))
     folder = tmp_path / "out"
     (folder / "certificates").mkdir(parents=True)
-    packed = {f"{k}.json.gz": gzip.compress(json.dumps(ONE | {"index": k}).encode()) for k in range(40)}
+    packed = {f"{k}.json.gz": gzip.compress(json.dumps(ONE | {"index": k}).encode()) for k in range(people)}
     for k in (0, 1):
         with zipfile.ZipFile(folder / "certificates" / f"{k}.zip", "w") as archive:
             for name in list(packed)[15 * k : 15 * (k + 1)]:
@@ -58,7 +67,7 @@ def many(tmp_path):
             f"certificates/{k}.json.gz",
         ]
         + [ONE["action"].get(name, "") for name in names]
-        for k in range(40)
+        for k in range(people)
     ]
     lines = [",".join(map(str, row)) for row in [[*head, *actions], *rows]]
     (folder / "results.csv").write_text("\n".join(lines) + "\n")
@@ -104,6 +113,44 @@ def test_a_check_goes_on_where_it_stopped(many, capsys, monkeypatch):
     assert "23 of them checked before" in out
     assert main(arguments) == 0
     assert "40 of them checked before" in capsys.readouterr().out
+
+
+def test_a_killed_check_goes_on(tmp_path):
+    """kill -9 while archives are checked on two processes, then the same command again."""
+    folder, people = folder_of(tmp_path, 1500)
+    journal = tmp_path / "journal"
+    command = [sys.executable, "-m", "verify", str(folder), str(people), "--jobs=2", f"--resume={journal}"]
+    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    deadline = time.monotonic() + 240
+    while time.monotonic() < deadline and process.poll() is None:
+        if journal.exists() and journal.read_bytes().count(b"\n") > 50:
+            break
+        time.sleep(0.02)
+    process.kill()
+    process.wait()
+    known = journal.read_bytes().count(b"\n") - 1
+    assert 50 <= known < 1500
+    again = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert again.returncode == 0, again.stdout
+    assert again.stdout.startswith("VERIFIED 1500 of 1500 certificates")
+    assert f"{known} of them checked before" in again.stdout
+
+
+def test_a_cluster_checks_archives_and_goes_on(many, capsys):
+    """joblib's Dask back end: the same verdict; what the journal has is not sent out again."""
+    distributed = pytest.importorskip("distributed", reason="the dask extra is not installed")
+    folder, people = many
+    journal = folder.parent / "journal"
+    wrong = gzip.compress(json.dumps(ONE | {"index": 35, "cost": 1.0}).encode())
+    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster:
+        at = ["--parallel", "dask", "--scheduler", cluster.scheduler_address]
+        command = ["verify", str(folder), str(people), *at, "--resume", str(journal)]
+        assert product(command) == 0
+        assert capsys.readouterr().out.startswith("VERIFIED 40 of 40 certificates (40 optimal); 40 of 40")
+        (folder / "certificates" / "35.json.gz").write_bytes(wrong)
+        assert product(command) == 4
+        out = capsys.readouterr().out
+        assert "35.json.gz: REJECTED: cost: not the action's" in out and "39 of them checked before" in out
 
 
 def test_a_journal_covers_no_changed_file(many, capsys):

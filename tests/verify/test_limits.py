@@ -17,13 +17,14 @@ import pytest
 
 from verify.__main__ import examine
 from verify.fast.box import Scaled
+from verify.files.certificate import Certificate
 from verify.files.instance import Source
 from verify.files.many import Journal
 from verify.files.reading import parse_json
 from verify.files.table import COLUMNS, Table
-from verify.kernel.certificate import Certificate, Tree
+from verify.kernel.certificate import Tree
+from verify.kernel.checks import Rejected
 from verify.kernel.configuration import Configuration
-from verify.kernel.shapes import Rejected
 
 ROOT = Path(__file__).parent.parent.parent
 TOY = ROOT / "docs/examples/toy_instance.json"
@@ -166,7 +167,7 @@ def test_memory_of_deep_sign_splits(tmp_path):
     tracemalloc.start()
     try:
         with pytest.raises(Rejected, match="ends before"):
-            tree.check(certificate.configurations[0]["tree"])
+            tree.check(certificate.proofs[0].trees[0][0])
         assert tracemalloc.get_traced_memory()[1] < 30 * 2**20
     finally:
         tracemalloc.stop()

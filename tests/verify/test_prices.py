@@ -13,14 +13,16 @@ from milp_recourse.formats.write import write_instance
 from tests.certificates.attacks import HERE, load
 from tests.forests.tree_samples import random_tree_instance, with_missing
 from verify.fast.prices import Prices as Fast
+from verify.files.cells import Priced
+from verify.files.certificate import Certificate
 from verify.files.instance import Source
 from verify.files.reading import parse_json
-from verify.kernel.certificate import Certificate, check
+from verify.kernel.certificate import check
+from verify.kernel.checks import Rejected
 from verify.kernel.configuration import Configuration
+from verify.kernel.costs import total
 from verify.kernel.prices import Exact, Gone, Prices
-from verify.kernel.problem import total
-from verify.kernel.shapes import Rejected
-from verify.kernel.trees import float32, reached
+from verify.kernel.trees import float32
 
 UNIT = 2.0**-8
 
@@ -39,51 +41,53 @@ def configurations(folder, seeds, trees=3):
         yield seed, Configuration(problem, list(problem.levers))
 
 
-def tables(view, actions, rng):
-    """Random tables of prices for the trees of a configuration."""
+def tables(configuration, rng):
+    """Random tables of prices for the trees of a configuration, as the kernel is given them."""
+    classes, actions = Priced([], "here", configuration).classes, len(configuration.acted)
     found = []
     for _ in range(3):
         trees = []
-        for tree in range(len(view.forest.trees)):
-            own = [
-                [float(rng.randint(-60, 60)) for _ in range(max(classes) + 1)]
-                for classes in view.classes(view.forest.trees[tree]).values()
-            ]
+        for looked in classes:
+            own = [[float(rng.randint(-60, 60)) for _ in range(max(one) + 1)] for one in looked.values()]
             trees.append([prices if rng.random() < 0.8 else [] for prices in own])
         shares = [rng.random() for _ in range(actions)]
         shares = [share / (sum(shares) * 1.001) for share in shares]
         mu = rng.choice([0.0, 1.0, 4.0])
         table = {"unit": UNIT, "mu": mu, "trees": trees}
         found.append(table | ({"shares": shares} if rng.random() < 0.5 else {}))
-    return found
+    return Priced(found, "here", configuration)
 
 
-def points(configuration, view):
+def points(configuration, prices):
     """Every choice of a cell per action: the cells, the cost, and each tree's leaf; only accepted ones."""
-    for cells in product(*(range(len(cells)) for cells in view.cells)):
+    [forest] = prices.forests
+    factual = configuration.problem.factual
+    for chosen in product(*(range(len(cells)) for cells in prices.tables.cells)):
         nearest = [
-            min(max(term.factual, view.cells[i][c].low), view.cells[i][c].high)
-            for i, (term, c) in enumerate(zip(configuration.terms, cells, strict=True))
+            min(max(factual[f], cells[c][0]), cells[c][1])
+            for f, cells, c in zip(configuration.acted, prices.tables.cells, chosen, strict=True)
         ]
+        inside = list(prices.seen)
+        for j, c in zip(prices.actions, chosen, strict=True):
+            inside[j] = (prices.seen[j][c],)
         leaves = []
-        for tree in range(len(view.forest.trees)):
-            inside = tuple((c,) for c in cells)
-            [(number, value)] = [(n, v) for n, v, _ in reached(view.forest.trees[tree], inside, view.side)]
+        for tree in forest.trees:
+            [(number, value)] = [(n, v) for n, v, _ in forest.reached(tree, tuple(inside))]
             leaves.append((number, value))
-        score = view.forest.base
+        score = forest.base
         for _, value in leaves:
-            score = float32(score + value) if view.forest.single_sum else score + value
-        score = score / len(leaves) if view.forest.mean else score
-        if score > view.forest.threshold or (score == view.forest.threshold and not view.forest.strict):
-            cost = configuration.fixed + total(
-                term.parts(a) for term, a in zip(configuration.terms, nearest, strict=True)
-            )
-            yield cells, cost, [(t, number) for t, (number, _) in enumerate(leaves)]
+            score = float32(score + value) if forest.single_sum else score + value
+        score = score / len(leaves) if forest.mean else score
+        if score > forest.threshold or (score == forest.threshold and not forest.strict):
+            terms = zip(configuration.terms, nearest, strict=True)
+            cost = configuration.fixed + total(term.ends(a, a)[0] for term, a in terms)
+            cells = set(zip(prices.actions, chosen, strict=True))
+            yield cells, cost, {(t, number) for t, (number, _) in enumerate(leaves)}
 
 
 def left_by(gone, cells, leaves):
     """Whether a point is left."""
-    return not (gone.cells & set(enumerate(cells)) or gone.leaves & set(leaves))
+    return not (gone.cells & cells or gone.leaves & leaves)
 
 
 def walks(prices, fast, configuration, rng, target):
@@ -93,16 +97,14 @@ def walks(prices, fast, configuration, rng, target):
     for _ in range(6):
         kind = rng.choice(["t", "t", "m", "s"])
         if kind == "t":
-            k = rng.randrange(len(prices.listed))
+            k = rng.randrange(len(prices.tables.listed))
             gone, left = prices.taken_out(k, ends, gone, target), fast.taken_out(k, ends, left, target)
         elif kind == "m":
             gone, left = prices.merged(ends, gone), fast.merged(ends, left)
         else:
             i = rng.randrange(len(ends))
-            cells = prices.view.cells[i]
-            ends[i] = rng.choice(
-                [(ends[i][0], cells[len(cells) // 2].high), (cells[len(cells) // 2].low, ends[i][1])]
-            )
+            low, high = prices.tables.cells[i][len(prices.tables.cells[i]) // 2]
+            ends[i] = rng.choice([(ends[i][0], high), (low, ends[i][1])])
             if ends[i][0] > ends[i][1]:
                 return
         yield kind, list(ends), gone, left
@@ -121,13 +123,14 @@ def test_the_fast_path_takes_out_what_the_kernel_does(trees, tmp_path):
     seen = 0
     for seed, configuration in configurations(tmp_path, range(60), trees):
         rng = random.Random(seed)
-        prices = Prices(configuration, [], "here")
-        listed = tables(prices.view, len(configuration.acted), rng)
+        listed = tables(configuration, rng)
         prices, fast = (kind(configuration, listed, "here") for kind in (Prices, Fast))
-        target = configuration.largest_cost() * Fraction(rng.randint(1, 90), 100) + Fraction(1, 10**6)
+        target = configuration.costs(configuration.box)[1] * Fraction(rng.randint(1, 90), 100) + Fraction(
+            1, 10**6
+        )
         room = (trees + len(configuration.acted) + 4) * Fraction(UNIT) / 2**24
         for kind, ends, gone, left in walks(prices, fast, configuration, rng, target):
-            for k in range(len(listed)):
+            for k in range(len(listed.listed)):
                 slow, quick = prices.bound(k, ends, gone), fast.bound(k, ends, left)
                 assert (slow is None) == (quick is None), (seed, kind)
                 assert slow is None or slow - room <= quick <= slow, (seed, kind)
@@ -135,7 +138,7 @@ def test_the_fast_path_takes_out_what_the_kernel_does(trees, tmp_path):
                 continue
             inside, leaves = living(fast, left, ends)
             cells = prices._inside(ends, gone)
-            assert [sum(1 << c for c in some) for some in cells] == inside, (seed, kind)
+            assert [sum(1 << c for c, _ in cells[j]) for j in prices.actions] == inside, (seed, kind)
             for t in range(trees):
                 assert leaves[t] == {n for n, _, _ in prices._leaves(t, cells, gone)}, (seed, kind)
             seen += 1
@@ -147,9 +150,8 @@ def test_no_table_takes_out_a_cheap_accepted_action(tmp_path):
     taken = merged = 0
     for seed, configuration in configurations(tmp_path, range(100)):
         rng = random.Random(seed)
-        prices = Prices(configuration, [], "here")
-        prices = Prices(configuration, tables(prices.view, len(configuration.acted), rng), "here")
-        accepted = list(points(configuration, prices.view))
+        prices = Prices(configuration, tables(configuration, rng), "here")
+        accepted = list(points(configuration, prices))
         if not accepted or len(accepted) > 4000:
             continue
         target = sorted(cost for _, cost, _ in accepted)[len(accepted) // 3] + Fraction(1, 10**9)
@@ -187,3 +189,21 @@ def test_the_examples_use_every_rule():
     kinds = {node[0] for node in load("taken_out_trees.json")["configurations"][0]["tree"]}
     assert {"s", "t", "m", "p"} <= kinds
     assert any("shares" in table for table in load("shared_trees.json")["configurations"][0]["prices"])
+
+
+def test_cells_with_a_hole_are_refused(tmp_path):
+    """The kernel takes cells from nobody without a look: none may be left out, nor a double between two."""
+    refused = 0
+    for _, configuration in configurations(tmp_path, range(12)):
+        whole = Priced([], "here", configuration)
+        Prices(configuration, whole, "here")
+        for i, cells in enumerate(whole.cells):
+            low, high = cells[-1]
+            shorter = [[], [*cells[:-1], (low, high - Fraction(1, 2**60))]] if low < high else [cells[:-1]]
+            for other in [*shorter, cells[1:]]:
+                part = Priced([], "here", configuration)
+                part.cells = [*whole.cells[:i], other, *whole.cells[i + 1 :]]
+                with pytest.raises(Rejected, match="cells that"):
+                    Prices(configuration, part, "here")
+                refused += 1
+    assert refused > 20

@@ -8,8 +8,8 @@ from fractions import Fraction
 
 import pytest
 
+from verify.kernel.checks import Empty
 from verify.kernel.curves import CURVES, EDGE, curve_lines, exponential, logit, sigmoid
-from verify.kernel.shapes import Empty
 
 
 def decimal(value: Fraction) -> Decimal:

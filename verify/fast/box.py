@@ -19,12 +19,13 @@ from verify.fast.rows import Row, whole_numbers
 from verify.fast.spending import Spending
 from verify.kernel import box
 from verify.kernel.box import FREE, Budget, Neuron, Signs
+from verify.kernel.checks import Clock, Empty, Rejected
 from verify.kernel.configuration import Configuration
-from verify.kernel.curves import Interval, lines
+from verify.kernel.costs import Interval
+from verify.kernel.curves import lines
 from verify.kernel.forms import ONE, Form
-from verify.kernel.prices import Exact
+from verify.kernel.prices import Exact, Tables
 from verify.kernel.prices import Prices as KernelPrices
-from verify.kernel.shapes import Clock, Empty, Rejected
 
 MOST_COLUMNS = 600
 """Rows are dense: a configuration with more actions and units is left to the kernel, whose forms are not."""
@@ -89,12 +90,12 @@ class Scaled(Exact):
         """The bounds on a box."""
         return Box(self, ends, slopes, signs, budget)
 
-    def prices(self, listed: Any, where: str) -> KernelPrices:
+    def prices(self, tables: Tables, where: str) -> KernelPrices:
         """The configuration's tables of prices; the kernel's own where leaves would take too much room."""
         try:
-            return Prices(self.configuration, listed, where)
+            return Prices(self.configuration, tables, where)
         except TooLarge:
-            return super().prices(listed, where)
+            return super().prices(tables, where)
 
 
 def sparse(row: Sequence[int]) -> Line:
@@ -211,7 +212,8 @@ class Box(box.Box):
     @cached_property
     def spending(self) -> Spending:
         """What the actions cost on this box."""
-        return Spending(self.budget, self.ends, self.grid, self.forms.labels)
+        terms = self.forms.configuration.terms
+        return Spending(self.budget.most, terms, self.ends, self.grid, self.forms.labels)
 
     def interval(self, form: Form) -> Interval:
         """The form's interval: from below and from above (section 7)."""

@@ -1,17 +1,15 @@
-"""Cells and leaves as :class:`verify.kernel.prices.View` has them; sets are bits of whole numbers."""
+"""Cells and leaves as :class:`verify.kernel.prices.Prices` has them; sets are bits of whole numbers."""
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
-from itertools import pairwise
 from typing import NamedTuple
 
-from verify.kernel.configuration import Configuration
-from verify.kernel.curves import Interval
-from verify.kernel.prices import View
-from verify.kernel.shapes import Clock
+from verify.kernel.checks import Clock
+from verify.kernel.costs import Interval
+from verify.kernel.prices import Prices
 from verify.kernel.trees import Node
 
 Inner = tuple[int, float, int, int, bool | None]
@@ -66,42 +64,28 @@ class Ordered:
         The leaves' values.
     """
 
-    def __init__(self, configuration: Configuration, where: str) -> None:
-        seen = View(configuration, where)
-        self.columns = seen.columns
-        self.levers = [
-            Lever(
-                [(cell.low, cell.high) for cell in cells],
-                [cell.numbers[0] for cell in cells],
-                [list(cell.numbers) for cell in cells] if i in seen.labelled else None,
-            )
-            for i, cells in enumerate(seen.cells)
+    def __init__(self, prices: Prices) -> None:
+        at = {j: i for i, j in enumerate(prices.actions)}
+        columns = [(j, k, prices.seen[j]) for j, k in prices.forests[0].places]
+        self.columns = [
+            (at[j], k) if j in at else ranges and ranges[k][0] for j, k, [(_, ranges), *_] in columns
         ]
-        forest = seen.forest
-        self.values = sorted({node for tree in forest.trees for node in tree if isinstance(node, float)})
+        self.levers = []
+        for cells, j in zip(prices.tables.cells, prices.actions, strict=True):
+            rows = [[low for low, _ in ranges] for _, ranges in prices.seen[j]]
+            labelled = prices.configuration.problem.features[j].table is not None
+            self.levers.append(Lever(list(cells), [row[0] for row in rows], rows if labelled else None))
+        trees = [tree for _, tree in prices.trees]
+        self.values = sorted({node for tree in trees for node in tree if isinstance(node, float)})
         self.number = {value: k for k, value in enumerate(self.values)}
         self.room = MOST_WAYS
-        self.classes = [self._classes(tree) for tree in forest.trees]
+        self.classes = [{at[j]: own for j, own in tree.items()} for tree in prices.tables.classes]
         self.leaves = [
             sorted(self._leaves(tree, classes), key=lambda leaf: -leaf.value)
-            for tree, classes in zip(forest.trees, self.classes, strict=True)
+            for tree, classes in zip(trees, self.classes, strict=True)
         ]
 
-    def _classes(self, tree: Sequence[Node]) -> dict[int, list[int]]:
-        seen = [(self.columns[node[0]], node[1]) for node in tree if not isinstance(node, float)]
-        classes: dict[int, list[int]] = {}
-        for i in sorted({one[0] for one, _ in seen if isinstance(one, tuple)}):
-            lever = self.levers[i]
-            if lever.numbers is not None:
-                classes[i] = list(range(len(lever.cells)))
-                continue
-            cuts = {threshold for one, threshold in seen if one == (i, 0)}
-            borders = sorted({bisect_right(lever.least, cut) for cut in cuts} - {0, len(lever.cells)})
-            spans = enumerate(pairwise([0, *borders, len(lever.cells)]))
-            classes[i] = [k for k, (a, b) in spans for _ in range(a, b)]
-        return classes
-
-    def _leaves(self, tree: Sequence[Node], classes: dict[int, list[int]]) -> Iterator[Leaf]:
+    def _leaves(self, tree: Sequence[Node], classes: Mapping[int, Sequence[int]]) -> Iterator[Leaf]:
         waiting = [(0, Allowed())]
         while waiting:
             Clock.look()
@@ -140,7 +124,7 @@ class Ordered:
         return {**allowed, i: (first, last)} if first <= last else None
 
 
-def bits(cells: tuple[int, int] | int, classes: list[int]) -> int:
+def bits(cells: tuple[int, int] | int, classes: Sequence[int]) -> int:
     """The classes of some cells, which are given by their ends, or are their classes already."""
     if isinstance(cells, int):
         return cells

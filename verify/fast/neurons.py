@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from verify.fast.rows import Row, whole_numbers
 from verify.kernel.box import Neuron, Signs
+from verify.kernel.checks import Clock
 from verify.kernel.curves import GRID
 from verify.kernel.forms import ZERO
 from verify.kernel.problem import Model
-from verify.kernel.shapes import Clock
 
 if TYPE_CHECKING:
     from verify.fast.box import Box

@@ -16,10 +16,10 @@ from typing import Any, NamedTuple
 
 from verify.fast.cells import Leaf, Ordered, listed
 from verify.kernel import prices as kernel
+from verify.kernel.checks import Clock, Empty, multipliers, shares
 from verify.kernel.configuration import Configuration
-from verify.kernel.curves import Interval
-from verify.kernel.prices import TABLE, read_prices, read_rates, read_shares, scores_needed
-from verify.kernel.shapes import Clock, Empty, conform
+from verify.kernel.costs import Interval
+from verify.kernel.prices import Tables
 
 FINER = 24
 """The grid is finer than the unit of prices by so many binary digits."""
@@ -43,14 +43,10 @@ class Left(NamedTuple):
 class Prices(kernel.Prices):
     """A configuration's tables of prices, each read when a node first needs it."""
 
-    def __init__(self, configuration: Configuration, given: list[Any], where: str) -> None:
-        assert configuration.trees is not None
-        self.configuration, self.listed, self.where = configuration, given, f"{where}.prices"
-        self.ordered = Ordered(configuration, where)
-        self.goals = scores_needed(configuration.trees, where)
-        parts = sorted(set(configuration.trees.parts))
-        self.part = [parts.index(part) for part in configuration.trees.parts]
-        self.tables: dict[int, Table] = {}
+    def __init__(self, configuration: Configuration, tables: Tables, where: str) -> None:
+        super().__init__(configuration, tables, where)
+        self.ordered = Ordered(self)
+        self.read: dict[float, Table] = {}
         values = [value.as_integer_ratio() for value in self.ordered.values]
         self.digits = max(below.bit_length() - 1 for _, below in values)
         self.whole_values = [above << self.digits - below.bit_length() + 1 for above, below in values]
@@ -63,7 +59,7 @@ class Prices(kernel.Prices):
         found = self._costs.get((i, cell))
         if found is None:
             term, (low, high) = self.configuration.terms[i], self.ordered.levers[i].cells[cell]
-            found = self._costs[i, cell] = term.nearest(low, high)
+            found = self._costs[i, cell] = term.ends(low, high)[0]
         return found
 
     def met(self, t: int, i: int, cells: int) -> int:
@@ -148,10 +144,10 @@ class Prices(kernel.Prices):
                 found.append(Leaf(leaf.node, leaf.value, tuple(some)))
         return found
 
-    def _table(self, k: int) -> Table:
-        if k not in self.tables:
-            self.tables[k] = Table(self, conform(self.listed[k], TABLE, f"{self.where}.{k}"), k)
-        return self.tables[k]
+    def _table(self, k: float) -> Table:
+        if k not in self.read:
+            self.read[k] = Table(self, self.tables.table(k))
+        return self.read[k]
 
     def _within_box(self, ends: Sequence[Interval], left: Left) -> list[int]:
         """The cells that are left in a box."""
@@ -166,7 +162,7 @@ class Prices(kernel.Prices):
         return inside
 
 
-def _groups(classes: list[int]) -> list[tuple[int, int]]:
+def _groups(classes: Sequence[int]) -> list[tuple[int, int]]:
     """The first cell of every class, and its cells as bits: classes ascend with the cells."""
     first = [bisect_left(classes, k) for k in range(classes[-1] + 1)]
     return [(a, (1 << b) - (1 << a)) for a, b in pairwise([*first, len(classes)])]
@@ -175,12 +171,13 @@ def _groups(classes: list[int]) -> list[tuple[int, int]]:
 class Table:
     """One table of prices."""
 
-    def __init__(self, prices: Prices, given: dict[str, Any], k: int) -> None:
+    def __init__(self, prices: Prices, given: kernel.Table) -> None:
         self.prices, view = prices, prices.ordered
-        self.grid = Fraction(given["unit"]) / 2**FINER
-        rates = read_rates(given, len(prices.goals), f"{prices.where}.{k}")
-        self.shares = read_shares(given, len(view.levers), f"{prices.where}.{k}")
-        self.paid = read_prices(given["trees"], view.classes, f"{prices.where}.{k}.trees")
+        self.grid = given.unit / 2**FINER
+        self.shares = shares(given.shares, len(view.levers), prices.where)
+        rates = multipliers(given.rates, len(prices.goals), prices.where)
+        at = {j: i for i, j in enumerate(prices.actions)}
+        self.paid = [{at[j]: list(map(int, own)) for j, own in tree.items()} for tree in given.prices]
         steps = [[0] * len(lever.cells) for lever in view.levers]
         for groups, paid in zip(prices.groups, self.paid, strict=True):
             for i, own in paid.items():
@@ -195,7 +192,7 @@ class Table:
             [-value * rate.numerator // (rate.denominator << prices.digits) for value in prices.whole_values]
             for rate in (mu / self.grid for mu in rates)
         ]
-        self.worth = [worth[part] for part in prices.part]
+        self.worth = [worth[part] for part, _ in prices.trees]
 
     def bound(self, inside: list[int], left: Left) -> int:
         """What actions in some cells and leaves cost at least, without the fixed part."""

@@ -6,9 +6,7 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from math import floor
 
-from verify.kernel.box import Budget
-from verify.kernel.curves import Interval
-from verify.kernel.problem import Term
+from verify.kernel.costs import Interval, Piece, Term
 
 
 class Spending:
@@ -19,12 +17,17 @@ class Spending:
     """
 
     def __init__(
-        self, budget: Budget, ends: Sequence[Interval], grid: int, labels: Mapping[int, Mapping[int, int]]
+        self,
+        budget: Fraction,
+        terms: Sequence[Term],
+        ends: Sequence[Interval],
+        grid: int,
+        labels: Mapping[int, Mapping[int, int]],
     ) -> None:
-        self.most_spent, self.still, self.moving = budget.most, [], []
-        for place, (term, (low, high)) in enumerate(zip(budget.terms, ends, strict=True), start=1):
+        self.most_spent, self.still, self.moving = budget, [], []
+        for place, (term, (low, high)) in enumerate(zip(terms, ends, strict=True), start=1):
             levels = labels.get(place, {})
-            if low == high == term.factual and not levels:
+            if low == high and not levels and not any(term.ends(low, high)[1]):
                 self.still.append((place, int(low * grid)))
             else:
                 self.moving.append(_Lever(place, term, low, high, grid, levels))
@@ -44,23 +47,19 @@ class _Lever:
     def __init__(
         self, place: int, term: Term, low: Fraction, high: Fraction, grid: int, levels: Mapping[int, int]
     ) -> None:
-        self.place, self.grid, self.x = place, grid, term.factual
-        kinks = [term.factual, *(v for v, _ in term.knots)]
-        kinks += [term.factual - 1, term.factual + 1] * term.label
-        points = [low, high, *(v for v in kinks if low <= v <= high)]
+        self.place, self.grid = place, grid
+        self.pieces = term.within(low, high)
+        points = {Fraction(a) for piece in self.pieces for a in (piece.low, piece.high)}
         if levels:
-            points = [Fraction(k) for k in range(floor(low), floor(high) + 1)]
+            points = {Fraction(k) for k in range(floor(low), floor(high) + 1)}
         self.points: list[tuple[int | Fraction, int, int, int]] = []
-        for a in dict.fromkeys(points):
-            cost = term.parts(a)[0]
+        for a in sorted(points):
+            cost, at = term.ends(a, a)[0][0], a * grid
             column = levels.get(floor(a), 0)
-            at = a * grid
             where = int(at) if at.denominator == 1 else at
             self.points.append((where, column, cost.numerator, cost.denominator))
-        self.near, self.far, self.bends = low - self.x, high - self.x, term.kappa > 0 and not levels
-        self.rise = *term.kappa.as_integer_ratio(), *term.beta.as_integer_ratio()
-        falls = term.kappa * term.fall**2, term.beta * term.fall
-        self.fall = *falls[0].as_integer_ratio(), *falls[1].as_integer_ratio()
+        bends = term.kappa > 0 and not levels
+        self.bends = [_Bend(piece, term, grid) for piece in self.pieces if bends and piece.rate]
 
     def most(self, form: Sequence[int], pn: int, pd: int) -> int:
         """The most of coefficient times value less pn / pd times the cost, rounded up."""
@@ -71,19 +70,28 @@ class _Lever:
             if cn:
                 value -= pn * cn // (pd * cd)
             found.append(value)
-        if self.bends and c:
-            found += self._between(c, pn, pd)
+        for bend in self.bends if c else ():
+            found += bend.most(c, pn, pd)
         return -floor(-max(found))
 
-    def _between(self, c: int, pn: int, pd: int) -> list[int]:
-        """The value where the derivative is 0, rounded up, if that lies in the box."""
-        kn, kd, bn, bd = self.rise if c > 0 else self.fall
-        rise = abs(c) * self.grid * bd * pd - pn * bn  # times bd pd
+
+class _Bend:
+    """A piece of the cost on which the derivative may be 0 between the ends: size = rate a + start."""
+
+    def __init__(self, piece: Piece, term: Term, grid: int) -> None:
+        self.origin = -piece.start / piece.rate * grid  # where the size is 0
+        sizes = sorted(piece.size(Fraction(a)) for a in (piece.low, piece.high))
+        self.least, self.most_size = (size.as_integer_ratio() for size in sizes)
+        self.gain = (grid / piece.rate).as_integer_ratio()
+        self.kappa, self.beta = term.kappa.as_integer_ratio(), term.beta.as_integer_ratio()
+
+    def most(self, c: int, pn: int, pd: int) -> list[int]:
+        """The value where the derivative is 0, rounded up, if that lies on the piece."""
+        (gn, gd), (kn, kd), (bn, bd) = self.gain, self.kappa, self.beta
+        rise = c * gn * bd * pd - pn * bn * gd  # by how much the value grows with the size, times gd bd pd
         if rise <= 0:
             return []
-        n, d = rise * kd, 2 * bd * pn * kn  # how far from the factual
-        low, high = (self.near, self.far) if c > 0 else (-self.far, -self.near)
-        if not (low.numerator * d <= n * low.denominator and n * high.denominator <= high.numerator * d):
+        n, d = rise * kd, 2 * gd * bd * pn * kn  # the size there
+        if not (self.least[0] * d <= n * self.least[1] and n * self.most_size[1] <= self.most_size[0] * d):
             return []
-        own = c * self.x * self.grid
-        return [-floor(-own) - (-rise * rise * kd) // (4 * bd * bd * pd * pn * kn)]
+        return [-floor(-c * self.origin) - (-rise * rise * kd) // (4 * gd * gd * bd * bd * pd * pn * kn)]

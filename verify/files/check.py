@@ -10,13 +10,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 from verify.fast.box import arithmetic
+from verify.files.certificate import Certificate
 from verify.files.folder import Place
 from verify.files.instance import Source
 from verify.files.reading import parse_json
 from verify.files.table import Row, agree
-from verify.kernel.certificate import Certificate, check
+from verify.kernel.certificate import check
+from verify.kernel.checks import Clock, Rejected
 from verify.kernel.prices import Exact
-from verify.kernel.shapes import Clock, Rejected
 
 Instances = Path | dict[str, list[Path]]
 """An instance's or population's file, or those of a folder by digest."""
@@ -53,7 +54,7 @@ def says(certificate: Certificate) -> str:
     whose = "" if certificate.index is None else f" index={certificate.index:.0f}"
     if certificate.claim == "infeasible":
         return certificate.claim + whose
-    cost, bound = certificate.cost, certificate.lower_bound
+    cost, bound = certificate.cost or 0.0, certificate.lower_bound or 0.0
     gap = float((Fraction(cost) - Fraction(bound)) / (Fraction(cost) or 1))
     stated = f"cost={cost!r} lower_bound={bound!r} relative_gap={gap:.2g}"
     return f"{certificate.claim} {stated}{whose} action={json.dumps(certificate.action)}"

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from verify.files.reading import by, parse_json, read_raw, unpacked
-from verify.kernel.shapes import Rejected, conform, index, maybe, positive
+from verify.files.shapes import conform, index, maybe, positive
+from verify.kernel.checks import Rejected
 from verify.kernel.trees import Ensemble, Node, float32
 
 MOST_LAYERS = 100
@@ -110,23 +111,26 @@ def without_rule(content: dict[str, Any]) -> set[int]:
     }
 
 
-def ensemble(content: dict[str, Any], accept: dict[str, float]) -> Ensemble | None:
-    """The kernel's view of an ensemble's canonical content, which loses its arrays; None of a network's."""
+def ensembles(
+    content: dict[str, Any], accept: dict[str, float], places: list[tuple[int, int]]
+) -> list[Ensemble]:
+    """The kernel's view of an ensemble's parts, whose content loses its arrays; none of a network's."""
     if "layers" in content:
-        return None
-    sizes = content.get("parts", [len(content["trees"])])
-    [(rule, threshold)] = accept.items()
-    return Ensemble(
-        trees=[_nodes(tree) for tree in content["trees"]],
-        parts=[k for k, size in enumerate(sizes) for _ in range(int(size))],
-        largest=content.get("combine") == "largest",
-        mean="aggregate" not in content,
-        base=content.get("base", 0.0),
-        single=content["dtype"] == "float32",
-        single_sum=content.get("sum_dtype") == "float32",
-        strict=rule == "above",
-        threshold=threshold,
-    )
+        return []
+    waiting, [(rule, threshold)] = iter(content["trees"]), accept.items()
+    return [
+        Ensemble(
+            trees=[_nodes(tree) for tree in itertools.islice(waiting, int(size))],
+            places=places,
+            mean="aggregate" not in content,
+            base=content.get("base", 0.0),
+            single=content["dtype"] == "float32",
+            single_sum=content.get("sum_dtype") == "float32",
+            strict=rule == "above",
+            threshold=threshold,
+        )
+        for size in content.get("parts", [len(content["trees"])])
+    ]
 
 
 def _nodes(tree: dict[str, Any]) -> list[Node]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from verify.files.features import Variable
-from verify.kernel.shapes import Rejected, anything, conform, maybe, refuse
+from verify.files.shapes import anything, conform, maybe, refuse
+from verify.kernel.checks import Rejected
 
 DEEPEST = 40
 VIEWS = {"factual", "counterfactual", "change", "relative-change"}

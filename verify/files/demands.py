@@ -5,14 +5,56 @@ Negations are pushed to the leaves; what concerns factual values alone is decide
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, floor, inf
 from typing import Any
 
 from verify.files.features import Variable
-from verify.kernel.conditions import FALSE, TRUE, Count, Demand, Row, join
-from verify.kernel.shapes import Rejected
+from verify.kernel.checks import Rejected
+from verify.kernel.conditions import FALSE, Demand, Parts, Row
+
+
+@dataclass(frozen=True)
+class Count:
+    """least <= how many of these features are acted on <= most."""
+
+    features: frozenset[str]
+    least: float
+    most: float
+
+
+TRUE = Parts(True, ())
+Open = Any
+"""A :data:`~verify.kernel.conditions.Demand` with counts in it."""
+
+
+def join(every: bool, parts: Sequence[Open]) -> Open:
+    """All or any of some demands: constants settled, equal kinds spliced in, repeats dropped, one bare."""
+    ends_it = FALSE if every else TRUE
+    if ends_it in parts:
+        return ends_it
+    kept: dict[Open, None] = {}
+    for part in parts:
+        kept |= dict.fromkeys(part.parts if isinstance(part, Parts) and part.every == every else (part,))
+    return next(iter(kept)) if len(kept) == 1 else Parts(every, tuple(kept))
+
+
+def settled(demand: Open, acted: Collection[str]) -> Demand:
+    """What is left of a demand where exactly these features are acted on."""
+    if isinstance(demand, Parts):
+        return join(demand.every, [settled(part, acted) for part in demand.parts])
+    if isinstance(demand, Count):
+        return TRUE if demand.least <= len(demand.features.intersection(acted)) <= demand.most else FALSE
+    return demand
+
+
+def counted(demand: Open) -> set[str]:
+    """The features of which a demand asks whether they are acted on."""
+    if isinstance(demand, Parts):
+        return set().union(*map(counted, demand.parts))
+    return set(demand.features) if isinstance(demand, Count) else set()
 
 
 class Reader:
@@ -31,11 +73,11 @@ class Reader:
     ) -> None:
         self.variables, self.factual, self.missing = variables, factual, set(missing)
 
-    def all(self, conditions: Sequence[Any]) -> Demand:
+    def all(self, conditions: Sequence[Any]) -> Open:
         """What a list of conditions demands."""
         return join(True, [self.read(one, True) for one in conditions])
 
-    def read(self, one: Any, sign: bool) -> Demand:
+    def read(self, one: Any, sign: bool) -> Open:
         """What a condition demands; its negation where ``sign`` is false."""
         if "not" in one:
             return self.read(one["not"], not sign)
@@ -56,7 +98,7 @@ class Reader:
             raise Rejected(f"conditions: {name} is missing, and a condition looks at it")
         return self.factual[name]
 
-    def _labels(self, one: Any, sign: bool) -> Demand:
+    def _labels(self, one: Any, sign: bool) -> Open:
         name, x = one["feature"], self._value(one["feature"])
         named, count = set(one["in"]), len(self.variables[name].labels or ())
         chosen = {k for k in range(count) if (k in named) == sign}
@@ -64,14 +106,14 @@ class Reader:
             return TRUE if x in chosen else FALSE
         if len(chosen) == count:
             return TRUE
-        runs: list[Demand] = []
+        runs: list[Open] = []
         for first in sorted(k for k in chosen if k - 1 not in chosen):
             last = next(k for k in range(first, first + len(chosen)) if k + 1 not in chosen)
             ends = ((Fraction(1), Fraction(first)), (Fraction(-1), Fraction(-last)))
             runs.append(join(True, [Row(((name, c),), end) for c, end in ends]))
         return join(False, runs)
 
-    def _sum(self, one: Any, sign: bool) -> Demand:
+    def _sum(self, one: Any, sign: bool) -> Open:
         of, ends = one["of"], [one["at_least"], one["at_most"]]
         x = {name: self._value(name) for name in one["sum"]}
         c = {name: Fraction(factor) for name, factor in one["sum"].items()}

@@ -8,8 +8,9 @@ from string import hexdigits
 from typing import Any
 
 from verify.files.reading import interval, word
+from verify.files.shapes import conform, maybe, refuse
+from verify.kernel.checks import Rejected
 from verify.kernel.problem import Feature
-from verify.kernel.shapes import Rejected, conform, maybe, refuse
 
 FEATURE = {
     "name": word,
@@ -29,9 +30,6 @@ def table_cells(content: Mapping[str, Any]) -> int:
     count = len(content["categories"] or ())
     width = count if content["encoding"] == "one-hot" else len((content.get("table") or [[]])[0])
     return count * width
-
-
-DIRECTION = {None: 0, "increase": 1, "decrease": -1}
 
 
 class Variable:
@@ -55,10 +53,7 @@ class Variable:
         self.feature = Feature(
             self.name,
             whole=self.kind != "continuous",
-            categorical=self.kind == "categorical",
-            bounds=content["bounds"] or [0.0, count - 1.0],
             domain=content["domain"],
-            monotone=DIRECTION[content["monotone"]],
             table=table,
         )
 

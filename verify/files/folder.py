@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from verify.files.reading import limited, read_bytes, unpacked
-from verify.kernel.shapes import Rejected
+from verify.kernel.checks import Rejected
 
 ENDINGS = (".json", ".json.gz")
 UNREADABLE = (OSError, RuntimeError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error)

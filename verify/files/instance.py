@@ -12,33 +12,27 @@ import re
 import struct
 from collections.abc import Mapping
 from fractions import Fraction
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from verify.files.classifier import LAYERS, accepted, check_layers, ensemble, read_classifier, without_rule
+from verify.files.classifier import LAYERS, accepted, check_layers, ensembles, read_classifier, without_rule
 from verify.files.conditions import canonical
-from verify.files.demands import Reader
+from verify.files.costs import PARTS, lever, term
+from verify.files.demands import Reader, counted, settled
 from verify.files.features import FEATURE, Variable, feature_content, table_cells
 from verify.files.lines import Lines
 from verify.files.loan import LOAN_FEATURES, LOANS
 from verify.files.reading import by, interval, parse_json, read_bytes, share
-from verify.kernel.problem import Model, Problem
-from verify.kernel.shapes import (
-    Rejected,
-    anything,
-    conform,
-    index,
-    maybe,
-    not_negative,
-    positive,
-)
+from verify.files.shapes import anything, conform, index, maybe, not_negative, positive
+from verify.kernel.checks import Rejected
+from verify.kernel.problem import Link, Mechanism, Model, Noise, Problem
 
 DEEPEST = 50
 MOST_FEATURES = 10_000
 MOST_CONDITIONS = 10_000
 MOST_CELLS = 4_000_000
-PARTS = ("l0", "l1", "l2-squared", "linf")
 NOTHING: dict[str, Any] = {"equation": 0.0, "link": None, "noise": None}
 
 
@@ -159,7 +153,7 @@ class Everyone:
         }
         self.offset: float = (data["plausibility"] or {}).get("offset") or 0.0
         kernels = [one.feature for one in self.variables.values()]
-        classifier, cost = self.content["classifier"], self.content["cost"]
+        classifier = self.content["classifier"]
         accept = accepted(classifier, data["accept"], sum(f.width for f in kernels))
         self.content["accept"] = accept
         self.without_rule = without_rule(classifier)
@@ -168,20 +162,20 @@ class Everyone:
             name: set(_reads(mechanisms.get(name, NOTHING)["equation"])) for name in self.variables
         }
         order = causes_first(self.parents)
+        places = [(i, k) for i, f in enumerate(kernels) for k in range(f.width)]
         self.model = Model(
             features=kernels,
-            mechanisms={name: mechanisms.get(name, NOTHING) for name in order},
+            mechanisms={name: _mechanism(mechanisms.get(name, NOTHING)) for name in order},
             plausible=self.content["plausibility"],
-            part={part: Fraction(cost[part]) for part in PARTS},
-            knots=cost.get("quantiles", {}),
             layers=classifier.get("layers"),
             single=classifier["dtype"] == "float32",
             at_least=accept.get("at_least", 0.0),
             margin=accept.get("margin", 0.0),
-            trees=ensemble(classifier, accept),
+            forests=ensembles(classifier, accept, places),
+            one_suffices=classifier.get("combine") == "largest" and len(classifier["parts"]) > 1,
         )
         self._check_whole({f["name"] for f in features if f["actionable"]})
-        if data["plausibility"] and any(m["noise"] is None for m in self.model.mechanisms.values()):
+        if data["plausibility"] and any(mechanisms.get(name, NOTHING)["noise"] is None for name in order):
             raise Rejected("plausibility: the causal model does not state the noise of every feature")
         self.conditions = self.said(data["conditions"], "conditions")
 
@@ -192,11 +186,15 @@ class Everyone:
         return [canonical(one, self.variables, f"{where}.{k}") for k, one in enumerate(conditions or [])]
 
     def _check_whole(self, moved: set[str]) -> None:
-        """Whole numbers and labels are moved by actions on themselves only (section 1).
+        """Whole numbers are moved by actions on themselves only, labels have no causes (section 1).
 
         ``moved``: what can be acted on, to which what follows from it is added.
         """
         for name in self.model.mechanisms:
+            if any(self.variables[cause].kind == "categorical" for cause in self.parents[name]):
+                raise Rejected(f"scm: {name} follows from labels without order, whose numbers say nothing")
+            if self.parents[name] and self.variables[name].labels is not None:
+                raise Rejected(f"scm: {name} has labels, and causes")
             if self.parents[name] & moved:
                 moved.add(name)
                 if self.variables[name].feature.whole:
@@ -254,22 +252,25 @@ class Everyone:
             for name, one in self.variables.items()
         }
         self._check_missing(missing)
-        scales: dict[str, Any] = {
-            f: s if isinstance(s, dict) else dict.fromkeys(("increase", "decrease"), s)
-            for f, s in person["cost"]["scale"].items()
-        }
-        rising = {f: Fraction(s["increase"]) for f, s in scales.items()}
+        known = {f: None if f in missing else x for f, x in factual.items()}
+        contents = {f["name"]: f for f in self.content["features"] if f["name"] in person["ranges"]}
+        may = {f: lever(content, person["ranges"][f], known[f]) for f, content in contents.items()}
+        levers = {f: ends for f, ends in may.items() if ends}
+        cost, weights = person["cost"], person["weights"]
+        demand = Reader(self.variables, factual, missing).all(person.get("conditions", []))
         return Problem(
             self.model,
             factual,
             missing,
-            ranges=person["ranges"],
-            weight={f: Fraction(w) for f, w in person["weights"].items()},
-            scale=rising,
-            fall={f: rising[f] / Fraction(s["decrease"]) for f, s in scales.items()},
-            power=1 + person["cost"].get("root", False),
+            levers=levers,
+            terms={
+                f: term(cost, f, weights[f], contents[f]["kind"] == "categorical", known[f]) for f in levers
+            },
+            fixed={f: Fraction(cost["l0"]) * Fraction(weights[f]) for f in levers},
+            power=1 + cost.get("root", False),
             offset=Fraction(person.get("density_offset", 0.0)),
-            demand=Reader(self.variables, factual, missing).all(person.get("conditions", [])),
+            demand=partial(settled, demand),
+            asked_about=counted(demand) & levers.keys(),
         )
 
     def _check_missing(self, missing: set[str]) -> None:
@@ -284,6 +285,22 @@ class Everyone:
                 raise Rejected(f"factual.{f.name}: missing, and the classifier has no rule for it")
             if self.model.plausible or any(self.parents.values()):
                 raise Rejected(f"factual.{f.name}: missing inside a causal model, or under plausibility")
+
+
+def _mechanism(given: dict[str, Any]) -> Mechanism:
+    """What the kernel knows of a feature's causes: its noise as -log of a density (section 2)."""
+    link, noise = given["link"], {key: n for key, n in (given["noise"] or {}).items() if key != "kind"}
+    size, kind = {key: Fraction(n) for key, n in noise.items()}, (given["noise"] or {}).get("kind")
+    known = Noise()
+    if kind == "normal":
+        known = Noise(square=1 / (2 * size["sd"] ** 2))
+    elif kind == "gamma":
+        known = Noise(linear=1 / size["scale"], logs=((1 - size["shape"], Fraction(0), Fraction(1)),))
+    elif kind == "bernoulli":
+        p = size["p"]
+        known = Noise(logs=((Fraction(-1), 1 - p, 2 * p - 1),) if 2 * p != 1 else (), coin=True)
+    sigmoid = None if link is None else Link(Fraction(link["offset"]), Fraction(link["scale"]))
+    return Mechanism(given["equation"], sigmoid, known)
 
 
 def _conditions_in(condition: Any) -> int:

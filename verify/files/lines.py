@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from verify.files.reading import LARGEST_FILE
-from verify.kernel.shapes import Rejected
+from verify.kernel.checks import Rejected
 
 
 class Lines:

@@ -21,8 +21,9 @@ from typing import NamedTuple
 from verify.files.check import Instances, Outcome, examine, plain, source
 from verify.files.folder import Place, places
 from verify.files.instance import Source
+from verify.files.shapes import conform, maybe
 from verify.files.table import Row, Table
-from verify.kernel.shapes import Rejected, conform, maybe
+from verify.kernel.checks import Rejected
 
 TOGETHER = 16
 """Certificates that a process takes at a time."""

@@ -11,7 +11,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn
 
-from verify.kernel.shapes import Rejected, conform, refuse
+from verify.files.shapes import conform, refuse
+from verify.kernel.checks import Rejected
 
 LARGEST_FILE = 32 * 2**20
 MOST_ROOM = 2_200_000

@@ -17,13 +17,13 @@ from pathlib import Path
 from statistics import fmean, median
 from typing import Any
 
+from verify.files.certificate import Certificate
 from verify.files.instance import Applicant, Source
 from verify.files.lines import Lines
 from verify.files.reading import parse_json, read_bytes
 from verify.kernel.box import Box
-from verify.kernel.certificate import Certificate
+from verify.kernel.checks import Rejected
 from verify.kernel.forms import Counterfactual, constant
-from verify.kernel.shapes import Rejected
 from verify.kernel.trees import float64
 
 COLUMNS = ["index", "status", "cost", "lower_bound", "gap", "proof", "backend", "seconds", "certificate"]

@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from math import floor
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from verify.kernel.curves import ZERO, Interval, Line, lines
+from verify.kernel.checks import Clock, Empty, Rejected
+from verify.kernel.costs import Interval, Term
+from verify.kernel.curves import ZERO, Line, lines
 from verify.kernel.forms import ONE, Counterfactual, Form, add, constant
-from verify.kernel.shapes import Clock, Empty, Rejected
-
-if TYPE_CHECKING:
-    from verify.kernel.problem import Term
 
 Neuron = tuple[int, int]
 """Hidden layer, and number in it."""
@@ -26,9 +24,8 @@ Part = tuple[Fraction, dict[int, Fraction]]
 
 
 class Budget(NamedTuple):
-    """What actions cost, what they may, the fixed part apart, and every neuron's two thetas (section 7)."""
+    """What actions may cost, the fixed part apart, and every neuron's two thetas (section 7)."""
 
-    terms: Sequence[Term] = ()
     most: Fraction = ZERO
     thetas: Sequence[tuple[Fraction, Fraction]] = ()
 
@@ -48,12 +45,13 @@ class Box:
         self,
         moved: Counterfactual,
         ends: Sequence[Interval] = (),
+        terms: Sequence[Term] = (),
         slopes: str = "",
         signs: Signs | None = None,
         budget: Budget = FREE,
     ) -> None:
-        self.moved, self.ends, self.slopes, self.signs = moved, ends, slopes, signs or {}
-        self.budget = budget
+        self.moved, self.ends, self.terms, self.slopes = moved, ends, terms, slopes
+        self.signs, self.budget = signs or {}, budget
         self.first = len(moved.acted)  # the first unit's key
         self.arguments: list[Interval] = []
         self.lines: list[tuple[Line | None, Line | None]] = []
@@ -122,13 +120,8 @@ class Box:
         """The maximum of the form from above, where no more than the budget is spent unless theta is 0."""
         affine = self._replaced(form, self.slopes)
         most = affine.get(ONE, ZERO) + theta * self.budget.most
-        found = parts(self.moved, affine)
-        for k, ends in enumerate(self.ends):
-            if theta:
-                most += highest(self.budget.terms[k], *ends, found[k], theta)
-            else:
-                most += max(value(found[k], a) for a in corners(found[k], *ends))
-        return most
+        both = zip(self.terms, self.ends, parts(self.moved, affine), strict=False)  # a point has no ends
+        return most + sum(highest(term, *ends, part, theta) for term, ends, part in both)
 
     def _make(self, last: int) -> None:
         """Lines for all units up to a key; a neuron's interval is cut at 0 where its sign was split on."""
@@ -161,29 +154,22 @@ def parts(moved: Counterfactual, affine: Form) -> list[Part]:
     return found
 
 
-def value(part: Part, a: Fraction) -> Fraction:
-    """The part at an action's value."""
-    return part[0] * a + part[1].get(floor(a), ZERO)
-
-
-def corners(part: Part, low: Fraction, high: Fraction) -> list[Fraction]:
-    """Where the part can be largest: at the ends, or at every label's number."""
-    return [Fraction(k) for k in range(floor(low), floor(high) + 1)] if part[1] else [low, high]
-
-
 def highest(
     term: Term, low: Fraction, high: Fraction, part: Part, theta: Fraction, share: Fraction = ZERO
 ) -> Fraction:
     """The maximum over [low, high] of a part less theta times the cost, its share of the maximum counted.
 
-    Labels' numbers are tried one by one. Else it lies at an end, where the cost has a kink (of a label:
-    jumps) or where the derivative is 0.
+    Labels' numbers are tried one by one. Else it lies at an end of a piece, or where the derivative is 0.
     """
-    points, x, beta = corners(part, low, high), term.factual, theta * (term.beta + share * term.omega)
-    if not part[1]:
-        points += [x, *(v for v, _ in term.knots)] + [x - 1, x + 1] * term.label
-        if bend := 2 * theta * term.kappa:
-            fall = term.fall
-            points += [x + (part[0] - beta) / bend, x + (part[0] + beta * fall) / (bend * fall**2)]
-    found = [(a, *term.parts(a)) for a in points if low <= a <= high]
-    return max(value(part, a) - theta * (cost + share * most) for a, cost, most in found)
+    (slope, at_labels), beta, found = part, theta * (term.beta + share * term.omega), list[Fraction]()
+    for piece in term.within(low, high):
+        first, last = Fraction(piece.low), Fraction(piece.high)
+        points = [Fraction(k) for k in range(floor(first), floor(last) + 1)] if at_labels else [first, last]
+        if (bend := 2 * theta * term.kappa * piece.rate) and not at_labels:
+            size = (slope / piece.rate - beta) * piece.rate / bend
+            points.append(min(max((size - piece.start) / piece.rate, first), last))
+        for a in points:
+            size = piece.size(a)
+            cost = theta * term.kappa * size * size + beta * size
+            found.append(slope * a + at_labels.get(floor(a), ZERO) - cost)
+    return max(found)

@@ -2,57 +2,55 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from math import floor, inf, nextafter
-from typing import Any
+from typing import Any, NamedTuple
 
-from verify.kernel.conditions import FALSE, Case, alternatives, settled
+from verify.kernel.checks import Clock, Rejected, index, near
+from verify.kernel.conditions import FALSE, alternatives
 from verify.kernel.configuration import Configuration, Region
+from verify.kernel.costs import Interval, total
 from verify.kernel.leaf import closed, proven
-from verify.kernel.prices import Exact, Gone, Prices
-from verify.kernel.problem import Interval, Problem, total
-from verify.kernel.shapes import Clock, Rejected, anything, conform, index, maybe, near, not_negative, refuse
+from verify.kernel.prices import Exact, Prices, Tables
+from verify.kernel.problem import Problem
 
-SHAPE = {
-    "format": {"milp-recourse/certificate-1"},
-    "claim": {"optimal", "infeasible", "bounds"},
-    "instance_sha256": str,
-    "index?": float,
-    "action": maybe({str: anything}),
-    "cost": maybe(not_negative),
-    "lower_bound": maybe(not_negative),
-    "configurations": [
-        {"acted": [str], "tree?": list, "prices?": list, "cases?": maybe([{"tree": list, "prices?": list}])}
-    ],
-}
 RELATIVE_GAP, LEVER_GAP = Fraction(1e-6), Fraction(1e-12)
-KINDS = {"a", "s", "n", "c", "e", "d", "p", "t", "m", "o"}
 
 
-class Certificate:
-    """What a file claims, its shape checked (section 4)."""
+Read = Callable[[Configuration], Tables]
+"""Tables of prices, to be read for a configuration."""
 
-    def __init__(self, data: Any) -> None:
-        given = conform(data, SHAPE, "certificate")
-        self.claim, self.digest, self.index = given["claim"], given["instance_sha256"], given["index"]
-        self.action, self.cost, self.lower_bound = (given[key] for key in ("action", "cost", "lower_bound"))
-        for key in ("action", "cost", "lower_bound"):
-            if (given[key] is None) != (self.claim == "infeasible"):
-                refuse(key, given[key], "null where the claim is infeasible, and only there")
-        self.configurations = given["configurations"]
-        for k, one in enumerate(self.configurations):
-            if (one["tree"] is None) == (one["cases"] is None) or (one["cases"] and one["prices"]):
-                raise Rejected(f"configurations.{k}: allowed: a tree with its prices, or cases")
+
+class Proof(NamedTuple):
+    """Of one configuration: the features acted on, and a tree, or one for each of several sums.
+
+    ``trees``: nodes in preorder, and tables where there are any; ``cases``: one per sum (section 7.4).
+    """
+
+    acted: list[str]
+    trees: Sequence[tuple[Iterable[Any], Read | None]]
+    cases: bool
+
+
+@dataclass
+class Stated:
+    """What a certificate states (section 4); its numbers are finite, and None where there is no action."""
+
+    claim: str
+    cost: float | None
+    lower_bound: float | None
+    proofs: Sequence[Proof]
 
 
 def check(
-    certificate: Certificate,
+    stated: Stated,
     action: Mapping[str, Fraction],
     problem: Problem,
     arithmetic: Callable[[Configuration], Exact] = Exact,
 ) -> None:
-    """Return if the certificate proves its claim about the problem; raise :class:`Rejected` if not.
+    """Return if a certificate proves its claim about the problem; raise :class:`Rejected` if not.
 
     Parameters
     ----------
@@ -61,35 +59,35 @@ def check(
     arithmetic
         How boxes are bounded: the kernel's own way, or the fast path's.
     """
-    bound, power = None, problem.power
-    if certificate.claim != "infeasible":
-        bound, cost = Fraction(certificate.lower_bound), Fraction(certificate.cost)
-        check_action(problem, action, certificate.cost)
-        if bound > cost:
-            raise Rejected("lower_bound: above the cost")
+    bound = None
+    if stated.claim != "infeasible":
+        assert stated.cost is not None and stated.lower_bound is not None
+        bound, cost, power = Fraction(stated.lower_bound), Fraction(stated.cost), problem.power
+        check_action(problem, action, stated.cost)
+        if not 0 <= bound <= cost:
+            raise Rejected("lower_bound: above the cost, or below 0")
         excess = max(cost - bound - RELATIVE_GAP * cost, Fraction(0))
-        if certificate.claim == "optimal" and excess**power > allowance(problem):
+        if stated.claim == "optimal" and excess**power > allowance(problem):
             raise Rejected("claim: optimal, but the gap is open")
         bound = bound**power  # what trees prove is of squares where the cost is a root
     if (bound is None or bound > 0) and not problem.why_not({}):
         raise Rejected("claim: doing nothing is feasible and costs nothing")
-    check_coverage(problem, [one["acted"] for one in certificate.configurations])
-    for k, given in enumerate(certificate.configurations):
-        where, cases, forest = f"configurations.{k}", given["cases"], problem.model.trees
-        if cases is not None and not (forest and forest.largest and len(cases) == len(set(forest.parts))):
+    check_coverage(problem, [proof.acted for proof in stated.proofs])
+    for k, (acted, trees, cases) in enumerate(stated.proofs):
+        where, model = f"configurations.{k}", problem.model
+        if cases and not (model.one_suffices and len(trees) == len(model.forests)):
             raise Rejected(f"{where}.cases: allowed: one per sum, where the classifier takes the largest sum")
-        for part, case in enumerate(cases or [given]):
-            configuration = Configuration(problem, given["acted"], None if cases is None else part)
-            target = configuration.largest_cost() + 1 if bound is None else bound
-            here = where if cases is None else f"{where}.cases.{part}"
-            Tree(configuration, arithmetic(configuration), case["prices"], target, here).check(case["tree"])
+        for part, (nodes, tables) in enumerate(trees):
+            configuration = Configuration(problem, acted, part if cases else None)
+            target = configuration.costs(configuration.box)[1] + 1 if bound is None else bound
+            here = f"{where}.cases.{part}" if cases else where
+            Tree(configuration, arithmetic(configuration), tables, target, here).check(nodes)
 
 
 def allowance(problem: Problem) -> Fraction:
     """The cost of moving every lever by 1e-12 of its interval, l0 left out; a root's square (section 4)."""
-    terms = [(term, *problem.levers[f]) for f, term in problem.terms(problem.levers).items()]
-    moves = [(term, term.position(high) - term.position(low)) for term, low, high in terms]
-    return total(term.paid(LEVER_GAP * move) for term, move in moves if not term.label)
+    ends = ((problem.terms[f], *both) for f, both in problem.levers.items())
+    return total(term.paid(LEVER_GAP * term.variation(low, high)) for term, low, high in ends)
 
 
 def check_action(problem: Problem, action: Mapping[str, Fraction], cost: float) -> None:
@@ -141,136 +139,133 @@ def check_coverage(problem: Problem, configurations: list[list[str]]) -> None:
         if apart:
             bit = apart & -apart
             waiting += [(least | bit, most, met), (least, most & ~bit, met)]
-        elif settled(problem.demand, [f for f, bit in levers.items() if least & bit]) != FALSE:
+        elif problem.demand([f for f, bit in levers.items() if least & bit]) != FALSE:
             names = ", ".join(f for f, bit in levers.items() if (least or most) & bit)
             raise Rejected(f"configurations: nothing stands for acting on exactly {names}")
 
 
-class Walk:
-    """What the splits on the way to a node leave: one state, changed on the way down and back.
+class Tree:
+    """A configuration's tree: its leaves cover the whole box, and each of them holds (section 6).
 
-    What a node adds is undone before the next one that is not below it, so that a tree takes memory for its
-    deepest path once, however deep.
+    What the splits on the way to a node leave is one ``state``, changed on the way down and back, so that a
+    tree takes memory for its deepest path once. Its keys: ``("a", i)`` for the ends of an action,
+    ``("n", neuron)`` for a sign, ``("c", feature)`` for the least and the largest double, ``("o",)`` for the
+    conditions' case, ``("t",)`` for what is gone.
     """
 
-    def __init__(self, box: Iterable[Interval], case_: Case, gone: Any) -> None:
-        self.ends: dict[int, Interval] = dict(enumerate(box))
-        self.signs: dict[tuple[int, int], int] = {}
-        self.cells: dict[str, tuple[float, float]] = {}
-        self.case: dict[int, Case] = {0: case_}
-        self.gone: dict[int, Any] = {0: gone}
-        self._undo: list[tuple[dict[Any, Any], Any, Any]] = []
-        self.waiting: list[tuple[int, dict[Any, Any], Any, Any]] = [(0, {}, None, None)]
-
-    def next(self) -> None:
-        """Go to the next node in preorder."""
-        depth, part, key, value = self.waiting.pop()
-        while len(self._undo) > depth:
-            changed, which, before = self._undo.pop()
-            changed[which] = before
-            if before is None:
-                del changed[which]
-        self._undo.append((part, key, part.get(key)))
-        part[key] = value
-
-    def fork(self, part: dict[Any, Any], key: Any, children: Iterable[Any]) -> None:
-        """Children which differ in one entry of one part."""
-        self.waiting += [(len(self._undo), part, key, value) for value in reversed(list(children))]
-
-
-class Tree:
-    """A configuration's tree: its leaves cover the whole box, and each of them holds (section 6)."""
-
     def __init__(
-        self, configuration: Configuration, arithmetic: Exact, prices: Any, target: Fraction, where: str
+        self,
+        configuration: Configuration,
+        arithmetic: Exact,
+        read: Read | None,
+        target: Fraction,
+        where: str,
     ) -> None:
-        if prices is not None and configuration.trees is None:
+        if read and not configuration.forests:
             raise Rejected(f"{where}.prices: allowed: only where the classifier is made of trees")
-        self.configuration, self.arithmetic, self.target, self.where = (
-            configuration,
-            arithmetic,
-            target,
-            where,
-        )
-        self.tables = len(prices or ())
-        self.prices = None if prices is None else arithmetic.prices(prices, where)
+        self.configuration, self.arithmetic = configuration, arithmetic
+        self.target, self.where = target, where
+        self.prices = read and arithmetic.prices(read(configuration), where)
+        self.state: dict[Any, Any] = {("a", i): ends for i, ends in enumerate(configuration.box)}
+        self.state |= {("o",): configuration.case, ("t",): self.prices and self.prices.start()}
 
-    def check(self, nodes: list[Any]) -> None:
+    def check(self, nodes: Iterable[Any]) -> None:
         """Raise :class:`Rejected` unless the nodes, in preorder, prove the target."""
-        configuration = self.configuration
-        gone = None if self.prices is None else self.prices.start()
-        walk, widths = Walk(configuration.box, configuration.case, gone), configuration.widths
+        waiting: list[tuple[Any, Any, bool]] = [((), None, False)]  # what to set, and whether that is to undo
         for k, node in enumerate(nodes):
             Clock.look()
             here = f"{self.where}.tree.{k}"
-            if not walk.waiting:
+            self._undo(waiting)
+            if not waiting:
                 raise Rejected(f"{here}: the tree was complete before this node")
-            walk.next()
-            kind = conform(node[0] if conform(node, list, here) else None, KINDS, here)
-            if kind in ("a", "s"):
-                _, i, at = conform(node, (str, index(len(configuration.box)), float), here)
-                (low, high), t = walk.ends[i], Fraction(at)
+            key, value, _ = waiting.pop()
+            waiting.append((key, self.state.get(key), True))
+            self.state[key] = value
+            key, children = self.children(node, here)
+            waiting += [(key, child, False) for child in reversed(children)]
+        self._undo(waiting)
+        if waiting:
+            raise Rejected(f"{self.where}.tree: ends before all of the box is covered")
+
+    def _undo(self, waiting: list[tuple[Any, Any, bool]]) -> None:
+        """Go back up to the last node that has a child left."""
+        while waiting and waiting[-1][2]:
+            key, before, _ = waiting.pop()
+            self.state[key] = before
+            if before is None:
+                del self.state[key]
+
+    def children(self, node: Any, here: str) -> tuple[Any, Sequence[Any]]:
+        """What a node divides, and what each child has of it; nothing of a leaf, which is checked."""
+        configuration, state = self.configuration, self.state
+        match node:
+            case ["a" | "s" as kind, place, at]:
+                i, t = index(place, len(configuration.box), here), Fraction(at)
+                low, high = state["a", i]
                 if not low <= t < high or (kind == "a" and t == low):
                     raise Rejected(f"{here}: splits at {at!r}, outside its box")
                 left, right = t, Fraction(nextafter(at, inf)) if kind == "s" else t
                 if configuration.whole[i]:
                     left, right = Fraction(floor(t)), Fraction(floor(t) + 1)
-                walk.fork(walk.ends, i, ((low, left), (right, high)))
-            elif kind == "n":
-                _, layer, neuron = conform(node, (str, index(len(widths)), float), here)
-                key = layer, index(widths[layer])(neuron, here)
-                if key in walk.signs:
+                return ("a", i), [(low, left), (right, high)]
+            case ["n", layer, place]:
+                k = index(layer, len(configuration.widths), here)
+                neuron = k, index(place, configuration.widths[k], here)
+                if ("n", neuron) in state:
                     raise Rejected(f"{here}: splits on a sign that is settled above")
-                walk.fork(walk.signs, key, (-1, 1))
-            elif kind == "c":
-                _, f, at = conform(node, (str, configuration.splittable, float), here)
-                least, most = walk.cells.get(f, (-inf, inf))
-                walk.fork(walk.cells, f, ((least, min(most, at)), (max(least, nextafter(at, inf)), most)))
-            elif kind == "o":
-                walk.fork(walk.case, 0, self.opened(walk.case[0], node, here))
-            elif kind in ("t", "m"):
-                walk.fork(walk.gone, 0, [self.less(walk, kind, node, here)])
-            else:
-                region = Region(list(walk.ends.values()), walk.signs, walk.cells, walk.case[0][0])
-                self.leaf(region, walk.gone[0], kind, node, here)
-        if walk.waiting:
-            raise Rejected(f"{self.where}.tree: ends before all of the box is covered")
+                return ("n", neuron), [-1, 1]
+            case ["c", f, at]:
+                if f not in configuration.splittable:
+                    raise Rejected(
+                        f"{here}: got {f[:40]!r}; allowed: one of {sorted(configuration.splittable)}"
+                    )
+                least, most = state.get(("c", f), (-inf, inf))
+                return ("c", f), [(least, min(most, at)), (max(least, nextafter(at, inf)), most)]
+            case ["o"]:
+                if not state["o",][1]:
+                    raise Rejected(f"{here}: no alternative of the conditions is open")
+                return ("o",), alternatives(state["o",])
+            case ["t" | "m", *table]:
+                return ("t",), [self.less(table, here)]
+        self.leaf(node, here)
+        return (), []
 
-    def opened(self, case_: Case, node: Any, here: str) -> list[Case]:
-        """The parts of a node's first open alternative."""
-        conform(node, (str,), here)
-        if not case_[1]:
-            raise Rejected(f"{here}: no alternative of the conditions is open")
-        return alternatives(case_)
-
-    def table(self, node: Any, here: str) -> tuple[Prices, int]:
-        """The tables of prices, and the number of one of them where the node names one."""
+    def priced(self, here: str) -> tuple[Prices, list[Interval], Any]:
+        """The tables of prices, and the box and what is gone of it."""
         if self.prices is None:
             raise Rejected(f"{here}: a node of prices in a configuration without prices")
-        shape = (str,) if node[0] == "m" else (str, index(self.tables))
-        return self.prices, conform(node, shape, here)[-1]
+        return self.prices, self.ends, self.state["t",]
 
-    def less(self, walk: Walk, kind: str, node: Any, here: str) -> Gone:
+    @property
+    def ends(self) -> list[Interval]:
+        """The box of the node."""
+        return [self.state["a", i] for i in range(len(self.configuration.box))]
+
+    def less(self, table: list[Any], here: str) -> Any:
         """What is gone below a node that takes something out (section 7.5)."""
-        (prices, k), ends = self.table(node, here), list(walk.ends.values())
-        if kind == "t":
-            return prices.taken_out(k, ends, walk.gone[0], self.target)
-        if self.configuration.problem.model.plausible or any(walk.case[0]):
+        prices, ends, gone = self.priced(here)
+        if table:
+            return prices.taken_out(table[0], ends, gone, self.target)
+        if self.configuration.problem.model.plausible or any(self.state["o",]):
             raise Rejected(f"{here}: cells stand for others only where nothing else is asked")
-        return prices.merged(ends, walk.gone[0])
+        return prices.merged(ends, gone)
 
-    def leaf(self, region: Region, gone: Any, kind: str, node: Any, here: str) -> None:
+    def leaf(self, node: Any, here: str) -> None:
         """Raise :class:`Rejected` unless a leaf of one of the three kinds holds (section 7)."""
-        if kind == "e":
-            conform(node, (str,), here)
-            if not closed(self.configuration, self.arithmetic, region, self.target):
-                raise Rejected(f"{here}: an 'e' leaf that none of the rules closes")
-        elif kind == "p":
-            prices, k = self.table(node, here)
-            bound = prices.bound(k, region.ends, gone)
-            if bound is not None and bound < self.target:
-                raise Rejected(f"{here}: prices that prove less than is claimed")
-        else:
-            bound = proven(self.configuration, self.arithmetic, region, node, self.target, here)
-            if bound is not None and bound < self.target:
-                raise Rejected(f"{here}: proves a cost of {near(bound)} only, of {near(self.target)}")
+        signs, cells = ({key[1]: v for key, v in self.state.items() if key[:1] == (kind,)} for kind in "nc")
+        region, target = Region(self.ends, signs, cells, self.state["o",][0]), self.target
+        match node:
+            case ["e"]:
+                if not closed(self.configuration, self.arithmetic, region, target):
+                    raise Rejected(f"{here}: an 'e' leaf that none of the rules closes")
+            case ["p", k]:
+                prices, ends, gone = self.priced(here)
+                bound = prices.bound(k, ends, gone)
+                if bound is not None and bound < target:
+                    raise Rejected(f"{here}: prices that prove less than is claimed")
+            case ["d", *_]:
+                bound = proven(self.configuration, self.arithmetic, region, node, target, here)
+                if bound is not None and bound < target:
+                    raise Rejected(f"{here}: proves a cost of {near(bound)} only, of {near(target)}")
+            case _:
+                raise Rejected(f"{here}: no node that there is (section 6)")

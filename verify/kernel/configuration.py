@@ -8,11 +8,11 @@ from math import inf, nextafter
 from typing import NamedTuple
 
 from verify.kernel.box import Signs
-from verify.kernel.conditions import Row, case, leaves, settled
-from verify.kernel.curves import Interval
+from verify.kernel.conditions import Row, case, leaves
+from verify.kernel.costs import Interval, total
 from verify.kernel.forms import Counterfactual, Form, constant
-from verify.kernel.problem import Problem, row_form, total
-from verify.kernel.trees import Range, column_ranges, float64
+from verify.kernel.problem import Problem, row_form
+from verify.kernel.trees import Range, float64, options
 
 Cells = Mapping[str, tuple[float, float]]
 """Least and largest double of features whose values were split on."""
@@ -38,8 +38,8 @@ class Configuration:
 
     Attributes
     ----------
-    trees
-        What must accept: the ensemble, or one of its parts (section 7.4).
+    forests, one_suffices
+        What must accept: all of these ensembles, or one of them; in a case one of its parts (section 7.4).
     box, whole
         By action, its lever interval, and whether it takes whole numbers only.
     terms, fixed
@@ -60,25 +60,27 @@ class Configuration:
 
     def __init__(self, problem: Problem, acted: list[str], part: int | None = None) -> None:
         self.problem, self.acted, factual = problem, acted, problem.factual
-        whole = problem.model.trees
-        self.trees = whole if part is None or whole is None else whole.alone(part)
+        model = problem.model
+        self.forests = model.forests if part is None else [model.forests[part]]
+        self.one_suffices = model.one_suffices and part is None
         self.box: list[Interval] = [problem.levers[f] for f in acted]
         self.whole = [f.whole for f in problem.features if f.name in acted]
-        self.terms, self.fixed = list(problem.terms(acted).values()), problem.fixed(acted)
+        self.terms = [problem.terms[f] for f in acted]
+        self.fixed = sum((problem.fixed[f] for f in acted), Fraction(0))
         self.moved = moved = Counterfactual(problem, {f: {k: Fraction(1)} for k, f in enumerate(acted)})
         self.values, self.energy = moved.values, moved.energy
         self.idle = {
             f for f, (low, high), whole in zip(acted, self.box, self.whole, strict=True)
-            if not problem.model.part["l0"] and f not in problem.missing and low <= factual[f] <= high
+            if not problem.fixed[f] and f not in problem.missing and low <= factual[f] <= high
             and (not whole or factual[f].denominator == 1) and moved.natural[f] == constant(factual[f])
             and f not in problem.asked_about and f not in problem.impossible
         }  # fmt: skip
-        self.case = case(settled(problem.demand, acted))
-        rows = (leaf for leaf in leaves(problem.demand) if isinstance(leaf, Row))
-        self.conditions = {row: row_form(row, self.values) for row in rows}
+        demand = problem.demand(acted)
+        self.case = case(demand)
+        self.conditions = {row: row_form(row, self.values) for row in leaves(demand)}
         self.missing = problem.missing - set(acted)
         plain = {f.name for f in problem.features if f.table is None}
-        self.splittable = plain - self.missing - set(acted) if self.trees else set()
+        self.splittable = plain - self.missing - set(acted) if self.forests else set()
         self.widths = [len(layer["bias"]) for layer in (problem.model.layers or ())[:-1]]
 
     def domains(self, cells: Cells) -> dict[str, tuple[Form, Range]]:
@@ -93,24 +95,20 @@ class Configuration:
             found[f] = value, (max(low, nextafter(least, -inf)), min(high, nextafter(most, inf)))
         return found
 
-    def seen(self, intervals: Mapping[str, Interval], cells: Cells) -> list[Range | None] | None:
-        """What the trees can see where values are in these intervals; None where one holds no double."""
+    def can_accept(self, intervals: Mapping[str, Interval], cells: Cells) -> bool:
+        """Whether trees can accept where values are in these intervals; not where one holds no double."""
         doubles: dict[str, Range] = {f: (float64(low), float64(high)) for f, (low, high) in intervals.items()}
         for f, (least, most) in cells.items():
             doubles[f] = max(doubles[f][0], least), min(doubles[f][1], most)
         if any(low > high for low, high in doubles.values()):
-            return None
-        features = self.problem.features
-        return column_ranges(
-            features, [None if f.name in self.missing else doubles[f.name] for f in features]
-        )
+            return False
+        single = self.forests[0].single
+        known = {f: None if f in self.missing else ends for f, ends in doubles.items()}
+        inside = tuple(options(f.table, known[f.name], single) for f in self.problem.features)
+        return (any if self.one_suffices else all)(forest.can_accept(inside) for forest in self.forests)
 
-    def largest_cost(self) -> Fraction:
-        """The most that an action in the whole box can cost, each term at its farther end (section 5)."""
-        ends = zip(self.terms, self.box, strict=True)
-        return self.fixed + total(max(map(term.parts, both)) for term, both in ends)
-
-    def least_cost(self, box: Sequence[Interval]) -> Fraction:
-        """The least that each part of the cost can be on a box, added up (section 7.1, rule 1)."""
-        ends = zip(self.terms, box, strict=True)
-        return self.fixed + total(term.nearest(*both) for term, both in ends)
+    def costs(self, box: Sequence[Interval]) -> Interval:
+        """The least and the most that each part of the cost can be on a box, added up (sections 5, 7.1)."""
+        both = [term.ends(*ends) for term, ends in zip(self.terms, box, strict=True)]
+        least, most = (self.fixed + total(side) for side in zip(*both, strict=True))
+        return least, most

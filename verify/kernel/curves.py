@@ -8,9 +8,9 @@ from functools import lru_cache
 from math import floor, inf, log, sqrt
 from typing import NamedTuple
 
-from verify.kernel.shapes import Empty, bounded
+from verify.kernel.checks import Empty, bounded
+from verify.kernel.costs import Interval
 
-Interval = tuple[Fraction, Fraction]
 Line = tuple[Fraction, Fraction]
 """Slope and intercept."""
 

@@ -7,10 +7,10 @@ from fractions import Fraction
 from functools import cached_property, reduce
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from verify.kernel.shapes import Clock, Rejected, bounded
+from verify.kernel.checks import Clock, Rejected, bounded
 
 if TYPE_CHECKING:
-    from verify.kernel.problem import Problem
+    from verify.kernel.problem import Link, Problem
 
 ONE = -1
 Form = dict[int, Fraction]
@@ -30,6 +30,9 @@ class Unit(NamedTuple):
 def constant(value: Fraction) -> Form:
     """A form that is a number."""
     return {ONE: value} if value else {}
+
+
+UNIT = constant(Fraction(1))
 
 
 def plus(p: Form, q: Form, factor: Fraction | int = 1) -> Form:
@@ -113,11 +116,10 @@ class Counterfactual:
         self._arguments: dict[str, Form] = {}  # of sigmoid links
         factual = {f: constant(x) for f, x in problem.factual.items()}
         for f, mechanism in problem.model.mechanisms.items():  # causes before effects
-            before, after = (self._lower(mechanism["equation"], values) for values in (factual, self.values))
+            before, after = (self._lower(mechanism.equation, values) for values in (factual, self.values))
             self._equations[f] = before, after
-            moved = plus(after, before, -1)
-            linked = mechanism["link"] and moved
-            self.natural[f] = self._linked(f, mechanism["link"], moved) if linked else plus(factual[f], moved)
+            moved, link = plus(after, before, -1), mechanism.link
+            self.natural[f] = self._linked(f, link, moved) if link and moved else plus(factual[f], moved)
             self.values[f] = acted.get(f, self.natural[f])
 
     def columns(self) -> list[Form]:
@@ -151,51 +153,42 @@ class Counterfactual:
         """What plausibility is measured by (sections 2 and 5); nothing where it is not asked for."""
         energy, model = Energy([], constant(self.problem.offset), [], []), self.problem.model
         for f, x in self.problem.factual.items() if model.plausible else ():
-            mechanism, value = model.mechanisms[f], self.values[f]
-            ends = [constant(x), value]
-            if mechanism["link"] and (f in self.acted or value != constant(x)):
-                offset, scale = (Fraction(mechanism["link"][key]) for key in ("offset", "scale"))
-                ends = [combined((1 / scale, -offset / scale), (end, constant(Fraction(1)))) for end in ends]
-                for share, times in zip(ends if f in self.acted else ends[:1], (-1, 1), strict=False):
-                    for side in (share, plus(constant(Fraction(1)), share, -1)):
-                        self._add_log(energy, side, times)
-                if f not in self.acted:
+            (_, link, noise), acted = model.mechanisms[f], f in self.acted
+            ends = [constant(x), self.values[f]]  # before and after
+            if link and (acted or ends[0] != ends[1]):
+                ends = [combined((1 / link.scale, -link.offset / link.scale), (end, UNIT)) for end in ends]
+                for share, side in zip(ends if acted else ends[:1], (-1, 1), strict=False):
+                    for part in (share, plus(UNIT, share, -1)):
+                        self._add_log(energy, part, Fraction(side))
+                if acted:
+                    ends = [self._folded("logit", share) for share in ends]
+                else:
                     add(energy.rest, self._folded("density", self._arguments[f]), 1)
-                ends = [self._folded("logit", share) for share in ends] if f in self.acted else ends
-            if f in self.acted:
-                noises = [plus(end, e, -1) for end, e in zip(ends, self._equations[f], strict=True)]
-                self._add_noise(energy, mechanism["noise"], *noises)
+            if acted:
+                before, after = (plus(end, e, -1) for end, e in zip(ends, self._equations[f], strict=True))
+                if noise.square:
+                    energy.squares.append((noise.square, after))
+                    add(energy.rest, self._folded("square", before), -noise.square)
+                if noise.coin and after != before:
+                    energy.chances.append(after)
+                for u, sign in ((after, 1), (before, -1)):
+                    add(energy.rest, u, sign * noise.linear)
+                    for times, at, slope in noise.logs:
+                        self._add_log(energy, combined((at, slope), (UNIT, u)), sign * times)
         return energy
-
-    def _add_noise(self, energy: Energy, noise: Any, before: Form, after: Form) -> None:
-        """Add what -log of its density grows by from one value of a noise to another."""
-        if noise["kind"] == "normal":
-            weight = 1 / (2 * Fraction(noise["sd"]) ** 2)
-            energy.squares.append((weight, after))
-            add(energy.rest, self._folded("square", before), -weight)
-            return
-        if noise["kind"] == "bernoulli" and after != before:
-            energy.chances.append(after)
-        for form, sign in ((after, 1), (before, -1)):
-            if noise["kind"] == "gamma":
-                add(energy.rest, form, sign / Fraction(noise["scale"]))
-                self._add_log(energy, form, -sign * (Fraction(noise["shape"]) - 1))
-            elif p := Fraction(noise["p"]) - Fraction(1, 2):  # the chance of u = 1 and that of 0 differ
-                self._add_log(energy, plus(constant(Fraction(1, 2) - p), form, 2 * p), -sign)
 
     def _add_log(self, energy: Energy, form: Form, times: Fraction | int) -> None:
         """Add the logarithm of what a density is a power of."""
         energy.positive.append(form)
         add(energy.rest, self._folded("log", form), times)
 
-    def _linked(self, f: str, link: Mapping[str, float], moved: Form) -> Form:
+    def _linked(self, f: str, link: Link, moved: Form) -> Form:
         """offset + scale sigmoid(logit of the factual's share + what the equation adds) (section 2)."""
-        offset, scale = Fraction(link["offset"]), Fraction(link["scale"])
-        share = (self.problem.factual[f] - offset) / scale
+        share = (self.problem.factual[f] - link.offset) / link.scale
         if not 0 < share < 1:
             raise Rejected(f"{f}: the factual lies outside its link's range")
         self._arguments[f] = plus(self._folded("logit", constant(share)), moved)
-        return plus(constant(offset), self._folded("sigmoid", self._arguments[f]), scale)
+        return plus(constant(link.offset), self._folded("sigmoid", self._arguments[f]), link.scale)
 
     def _folded(self, function: str, argument: Form, level: int = 0) -> Form:
         """A unit, the same one for the same argument; a number where the argument is one (section 5)."""
@@ -249,6 +242,6 @@ class Counterfactual:
 def _layer(layer: Mapping[str, Any], inputs: Sequence[Form]) -> list[Form]:
     """weight x + bias."""
     return [
-        combined((*row, bias), (*inputs, constant(Fraction(1))))
+        combined((*row, bias), (*inputs, UNIT))
         for row, bias in zip(layer["weight"], layer["bias"], strict=True)
     ]

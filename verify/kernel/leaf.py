@@ -7,10 +7,10 @@ from math import inf
 from typing import Any
 
 from verify.kernel.box import Budget, Neuron, highest, parts
+from verify.kernel.checks import Empty, Rejected, multipliers, shares
 from verify.kernel.configuration import Configuration, Region
 from verify.kernel.forms import ONE, ZERO, Form, combined, constant, plus
 from verify.kernel.prices import Exact
-from verify.kernel.shapes import Empty, Rejected, conform, not_negative
 
 MOST_TERMS = 64
 
@@ -18,7 +18,7 @@ MOST_TERMS = 64
 def closed(configuration: Configuration, arithmetic: Exact, region: Region, target: Fraction) -> bool:
     """Whether a leaf ``["e"]`` is accepted (section 7.1)."""
     try:
-        return configuration.least_cost(region.ends) >= target or _nothing(configuration, arithmetic, region)
+        return configuration.costs(region.ends)[0] >= target or _nothing(configuration, arithmetic, region)
     except Empty:
         return True
 
@@ -29,17 +29,17 @@ def _nothing(configuration: Configuration, arithmetic: Exact, region: Region) ->
     if any(box.interval(configuration.conditions[row])[1] < 0 for row in region.conditions):
         return True
     for value, (low, high) in configuration.domains(region.cells).values():
-        least_, most = box.interval(value)
-        if low > high or most < low or least_ > high:
+        least, most = box.interval(value)
+        if low > high or most < low or least > high:
             return True
-    if configuration.trees is not None:
-        seen = configuration.seen({f: box.interval(v) for f, v in configuration.values.items()}, region.cells)
-        if seen is None or not configuration.trees.can_accept(seen):
+    if configuration.forests:
+        intervals = {f: box.interval(value) for f, value in configuration.values.items()}
+        if not configuration.can_accept(intervals, region.cells):
             return True
     rest = box.least(energy.rest)
     for weight, residual in energy.squares:
-        least_, most = box.interval(residual)
-        rest += weight * max(least_, -most, ZERO) ** 2
+        least, most = box.interval(residual)
+        rest += weight * max(least, -most, ZERO) ** 2
     return rest > 0
 
 
@@ -47,62 +47,55 @@ def proven(
     configuration: Configuration, arithmetic: Exact, region: Region, leaf: Any, target: Fraction, where: str
 ) -> Fraction | None:
     """What ``["d", slopes, terms, shares?, thetas?]`` proves (section 7.2); None: the region is empty."""
-    count = 2 * sum(configuration.widths)
-    shape = (str, str, list, (not_negative,) * len(region.ends), (not_negative,) * count)
-    _, slopes, terms, *more = conform(leaf, shape[: min(max(len(leaf), 3), 5)], where)
-    share = [Fraction(s) for s in (more[0] if more else [0] * len(region.ends))]
-    thetas = [Fraction(theta) for theta in (more[1] if len(more) > 1 else ())]
-    pairs = list(zip(thetas[::2], thetas[1::2], strict=True))
-    budget = Budget(configuration.terms, target - configuration.fixed, pairs)
-    if sum(share) > 1:
-        raise Rejected(f"{where}: shares that sum to more than 1")
+    (_, slopes, terms, *more), count = leaf, sum(configuration.widths)
+    share = shares(more[0] if more else None, len(region.ends), where)
+    thetas = multipliers(more[1], 2 * count, where) if more[1:] else []
+    budget = Budget(target - configuration.fixed, list(zip(thetas[::2], thetas[1::2], strict=True)))
     if len(terms) > MOST_TERMS:
         raise Rejected(f"{where}: more than {MOST_TERMS} terms (section 9)")
-    read = [_term(configuration, region, data, slopes, where) for data in [{}, *terms]]
+    read = [_term(configuration, region, given, slopes, where) for given in [{}, *terms]]
     try:
         box = arithmetic.box(region.ends, slopes, region.signs, budget)
         above = combined([1] * len(read), [box.above(*term) for term in read])
         bound = configuration.fixed - above.get(ONE, ZERO)
         for k, part in enumerate(parts(configuration.moved, above)):
             bound -= highest(configuration.terms[k], *region.ends[k], part, Fraction(1), share[k])
-        return None if bound < target and any(configuration.widths) and box.empty else bound
+        return None if bound < target and count and box.empty else bound
     except Empty:
         return None
 
 
 def _term(
-    configuration: Configuration, region: Region, data: Any, slopes: str, where: str
+    configuration: Configuration, region: Region, given: dict[str, Any], slopes: str, where: str
 ) -> tuple[Form, str, Fraction, list[tuple[Neuron, Fraction]]]:
     """A term's form but for its multiples of the logit and of neurons' arguments, its slopes, and these."""
-    domains, energy, neurons = configuration.domains(region.cells), configuration.energy, region.signs
-    shape: dict[str, Any] = {"s?": str, "n?": (not_negative,) * len(neurons)}
-    shape["r?"] = {f"{f}?": (not_negative, not_negative) for f in domains}
-    if configuration.problem.model.layers:
-        shape["g?"] = not_negative
-    if configuration.problem.model.plausible:
-        shape["b?"] = (not_negative, *[float] * len(energy.squares))
-    if region.conditions:
-        shape["q?"] = (not_negative,) * len(region.conditions)
-    given = conform(data, shape, where)
-    own, count = slopes if given["s"] is None else given["s"], sum(configuration.widths)
+    model, energy = configuration.problem.model, configuration.energy
+    known = {"s": True, "g": model.layers, "n": True, "r": True, "q": region.conditions, "b": model.plausible}
+    if unknown := [key for key in given if not known.get(key)]:
+        raise Rejected(f"{where}: unknown key {unknown[0][:40]!r} here")
+    own, count = given.get("s", slopes), sum(configuration.widths)
     if len(own) != count or not set(own) <= {"0", "1"}:
         raise Rejected(f"{where}: slopes: allowed: {count} characters 0 or 1")
-    rows: list[tuple[Fraction, Form]] = []
-    for f, (value, limits) in domains.items() if given["r"] else ():
-        for times, end, side in zip(given["r"][f] or (0.0, 0.0), limits, (1, -1), strict=True):
+    held = [configuration.conditions[row] for row in region.conditions]
+    rows = list(zip(multipliers(given.get("q"), len(held), where), held, strict=True))
+    domains = configuration.domains(region.cells)
+    for f, pair in given.get("r", {}).items():
+        if f not in domains:
+            raise Rejected(f"{where}: unknown key {f[:40]!r}: it has no domain here")
+        value, limits = domains[f]
+        for times, end, side in zip(multipliers(pair, 2, where), limits, (1, -1), strict=True):
             if times and abs(end) == inf:
                 raise Rejected(f"{where}: a multiplier of {f}, which has no such end here")
             if times:
-                rows.append((side * Fraction(times), plus(value, constant(Fraction(end)), -1)))
-    if given.get("q"):
-        held = (configuration.conditions[row] for row in region.conditions)
-        rows += zip(map(Fraction, given["q"]), held, strict=True)
-    if given.get("b"):
-        mu, *points = map(Fraction, given["b"])
+                rows.append((side * times, plus(value, constant(Fraction(end)), -1)))
+    if "b" in given:
+        [mu], points = multipliers(given["b"][:1], 1, where), list(map(Fraction, given["b"][1:]))
+        if len(points) != len(energy.squares):
+            raise Rejected(f"{where}: b: allowed: a list of {1 + len(energy.squares)}")
         rows.append((-mu, energy.rest))
         for (weight, residual), rho in zip(energy.squares, points, strict=True):
             rows.append((-2 * mu * weight * rho, plus(residual, constant(-rho / 2))))
-    n = zip(neurons.items(), given["n"] or [0.0] * len(neurons), strict=True)
-    arguments = [(neuron, side * Fraction(m)) for (neuron, side), m in n if m]
-    form = combined([times for times, _ in rows], [row for _, row in rows])
-    return form, own, Fraction(given.get("g") or 0), arguments
+    own_signs = zip(region.signs.items(), multipliers(given.get("n"), len(region.signs), where), strict=True)
+    arguments = [(neuron, side * m) for (neuron, side), m in own_signs if m]
+    [g] = multipliers([given.get("g", 0.0)], 1, where)
+    return combined([by for by, _ in rows], [row for _, row in rows]), own, g, arguments

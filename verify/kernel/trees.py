@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from verify.kernel.shapes import Clock
+from verify.kernel.checks import Clock
 
 Number = Fraction | float
 Range = tuple[Number, Number]
 Node = tuple[int, float, int, int, bool | None] | float
 """A leaf's value, or column, threshold, children and whether missing values go left (None: no rule)."""
+
+Option = tuple[int, tuple[Range, ...] | None]
+"""One of a feature's values or cells: its number, and what is compared in each column; None: missing."""
+
+Inside = tuple[tuple[Option, ...], ...]
+"""What is left of a box: of every feature, its options."""
 
 
 @dataclass(frozen=True)
@@ -23,8 +29,10 @@ class Ensemble:
 
     Attributes
     ----------
-    trees, parts
-        The nodes of each tree, and the number of its sum; the score is the smallest sum, or the largest.
+    trees
+        The nodes of each.
+    places
+        By column, the number of the feature that fills it, and which of its columns it is.
     mean
         Whether the sum is divided by the number of trees.
     base
@@ -36,8 +44,7 @@ class Ensemble:
     """
 
     trees: Sequence[Sequence[Node]]
-    parts: Sequence[int]
-    largest: bool
+    places: Sequence[tuple[int, int]]
     mean: bool
     base: float
     single: bool
@@ -45,91 +52,61 @@ class Ensemble:
     strict: bool
     threshold: float
 
-    def compared(self, value: Number) -> float:
-        """A value as it is compared with thresholds."""
-        return float32(value) if self.single else float64(value)
-
-    def above(self, threshold: float) -> float:
-        """The least compared number to the right of a threshold."""
-        return above32(threshold) if self.single else math.nextafter(threshold, math.inf)
-
-    def accepts(self, columns: Sequence[Range | None]) -> bool:
+    def accepts(self, inside: Inside) -> bool:
         """Whether the score at a point is accepted; not if an input is not known to the last bit compared."""
-        known = [ends for ends in columns if ends is not None]
-        same = all(self.compared(low) == self.compared(high) for low, high in known)
-        return same and self.can_accept(columns)
+        known = all(low == high for [(_, ranges)] in inside for low, high in ranges or ())
+        return known and self.can_accept(inside)
 
-    def can_accept(self, columns: Sequence[Range | None]) -> bool:
-        """Whether the largest score that leaves reachable from these intervals sum to is accepted.
-
-        None is a missing value.
-        """
-        box = tuple(ends and (self.compared(ends[0]), self.compared(ends[1])) for ends in columns)
-        totals = dict.fromkeys(self.parts, self.base)
-        for part, tree in zip(self.parts, self.trees, strict=True):
-            total = totals[part] + max(
-                (value for _, value, _ in reached(tree, box, self._side)), default=-math.inf
-            )
-            totals[part] = float32(total) if self.single_sum else total
-        sums = [total / len(self.trees) if self.mean else total for total in totals.values()]
-        score = max(sums) if self.largest else min(sums)
+    def can_accept(self, inside: Inside) -> bool:
+        """Whether the largest score that leaves reachable from a box sum to is accepted."""
+        total = self.base
+        for tree in self.trees:
+            total += max((value for _, value, _ in self.reached(tree, inside)), default=-math.inf)
+            total = float32(total) if self.single_sum else total
+        score = total / len(self.trees) if self.mean else total
         return score > self.threshold or (score == self.threshold and not self.strict)
 
-    def _side(self, inside: tuple[Any, ...], node: Any, left: bool) -> tuple[Any, ...] | None:
-        """The part of a box of columns that goes to one side of a node."""
-        column, threshold, _, _, missing_left = node
-        if inside[column] is None:
-            return inside if bool(missing_left) == left else None
-        low, high = inside[column]
-        low, high = (low, min(high, threshold)) if left else (max(low, self.above(threshold)), high)
-        return with_item(inside, column, (low, high)) if low <= high else None
+    def reached(self, tree: Sequence[Node], box: Inside) -> Iterator[tuple[int, float, Inside]]:
+        """The leaves that a box reaches: their numbers and values, and what of the box goes there."""
+        waiting = [(0, box)]
+        while waiting:
+            Clock.look()
+            number, inside = waiting.pop()
+            node = tree[number]
+            if isinstance(node, float):
+                yield number, node, inside
+                continue
+            for child, left in ((node[2], True), (node[3], False)):
+                i, k = self.places[node[0]]
+                parts = (self._side(option, k, node, left) for option in inside[i])
+                if kept := tuple(part for part in parts if part):
+                    waiting.append((child, with_item(inside, i, kept)))
 
-    def alone(self, part: int) -> Ensemble:
-        """The ensemble of one part's trees."""
-        trees = [tree for k, tree in zip(self.parts, self.trees, strict=True) if k == part]
-        return replace(self, trees=trees, parts=[part] * len(trees))
-
-
-Inside = tuple[Any, ...]
-"""What is left of a box: of each coordinate, what a tree's branches on the way leave."""
-
-
-def reached(
-    tree: Sequence[Node], box: Inside, side: Callable[[Inside, Any, bool], Inside | None]
-) -> Iterator[tuple[int, float, Inside]]:
-    """The leaves that a box reaches: their numbers and values, and what of the box goes there.
-
-    ``side``: what goes to the left of a node, or to the right; None where that is nothing.
-    """
-    waiting = [(0, box)]
-    while waiting:
-        Clock.look()
-        number, inside = waiting.pop()
-        node = tree[number]
-        if isinstance(node, float):
-            yield number, node, inside
-            continue
-        for child, left in ((node[2], True), (node[3], False)):
-            part = side(inside, node, left)
-            if part is not None:
-                waiting.append((child, part))
+    def _side(self, option: Option, k: int, node: Any, left: bool) -> Option | None:
+        """The part of an option that goes to one side of a node."""
+        (number, ranges), threshold = option, node[1]
+        if ranges is None:
+            return option if bool(node[4]) == left else None
+        low, high = ranges[k]
+        if left:
+            high = min(high, threshold)
+        else:
+            low = max(low, above32(threshold) if self.single else math.nextafter(threshold, math.inf))
+        return (number, with_item(ranges, k, (low, high))) if low <= high else None
 
 
-def with_item(items: Inside, k: int, item: Any) -> Inside:
+def with_item(items: tuple[Any, ...], k: int, item: Any) -> tuple[Any, ...]:
     """A tuple with another item at a place."""
     return (*items[:k], item, *items[k + 1 :])
 
 
-def column_ranges(features: Iterable[Any], values: Iterable[Range | None]) -> list[Range | None]:
-    """The intervals of an ensemble's columns, from those of the features (section 8); None where missing."""
-    found: list[Range | None] = []
-    for feature, ends in zip(features, values, strict=True):
-        if ends is None or feature.table is None:
-            found += [ends] * feature.width
-        else:
-            inside = [row for label, row in enumerate(feature.table) if ends[0] <= label <= ends[1]]
-            found += [(min(column), max(column)) for column in zip(*(inside or feature.table), strict=True)]
-    return found
+def options(table: Sequence[Sequence[Number]] | None, ends: Range | None, single: bool) -> tuple[Option, ...]:
+    """What trees see of a feature whose value lies in an interval (None: is missing), label by label."""
+    compared = float32 if single else float64
+    if ends is None or table is None:
+        return ((0, ends and ((compared(ends[0]), compared(ends[1])),)),)
+    rows = ((k, [compared(v) for v in row]) for k, row in enumerate(table) if ends[0] <= k <= ends[1])
+    return tuple((k, tuple(zip(row, row, strict=True))) for k, row in rows)
 
 
 def float64(value: Number) -> float:
@@ -150,10 +127,11 @@ def float32(value: Number) -> float:
 
 
 def above32(value: float) -> float:
-    """The least float32 above a double."""
+    """The least float32 above a double: up from the nearest one by 5/8 of a unit in its last place.
+
+    Towards 0 from a power of 2 the next one is half a unit away: 5/8 still rounds to it.
+    """
     nearest = float32(value)
-    if nearest > value or nearest == math.inf:
-        return nearest
-    [bits] = struct.unpack("<i", struct.pack("<f", nearest + 0.0))
-    after: float = struct.unpack("<f", struct.pack("<i", bits + 1 if bits >= 0 else bits - 1))[0]
-    return after
+    finite = max(nearest, -(2.0**128))
+    unit = max(2.0**-149, math.ulp(finite) * 2**29)
+    return nearest if nearest > value else float32(finite + 0.625 * unit)

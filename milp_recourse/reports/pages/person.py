@@ -50,14 +50,14 @@ class Change:
 
 @dataclass(frozen=True)
 class Reason:
-    """One restriction, or a set of them that must go together, and what is so without.
+    """One restriction (or set of restrictions lifted together), and the optimum without it.
 
     Attributes
     ----------
     restrictions
-        What is demanded, a sentence each.
+        One sentence for each restriction.
     cost
-        Of the cheapest way without them, proven; None where it stayed open.
+        The proven cost of the cheapest action without them; None if that was not settled.
     """
 
     restrictions: Sequence[str]
@@ -71,9 +71,9 @@ class Reasons:
     Attributes
     ----------
     said
-        What the list is, in a sentence.
+        One sentence that explains the list.
     reasons
-        Cheapest first where nothing is possible; else as the restrictions stand in the file.
+        Cheapest first if no action is feasible; otherwise in the file's order.
     """
 
     said: str
@@ -89,7 +89,7 @@ class Person:
     Attributes
     ----------
     id
-        How the user calls the person.
+        The user's identifier of the person.
     status
         One of a result's, ``bad-input`` or ``not-reached``.
     cost, lower_bound, gap, proof, message, seconds
@@ -130,7 +130,7 @@ class Person:
             object.__setattr__(self, name, None if text is None else str(text))
 
     def caused(self, *causes: Cause) -> list[Change]:
-        """The features whose value comes from one of the causes, in order."""
+        """The features whose cause is one of those given, in order."""
         return [change for change in self.features if change.cause in causes]
 
 
@@ -172,7 +172,7 @@ class Outcome(Enum):
 
 
 def outcome(person: Person) -> Outcome:
-    """The outcome a status, a cost and the changes amount to.
+    """The outcome that follows from a person's status, cost and changes.
 
     Raises
     ------

@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from milp_recourse.domain.scm import StructuralCausalModel
@@ -73,6 +72,8 @@ def fidelity(
     scms
         By number of ReLUs per equation; ``chosen`` is the one that samples and interventions are taken from.
     """
+    import torch
+
     scm = scms[chosen]
     test = dequantised(data.test.rows, seed + 2)
     with torch.no_grad():
@@ -87,10 +88,11 @@ def fidelity(
             (*FEATURES, "all"), *_with_errors(np.column_stack([terms, terms.sum(axis=1)])), strict=True
         )
     ]
+    size = min(SAMPLED, len(test))
     samples = {
-        "data": test[:SAMPLED],
-        "spline flow": flow.sample(SAMPLED, torch.Generator().manual_seed(seed)),
-        f"SCM, {chosen} ReLUs": scm.sample(SAMPLED, np.random.default_rng([seed, 21])),
+        "data": test[:size],
+        "spline flow": flow.sample(size, torch.Generator().manual_seed(seed)),
+        f"SCM, {chosen} ReLUs": scm.sample(size, np.random.default_rng([seed, 21])),
     }
     return Fidelity(
         densities,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from milp_recourse.studies.gmsc.amortised import Through
+    from milp_recourse.studies.gmsc.gmsc_networks import Through
 
 
 def gmsc(
@@ -18,7 +18,8 @@ def gmsc(
         "gmsc"
     ),
     seed: Annotated[int, typer.Option(help="of the split, the training and the preferences")] = 0,
-    people: Annotated[int, typer.Option(min=1, help="the first so many refused test rows")] = 500,
+    people: Annotated[int, typer.Option(min=1, help="refused test rows, where all levers are free")] = 520,
+    others: Annotated[int, typer.Option(min=1, help="refused test rows, in the other settings")] = 200,
     time_limit: Annotated[float, typer.Option(min=0.1, help="seconds per problem")] = 60.0,
     certificates: Annotated[int, typer.Option(min=0, help="random answers certified and verified")] = 100,
     epochs: Annotated[
@@ -43,7 +44,7 @@ def gmsc(
     from milp_recourse.studies.gmsc.run import Asked, run
 
     counts: dict[Through, int] = {"flow": flow_epochs, "equations": epochs}
-    asked = Asked(seed, people, time_limit, certificates, counts)
+    asked = Asked(seed, people, others, time_limit, certificates, counts)
     with progress_bar("models", 0, rate=True) as bar:
         summary = run(data, out, asked, bar.expect, bar.advance)
     checked = summary["spot check"]

@@ -101,8 +101,8 @@ def log_densities(
     figure, axes = plt.subplots(1, 3, figsize=(12.5, 4.2), layout="constrained", sharey=True)
     floor = float(np.quantile(factual, 0.002))
     for axis, (method, colour) in zip(axes, METHOD_COLOURS.items(), strict=True):
-        groups = [("factual", factual)]
-        groups += [(label, density[label, method]) for label in compared if (label, method) in density]
+        found = [(label, density[label, method]) for label in compared if (label, method) in density]
+        groups = [("factual", factual), *(one for one in found if len(one[1]) > 1 and np.ptp(one[1]) > 0)]
         values = [np.maximum(group, floor) for _, group in groups]
         parts: Any = axis.violinplot(values, widths=0.85, showextrema=False, showmedians=True)
         for k, body in enumerate(parts["bodies"]):
@@ -148,7 +148,8 @@ def proofs(compared: Sequence[Compared], path: Path) -> None:
     right.set_xticks(at, [one.setting.key.replace("table ", "") for one in compared], rotation=30, ha="right")
     right.set_ylabel("cost over certified optimum,\nwhom both serve (median, 10% to 90%)")
     right.grid(alpha=0.3, axis="y")
-    right.legend(fontsize=8)
+    if right.get_legend_handles_labels()[0]:
+        right.legend(fontsize=8)
     _save(figure, path)
 
 

@@ -18,8 +18,8 @@ from milp_recourse.instance import Population
 from milp_recourse.recipe.gmsc_data import FEATURES, LEVERS
 from milp_recourse.result import gap_tolerance
 from milp_recourse.studies.cells import Problem
-from milp_recourse.studies.gmsc.amortised import THROUGH, Profile, Through
 from milp_recourse.studies.gmsc.certified import Proven, actions, problems, wishes
+from milp_recourse.studies.gmsc.gmsc_networks import THROUGH, Profile, Through
 
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]

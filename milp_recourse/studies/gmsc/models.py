@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from milp_recourse.domain.network import ReluNetwork
@@ -122,6 +121,8 @@ def learned(data: GmscData, folder: Path, seed: int, advance: Callable[[], None]
 
 
 def _write_flow(data: GmscData, path: Path, seed: int, advance: Callable[[], None]) -> None:
+    import torch
+
     train, validation = (
         dequantised(part.rows, seed + k) for k, part in enumerate((data.train, data.validation))
     )

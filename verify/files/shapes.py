@@ -1,46 +1,14 @@
-"""What every ring needs: the one error, the clock, and values of a stated shape (section 4)."""
+"""Values of a stated shape, as files have them (section 4)."""
 
 from __future__ import annotations
 
 import math
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from fractions import Fraction
+from collections.abc import Callable
 from itertools import count, repeat
 from typing import Any, NoReturn
 
-LONGEST = 2**17
-
-
-class Rejected(Exception):
-    """The first reason why a certificate proves nothing."""
-
-
-class Empty(Exception):
-    """A box holds nothing feasible, as a logarithm of what is nowhere positive shows."""
-
-
-class Clock:
-    """The time that one check may take (section 9)."""
-
-    end = math.inf
-
-    @classmethod
-    @contextmanager
-    def within(cls, seconds: float) -> Iterator[None]:
-        """So much for what runs inside."""
-        cls.end = time.monotonic() + seconds
-        try:
-            yield
-        finally:
-            cls.end = math.inf
-
-    @classmethod
-    def look(cls) -> None:
-        """Raise :class:`Rejected` when the time is up."""
-        if time.monotonic() > cls.end:
-            raise Rejected("the time allowed is up")
+from verify.kernel import checks
+from verify.kernel.checks import Rejected
 
 
 def conform(value: Any, shape: Any, where: str) -> Any:  # noqa: PLR0912
@@ -91,18 +59,6 @@ def refuse(where: str, value: Any, allowed: str) -> NoReturn:
     raise Rejected(f"{where}: got {shown[:60]}; allowed: {allowed}")
 
 
-def bounded(value: Fraction) -> Fraction:
-    """The value, if it can be written with a tolerable number of digits (section 9)."""
-    if value.numerator.bit_length() + value.denominator.bit_length() > LONGEST:
-        raise Rejected(f"a number of more than {LONGEST} binary digits (section 9)")
-    return value
-
-
-def near(value: Fraction) -> str:
-    """A number for people."""
-    return repr(float(value)) if abs(value) < 2**1023 else "a number beyond every double"
-
-
 def anything(value: Any, _: str) -> Any:
     """The shape that every value has."""
     return value
@@ -129,10 +85,4 @@ def positive(value: Any, where: str) -> float:
 
 def index(size: int) -> Callable[[Any, str], int]:
     """A whole number from 0 to ``size`` - 1."""
-
-    def checked(value: Any, where: str) -> int:
-        if type(value) is not float or not value.is_integer() or not 0 <= value < size:
-            refuse(where, value, f"a whole number from 0 to {size - 1}")
-        return int(value)
-
-    return checked
+    return lambda value, where: checks.index(conform(value, float, where), size, where)

@@ -1,0 +1,125 @@
+"""Tables of prices as a certificate has them, read for a configuration (section 7.3).
+
+The kernel looks whether the cells cover the box. Which of them a tree gives one price is the file's matter.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+from verify.files.shapes import conform, positive
+from verify.kernel.certificate import Read
+from verify.kernel.checks import Rejected, index
+from verify.kernel.configuration import Configuration
+from verify.kernel.costs import Interval
+from verify.kernel.prices import Table
+from verify.kernel.problem import Feature
+from verify.kernel.trees import Ensemble, Node, above32, float32, float64
+
+LARGEST_PRICE = 2.0**53
+
+
+def _whole(value: Any, where: str) -> Any:
+    """Whole numbers of units."""
+    given = conform(value, [float], where)
+    if any(not price.is_integer() or abs(price) > LARGEST_PRICE for price in given):
+        raise Rejected(f"{where}: a price that is no whole number of at most 2^53")
+    return given
+
+
+TABLE = {"unit": positive, "mu": float, "trees": [[_whole]], "weights?": [float], "shares?": [float]}
+
+
+def reader(listed: Sequence[Any], where: str) -> Read:
+    """What reads some tables for a configuration."""
+    return lambda configuration: Priced(listed, where, configuration)
+
+
+class Priced:
+    """A certificate's tables for a configuration (:class:`verify.kernel.prices.Tables`)."""
+
+    def __init__(self, listed: Sequence[Any], where: str, configuration: Configuration) -> None:
+        self.listed, self.where = listed, where
+        self.forests, features = configuration.forests, configuration.problem.features
+        acted = [j for j, f in enumerate(features) if f.name in configuration.acted]
+        self.cells = [
+            cells(self.forests, features[j], j, box) for j, box in zip(acted, configuration.box, strict=True)
+        ]
+        compared = float32 if self.forests[0].single else float64
+        least = {j: [compared(low) for low, _ in own] for j, own in zip(acted, self.cells, strict=True)}
+        labelled = {j for j in acted if features[j].table is not None}
+        self.classes = [
+            classes(tree, forest, least, labelled) for forest in self.forests for tree in forest.trees
+        ]
+
+    def table(self, k: float) -> Table:
+        """One table, its numbers counted."""
+        where = f"{self.where}.{index(k, len(self.listed), self.where)}"
+        given, parts = conform(self.listed[int(k)], TABLE, where), len(self.forests)
+        weights = given["weights"] or []
+        if len(weights) != (parts if parts > 1 else 0):
+            raise Rejected(f"{where}.weights: allowed: one per sum, where there are several")
+        listed, prices = given["trees"] or [[]] * len(self.classes), []
+        if len(listed) != len(self.classes):
+            raise Rejected(f"{where}.trees: allowed: none, or one entry per tree")
+        for t, (paid, looked) in enumerate(zip(listed, self.classes, strict=True)):
+            if len(paid) not in (0, len(looked)):
+                raise Rejected(
+                    f"{where}.{t}: allowed: nothing, or one list per feature that the tree looks at"
+                )
+            for own, one in zip(looked.values(), paid, strict=False):
+                if len(one) not in (0, own[-1] + 1):  # classes ascend
+                    raise Rejected(
+                        f"{where}.{t}: {len(one)} prices; allowed: none or {own[-1] + 1}, one per class"
+                    )
+            prices.append({j: one for j, one in zip(looked, paid, strict=False) if any(one)})
+        mu = Fraction(given["mu"])
+        rates = [mu * Fraction(weight) for weight in weights or [1.0]]
+        return Table(Fraction(given["unit"]), given["shares"], rates, prices)
+
+
+def classes(
+    tree: Sequence[Node], forest: Ensemble, least: dict[int, list[float]], labelled: set[int]
+) -> dict[int, list[int]]:
+    """For each action that a tree looks at, every cell's class; ``least``: cells' least compared values."""
+    looks = [(forest.places[node[0]][0], node[1]) for node in tree if not isinstance(node, float)]
+    found = {}
+    for j in sorted({j for j, _ in looks} & least.keys()):
+        cuts = sorted({threshold for i, threshold in looks if i == j})
+        keys = range(len(least[j])) if j in labelled else [bisect_left(cuts, value) for value in least[j]]
+        known = {key: k for k, key in enumerate(sorted(set(keys)))}
+        found[j] = [known[key] for key in keys]
+    return found
+
+
+def cells(forests: Sequence[Ensemble], f: Feature, number: int, box: Interval) -> list[Interval]:
+    """An action's cells, ascending; labels with numbers of their own are a cell each."""
+    low, high = box
+    if f.table is not None:
+        return [(Fraction(k), Fraction(k)) for k in range(int(low), int(high) + 1)]
+    nodes = (n for forest in forests for tree in forest.trees for n in tree if not isinstance(n, float))
+    cuts = {node[1] for node in nodes if forests[0].places[node[0]][0] == number}
+    found, start = [], low
+    for end in sorted({last_left(forests[0].single, cut) for cut in cuts}):
+        last = Fraction(math.floor(end)) if f.whole and math.isfinite(end) else end
+        if start <= last < high:
+            found.append((start, Fraction(last)))
+            start = Fraction(math.floor(last) + 1 if f.whole else math.nextafter(float(last), math.inf))
+    return [*found, (start, high)]
+
+
+def last_left(single: bool, threshold: float) -> float:
+    """The largest double that is compared as at most a threshold; checked on both sides."""
+    compared, end = float32 if single else float64, threshold
+    if single:  # about half way between two neighbours
+        above = above32(threshold)
+        end = above / 2 - above32(-above) / 2
+    if compared(end) > threshold:
+        end = math.nextafter(end, -math.inf)
+    if not compared(end) <= threshold < compared(math.nextafter(end, math.inf)):
+        raise Rejected(f"classifier: a threshold of {threshold!r}, too large for prices (section 7.3)")
+    return end

@@ -1,0 +1,63 @@
+"""What a lever may do and what it costs, from files' numbers to the kernel's (sections 2 and 3)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from itertools import pairwise
+from math import inf
+from typing import Any
+
+from verify.kernel.costs import Interval, Piece, Term
+
+PARTS = ("l0", "l1", "l2-squared", "linf")
+
+
+def lever(content: Mapping[str, Any], chosen: Any, factual: Fraction | None) -> Interval | None:
+    """The values that an action may set: bounds, range, domain and monotonicity; None where there is none."""
+    every = [0.0, len(content["categories"] or ()) - 1.0]
+    ends = [content["bounds"] or every, *filter(None, (chosen, content["domain"]))]
+    low, high = Fraction(max(end[0] for end in ends)), Fraction(min(end[1] for end in ends))
+    if content["monotone"] and factual is not None:
+        low, high = (
+            (max(low, factual), high) if content["monotone"] == "increase" else (low, min(high, factual))
+        )
+    if content["kind"] != "continuous":
+        low, high = Fraction(math.ceil(low)), Fraction(math.floor(high))
+    return (low, high) if low <= high else None
+
+
+def term(cost: Mapping[str, Any], name: str, weight: float, label: bool, factual: Fraction | None) -> Term:
+    """What a change costs, an applicant's scale filled in."""
+    given = cost["scale"][name]
+    scale, down = (given["increase"], given["decrease"]) if isinstance(given, dict) else (given, given)
+    s = Fraction(1) if factual is None else Fraction(scale)
+    w, linear, square, most = (Fraction(n) for n in (weight, *(cost[part] for part in PARTS[1:])))
+    pieces = _pieces(
+        factual, label, cost.get("quantiles", {}).get(name, ()), Fraction(scale) / Fraction(down)
+    )
+    return Term(square * w / s**2, linear * w / s, most * w / s, pieces)
+
+
+def _pieces(x: Fraction | None, label: bool, knots: Sequence[Sequence[float]], fall: Fraction) -> list[Piece]:
+    """How large a change is: where a value is missing every one is a change, as every other label is."""
+    zero, one = Fraction(0), Fraction(1)
+    if x is None:
+        return [Piece(-inf, inf, zero, one)]
+    if label:
+        return [Piece(-inf, x - 1, zero, one), Piece(x, x, zero, zero), Piece(x + 1, inf, zero, one)]
+    if not knots:
+        return [Piece(-inf, x, -fall, fall * x), Piece(x, inf, one, -x)]
+    known = [(Fraction(v), Fraction(p)) for v, p in knots]
+    pieces = [Piece(-inf, known[0][0], zero, known[0][1])]
+    for (low, p), (high, q) in pairwise(known):
+        rate = (q - p) / (high - low)
+        pieces.append(Piece(low, high, rate, p - rate * low))
+    pieces.append(Piece(known[-1][0], inf, zero, known[-1][1]))
+    at = next(one.size(x) for one in pieces if one.low <= x <= one.high)
+    below = [Piece(one.low, x if x < one.high else one.high, -one.rate, at - one.start)
+             for one in pieces if one.low <= x]  # fmt: skip
+    above = [Piece(x if x > one.low else one.low, one.high, one.rate, one.start - at)
+             for one in pieces if one.high >= x]  # fmt: skip
+    return below + above
