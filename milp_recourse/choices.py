@@ -26,7 +26,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -38,7 +38,7 @@ from milp_recourse.errors import BadInput, Unsupported
 from milp_recourse.formats.conditions_json import condition_to_dict
 from milp_recourse.instance import Instance, demanding
 from milp_recourse.program.lower import reachable
-from milp_recourse.result import Result, Status
+from milp_recourse.result import Result, Status, is_closed
 from milp_recourse.solve import as_instance, check_options, solve
 
 Differ = Literal["features", "distance", "effect"]
@@ -286,6 +286,8 @@ def differing(
     while True:
         left = None if deadline is None else max(deadline - time.perf_counter(), 1e-3)
         result = solve(demanding(instance, conditions), backend, left)
+        if differ == "features" and result.status is Status.OPTIMAL:
+            result = _on_fewer(demanding(instance, conditions), result, backend, deadline)
         yield Choice(result, conditions)
         if result.action is None or (differ == "features" and not result.action):
             return
@@ -293,6 +295,29 @@ def differing(
             conditions += (other_features(result),)
         else:
             conditions += (far_from(instance, result, apart, scales),)
+
+
+def _on_fewer(instance: Instance, result: Result, backend: str | None, deadline: float | None) -> Result:
+    """The optimum on as few of its features as it can be had on.
+
+    An optimum may hold a feature, or move it by a hair: then it is the way without that feature, and counting
+    that feature would make two ways out of one.
+    """
+    for name in list(result.action or {}):
+        if name not in (result.action or {}):
+            continue  # it went with another
+        left = None if deadline is None else max(deadline - time.perf_counter(), 1e-3)
+        kept = tuple(other for other in instance.preferences.actionable if other != name)
+        own = replace(instance.preferences, actionable=kept)
+        found = solve(replace(instance, preferences=own, reference=None), backend, left)
+        if found.cost is None or result.lower_bound is None:
+            continue
+        if is_closed(found.cost, min(result.lower_bound, found.cost), instance.gap_allowance):
+            bound = min(result.lower_bound, found.cost)
+            result = replace(
+                found, status=Status.OPTIMAL, lower_bound=bound, proof=result.proof, message=result.message
+            )
+    return result
 
 
 def other_features(result: Result) -> Condition:

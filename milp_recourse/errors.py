@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import json
+from collections.abc import Iterable
 from typing import Any
 
 
@@ -80,3 +81,11 @@ def shown(value: Any) -> str:
 def dotted(*parts: str | int) -> str:
     """The path of a field: ``preferences.weights.savings``."""
     return ".".join(str(part) for part in parts if part != "")
+
+
+def nearest(name: object, others: Iterable[object]) -> str | None:
+    """The name that reads most like this one, as text; None where none does."""
+    from difflib import get_close_matches
+
+    found = get_close_matches(str(name), [str(other) for other in others], 1)
+    return found[0] if found else None

@@ -7,7 +7,7 @@ import operator
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, overload
 
 import numpy as np
@@ -227,12 +227,18 @@ class Instance:
 
         A missing lever counts no distance: whatever it is set to costs the same.
         """
-        widths = {
-            name: self._width(name, low, high)
-            for name, (low, high) in self.levers.items()
+        cost = self.cost
+        moving = {
+            name: interval
+            for name, interval in self.levers.items()
             if self.feature(name).kind != "categorical" and name not in self.missing
         }
-        return self.cost.gap_allowance(widths, self.weights)
+        if cost.quantiles or cost.decrease:
+            widths = {name: self._width(name, low, high) for name, (low, high) in moving.items()}
+            return cost.gap_allowance(widths, self.weights)
+        parts = cost.l2_squared, cost.l1, cost.linf, cost.kind
+        numbers = ((self.weight(name), cost.scale.get(name, 1.0), *ends) for name, ends in moving.items())
+        return _gap_allowance(parts, tuple(numbers))
 
     def _width(self, name: str, low: float, high: float) -> Fraction:
         """An interval's length on the axis that changes are measured on, in scales of increases."""
@@ -471,3 +477,17 @@ def of_one_model(instances: Sequence[Instance]) -> list[list[int]]:
         key = (*map(id, shared), one.accept, one.plausible, tuple(one.levers), alone)
         groups.setdefault(key, []).append(k)
     return list(groups.values())
+
+
+@lru_cache(maxsize=256)
+def _gap_allowance(
+    parts: tuple[float, float, float, str], levers: tuple[tuple[float, float, float, float], ...]
+) -> float:
+    """:meth:`Cost.gap_allowance` from the coefficients of l2-squared, l1 and linf, the cost's kind, and
+    every lever's weight, scale and interval: the same for most applicants."""
+    squared, absolute, largest, kind = parts
+    names = [str(k) for k in range(len(levers))]
+    scale = {name: lever[1] for name, lever in zip(names, levers, strict=True)}
+    widths = {n: Fraction(high) - Fraction(low) for n, (_, _, low, high) in zip(names, levers, strict=True)}
+    weights = {name: lever[0] for name, lever in zip(names, levers, strict=True)}
+    return Cost(squared, absolute, largest, 0.0, scale, kind).gap_allowance(widths, weights)

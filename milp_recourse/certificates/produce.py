@@ -16,7 +16,8 @@ import numpy as np
 
 from milp_recourse.certificates.canonical import instance_digest
 from milp_recourse.certificates.causal import causal_configurations, why_not_causal
-from milp_recourse.certificates.conditions import why_not_cases
+from milp_recourse.certificates.conditions import cases_of, why_not_cases
+from milp_recourse.certificates.directions import by_direction, why_not_directions
 from milp_recourse.certificates.document import CERTIFICATE_FORMAT
 from milp_recourse.certificates.engine_proofs import proofs
 from milp_recourse.certificates.limits import fits, too_large
@@ -29,6 +30,7 @@ from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.forests.axes import separable
 from milp_recourse.instance import Instance
 from milp_recourse.program.demands import told_apart
+from milp_recourse.program.fold import without_conditions
 from milp_recourse.result import Result, Status, is_closed
 
 MOST_LEVERS = 16
@@ -43,22 +45,25 @@ _SPARE = 0.05  # of the allowed gap: every leaf reaches so much more than is cla
 def why_not(instance: Instance) -> str | None:
     """Why no certificate can be had for an instance whose answer needs a search, or None."""
     of_trees = isinstance(instance.classifier, TreeEnsemble)
+    alone = of_trees and separable(without_conditions(instance))
     if instance.demand != TRUE:
-        if of_trees:
-            return "no certificates are written for trees under conditions yet"
+        if of_trees and not alone:
+            return "no certificates are written for trees inside a causal model under conditions yet"
         reason = why_not_cases(instance, MOST_LEVERS)
         if reason is not None:
             return reason
-    if of_trees and not separable(instance):
+    elif of_trees and not alone:
         reason = why_not_causal(instance)
         if reason is not None:
             return reason
     if instance.scenarios:
         return "scenarios of a robust answer are no part of the document"
-    if instance.cost.quantiles and not (of_trees and separable(instance)):
+    if instance.cost.quantiles and not alone:
         return "a cost in percentiles has certificates only for trees whose levers move nothing else"
-    if instance.cost.decrease and not (of_trees and separable(instance)):
-        return "a cost with two scales has certificates only for trees whose levers move nothing else"
+    if instance.cost.decrease and not alone:
+        reason = why_not_directions(instance)
+        if reason is not None:
+            return reason
     return _beyond_limits(instance) or beyond_a_support(instance)
 
 
@@ -164,7 +169,7 @@ def certificates_for(
         if k in trees:
             continue
         bound = _bound(results[k])
-        if separable(instances[k]):
+        if separable(without_conditions(instances[k])):
             trees[k] = ensemble_configurations(instances[k], bound, time_limit)
         else:
             trees[k] = _causal(instances[k], bound, results[k], time_limit)
@@ -230,8 +235,10 @@ def _trees_of_networks(
     """The configurations for instances, bounds and targets, None without a proof.
 
     They are the compiled engine's; where something moves along a curve, or there are conditions, the batched
-    engine's.
+    engine's. Two scales make a claim of each way that the changes may go.
     """
+    if any(instance.cost.decrease for instance, _, _ in claims):
+        return [_of_two_scales(claim, time_limit) for claim in claims]
     plain = [k for k, (instance, _, _) in enumerate(claims) if instance.demand == TRUE]
     found = {plain[k]: trees for k, trees in proofs([claims[k] for k in plain], _acted_sets, time_limit)}
     rest = [k for k in range(len(claims)) if k not in found]
@@ -241,6 +248,29 @@ def _trees_of_networks(
     return [found[k] for k in range(len(claims))]
 
 
+def _of_two_scales(
+    claim: tuple[Instance, float | None, float], time_limit: float | None
+) -> list[dict[str, Any]] | None:
+    """The configurations of one instance, whose cost may have two scales."""
+    instance = claim[0]
+    if not instance.cost.decrease:
+        return _trees_of_networks([claim], time_limit)[0]
+
+    def prove(claims: Sequence[tuple[Instance, float | None, float]]) -> list[list[dict[str, Any]] | None]:
+        each = None if time_limit is None else time_limit / len(claims)
+        return _trees_of_networks(claims, each)
+
+    return by_direction(claim, _sets_with_a_tree(instance), prove)
+
+
+def _sets_with_a_tree(instance: Instance) -> list[list[str]]:
+    """The sets of levers whose configurations stand for all that conditions allow."""
+    if instance.demand == TRUE:
+        return _acted_sets(instance)
+    names = [f.name for f in instance.features]
+    return [sorted(acted, key=names.index) for acted, _ in cases_of(instance)]
+
+
 def _causal(
     instance: Instance, bound: float | None, result: Result, time_limit: float | None
 ) -> list[dict[str, Any]] | None:
@@ -248,10 +278,24 @@ def _causal(
     deadline = None if time_limit is None else time.perf_counter() + time_limit
     for target in dict.fromkeys(_target(bound, result, spare) for spare in (_SPARE, _SPARE / 50)):
         if deadline is None or time.perf_counter() < deadline:
-            found = causal_configurations(instance, target, deadline)
+            found = _causal_once((instance, bound, target), deadline)
             if found is not None:
                 return found
     return None
+
+
+def _causal_once(
+    claim: tuple[Instance, float | None, float], deadline: float | None
+) -> list[dict[str, Any]] | None:
+    """One try, way by way where the cost has two scales."""
+    instance, _, target = claim
+    if not instance.cost.decrease:
+        return causal_configurations(instance, target, deadline)
+
+    def prove(claims: Sequence[tuple[Instance, float | None, float]]) -> list[list[dict[str, Any]] | None]:
+        return [causal_configurations(part, own, deadline) for part, _, own in claims]
+
+    return by_direction(claim, _sets_with_a_tree(instance), prove)
 
 
 def _provable(result: Result) -> bool:

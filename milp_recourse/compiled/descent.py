@@ -702,6 +702,8 @@ def descend(p, w, starts, samples, kept, rounds):
                 settle(p, w, u)
                 break
     if w.scalar[BEST_COST] < INF:
+        if only_largest(p) and not constrained(p):
+            flips(p, w, rounds)
         drops(p, w, rounds)
         for _ in range(3):
             before = w.scalar[BEST_COST]
@@ -711,6 +713,63 @@ def descend(p, w, starts, samples, kept, rounds):
             around(p, w, u)
             if not w.scalar[BEST_COST] < before * (1.0 - COARSE):
                 break
+
+
+@compiled
+def _paid(p, w, i, side):
+    """The end of a lever's interval that costs at most as much as the best action, by the maximum alone."""
+    money = w.scalar[BEST_COST] - p.base[0]
+    if p.lever[KNOTS, i] > 0.0:
+        far = percentiles_pay_for(levers_of(p), i, money, p.lever[TOP_RATE, i], 1 if side > 0.0 else -1)
+    else:
+        far = money / p.lever[LARGEST, i]
+    far = min(p.box[HI, i], far) if side > 0.0 else max(p.box[LO, i], -far)
+    grid, shift = p.lever[GRID, i], p.lever[SHIFT, i]
+    if grid > 0.0:
+        whole = (far - shift) / grid
+        far = (math.floor(whole + SEEN) if side > 0.0 else math.ceil(whole - SEEN)) * grid + shift
+    return far
+
+
+@compiled
+def flips(p, w, rounds):
+    """Where the cost is the maximum alone, all levers may go as far as one: which ends make the logit most?
+
+    From the best point, and from it with two levers at random, one lever at a time to another end or label as
+    long as the logit rises; what is more than enough is shrunk.
+    """
+    n, u, d = layers_of(p), w.at[POINT], p.lever.shape[1]
+    for turn in range(rounds):
+        for i in range(d):
+            u[i] = w.at[BEST, i]
+        for _ in range(2 if turn > 0 else 0):
+            i = int(random(w) * d)
+            if p.lever[LABEL, i] > 0.0:
+                continue
+            u[i] = _paid(p, w, i, 1.0 if random(w) < 0.5 else -1.0)
+        snap(p, u)
+        value = logit_at(n, u, w.unit[Z], w.layer[0])
+        for _ in range(6):
+            before = value
+            for i in range(d):
+                own, label = u[i], p.lever[LABEL, i] > 0.0
+                for k in range(p.start[i + 1] - p.start[i] if label else 2):
+                    if label:
+                        c = p.start[i] + k
+                        if p.allowed[c] == 0 or p.column[TOP, c] > w.scalar[BEST_COST] - p.base[0]:
+                            continue
+                        u[i] = float(k)
+                    else:
+                        u[i] = _paid(p, w, i, 1.0 - 2.0 * k)
+                    logit = logit_at(n, u, w.unit[Z], w.layer[0])
+                    if logit > value:
+                        value, own = logit, u[i]
+                    u[i] = own
+            if not value > before:
+                break
+        if try_point(p, w, u):
+            ray(p, w, u)
+        hops(p, w, p.box, p.allowed, u, 8)
 
 
 @compiled

@@ -107,6 +107,8 @@ class Run:
     ----------
     problem, work, tree
         What compiled code sees.
+    ceiling
+        More than anything in the box costs.
     careful
         Whether every cheaper action is judged exactly before it bounds the search; else the last one is,
         and a search
@@ -124,10 +126,12 @@ class Run:
         problem = lower(instance) if problem is None else problem
         self.instance, self.problem = instance, problem
         self.work, self.tree = memory(problem)
-        rows = np.zeros((0, len(instance.features))) if starts is None else np.asarray(starts, dtype=float)
-        self.starts = coordinates(instance, problem, rows)
+        self.starts = np.zeros((0, problem.lever.shape[1]))
+        if starts is not None:
+            self.starts = coordinates(instance, problem, np.asarray(starts, dtype=float))
         self._fixed: dict[frozenset[str], Program] = {}
-        self.few = problem.lever.shape[1] <= FEW and not len(rows)
+        self.few = problem.lever.shape[1] <= FEW and not len(self.starts)
+        self.ceiling = ceiling(problem)
         self.begin(careful=False)
 
     def begin(self, careful: bool) -> None:
@@ -135,7 +139,7 @@ class Run:
         self.careful, self.unconfirmed = careful, False
         self.action: dict[str, float] | None = None
         self.cost, self.asked = math.inf, math.inf
-        search.plant(self.problem, self.work, self.tree, self.instance.gap_allowance, ceiling(self.problem))
+        search.plant(self.problem, self.work, self.tree, self.instance.gap_allowance, self.ceiling)
 
     @property
     def target(self) -> float:
@@ -143,7 +147,7 @@ class Run:
         hand.
         """
         if self.action is None:
-            return ceiling(self.problem)
+            return self.ceiling
         return self.cost - 0.5 * self.instance.gap_tolerance(self.cost)
 
     def examine(self, share: int, around: int = -1, effort: tuple[int, int, int] = (500, 12, 60)) -> int:
@@ -261,11 +265,14 @@ def solve(instance: Instance, options: Options, problem: Problems | None = None)
 FIRST = 1000
 """Nodes of the first slice: if these do not prove it, actions are searched for at more cost."""
 
+LOOKS = 4
+"""And again whenever the nodes have grown so many times over."""
+
 
 def _searched(state: Run, late: float, watch: Callable[[float, float], object]) -> Proposal:
     """Search until it is proven, or late."""
     p, w = state.problem, state.work
-    looked, around = not state.few, -1 if state.few else 0
+    look, around = (0, -1) if state.few else (LOOKS * FIRST, 0)
     bytes_each = 24 * (p.lever.shape[1] + w.unit[0].size + 1) + len(p.allowed)
     tree = state.tree
     share, message = FIRST, None
@@ -277,6 +284,8 @@ def _searched(state: Run, late: float, watch: Callable[[float, float], object]) 
         why = state.examine(share, around)
         around = -1
         took = time.perf_counter() - start
+        if not state.careful and not state.confirm():  # again, with every action judged
+            break
         watch(state.cost, float(tree.bound[tree.heap[0]]) if tree.state[0] else 0.0)
         if why == search.DONE:
             break
@@ -289,8 +298,8 @@ def _searched(state: Run, late: float, watch: Callable[[float, float], object]) 
                 message = "the open nodes fill the memory"
                 break
             tree = state.tree = search.larger(tree, 2 * len(tree.heap))
-        elif not looked:
-            looked, around = True, int(tree.case[tree.heap[0]])
+        elif int(tree.state[2]) >= look:
+            look, around = LOOKS * int(tree.state[2]), int(tree.case[tree.heap[0]])
         elif took < 0.5 * SLICE:
             share = min(2 * share, 1 << 20)
         elif took > 2 * SLICE:

@@ -53,6 +53,7 @@ from milp_recourse.compiled.layout import (
     RP,
     RV,
     RZ,
+    SCALED,
     SHARE,
     SHARES,
     SIGN,
@@ -80,6 +81,9 @@ from milp_recourse.compiled.problem import levers_of
 from milp_recourse.compiling import compiled
 
 INF = math.inf
+
+NEAR = 2.0**-6
+"""A bound that misses its optimum by so much of what both miss the target by is as good."""
 
 
 @compiled
@@ -137,42 +141,59 @@ def dual_value(p, box, allowed, rows, consts, count, prices, shares, gain, size,
 
 
 @compiled
+def _dot(x, y, first, after):
+    """Sum of x[i] y[i] over first <= i < after, as four sums that need not wait for each other."""
+    one, two, three, four = 0.0, 0.0, 0.0, 0.0
+    whole = first + (after - first) // 4 * 4
+    for i in range(first, whole, 4):
+        one += x[i] * y[i]
+        two += x[i + 1] * y[i + 1]
+        three += x[i + 2] * y[i + 2]
+        four += x[i + 3] * y[i + 3]
+    for i in range(whole, after):
+        one += x[i] * y[i]
+    return (one + two) + (three + four)
+
+
+@compiled
 def _factor(m, k):
     """Cholesky's factor in place, lower; pivots that vanish are made large, which leaves their row out."""
     for j in range(k):
-        v = m[j, j]
-        for t in range(j):
-            v -= m[j, t] * m[j, t]
-        if not v > m[j, j] * PIVOT:
-            v = max(m[j, j], 1.0) / ROUNDOFF
+        row = m[j]
+        v = row[j] - _dot(row, row, 0, j)
+        if not v > row[j] * PIVOT:
+            v = max(row[j], 1.0) / ROUNDOFF
         root = math.sqrt(v)
-        m[j, j] = root
+        row[j] = root
         for i in range(j + 1, k):
-            v = m[i, j]
-            for t in range(j):
-                v -= m[i, t] * m[j, t]
-            m[i, j] = v / root
+            m[i, j] = (m[i, j] - _dot(m[i], row, 0, j)) / root
 
 
 @compiled
 def _solve(m, k, x):
     for i in range(k):
-        v = x[i]
-        for t in range(i):
-            v -= m[i, t] * x[t]
-        x[i] = v / m[i, i]
+        x[i] = (x[i] - _dot(m[i], x, 0, i)) / m[i, i]
     for i in range(k - 1, -1, -1):
-        v = x[i]
-        for t in range(i + 1, k):
-            v -= m[t, i] * x[t]
-        x[i] = v / m[i, i]
+        v = x[i] / m[i, i]
+        x[i] = v
+        for t in range(i):
+            x[t] -= m[i, t] * v
 
 
 @compiled
-def _variables(p, box, allowed, budget, w, base):
+def _wanted(w, count, ball, column, sign):
+    """Whether some row gets larger when a coordinate moves that way from where it costs least."""
+    for r in range(count):
+        if r != ball and w.rows[r, column] * sign > 0.0:
+            return True
+    return ball >= 0
+
+
+@compiled
+def _variables(p, box, allowed, w, count, ball, base):
     """The variables y of a box: column, sign, width, and costs; the point where all are zero into ``base``.
 
-    A column -2 is the maximum. Returns their number.
+    A column -2 is the maximum. What no row asks for is left out. Returns their number.
     """
     c = w.vec[C]
     q = w.vec[Q]
@@ -185,7 +206,6 @@ def _variables(p, box, allowed, budget, w, base):
     mode = box[MODE]
     start_ = p.start
     m = 0
-    total = 0.0
     for i in range(p.lever.shape[1]):
         s = start_[i]
         if p.lever[LABEL, i] > 0.0:
@@ -211,6 +231,8 @@ def _variables(p, box, allowed, budget, w, base):
         if l < 0.0 < h and (lin > 0.0 or fixed > 0.0 or top > 0.0):
             for side in range(2):
                 far = h if side == 0 else -l
+                if not _wanted(w, count, ball, s, 1.0 - 2.0 * side):
+                    continue
                 column_[m], lever[m], sign_[m], width_[m] = s, i, 1.0 if side == 0 else -1.0, far
                 q[m], c[m], tops[m] = quad * far * far, lin * far + fixed, top * far
                 m += 1
@@ -221,15 +243,13 @@ def _variables(p, box, allowed, budget, w, base):
         else:
             start, far = h, h - l
         base[i] = start
-        if not far > 0.0:
+        if not far > 0.0 or not (l < 0.0 < h or _wanted(w, count, ball, s, sign)):
             continue
         column_[m], lever[m], sign_[m], width_[m] = s, i, sign, far
         q[m] = quad * far * far
         c[m] = (lin + 2.0 * quad * start * sign) * far + fixed
         tops[m] = top * far
         m += 1
-    for j in range(m):
-        total += abs(c[j]) + q[j]
     return m
 
 
@@ -293,11 +313,11 @@ def _rows(p, w, count, ball, m, point):
                     a_j = rows[r, c] - rows[r, start[i] + int(point[i])]
                 else:
                     a_j = rows[r, c] * sign[j] * width[j]
-            a[j, k] = a_j
+            a[k, j] = a_j
             largest = max(largest, abs(a_j))
         if largest > 0.0:
             for j in range(m):
-                a[j, k] /= largest
+                a[k, j] /= largest
             b[k] = total / largest
             w.kvec[ROW_SCALE, k] = largest
             row_of[k] = r
@@ -306,7 +326,7 @@ def _rows(p, w, count, ball, m, point):
         if label[i] > 0.0:
             n = 0
             for j in range(m):
-                a[j, k] = -1.0 if lever[j] == i else 0.0
+                a[k, j] = -1.0 if lever[j] == i else 0.0
                 n += lever[j] == i
             if n > 1:
                 b[k] = 1.0
@@ -318,18 +338,18 @@ def _rows(p, w, count, ball, m, point):
             own = top_of(v, i, point[i])
             n = 0
             for j in range(m):
-                a[j, k] = 0.0
+                a[k, j] = 0.0
                 if lever[j] == i and tops[j] > 0.0:
                     s = -1.0
                     if not label[i] > 0.0 and point[i] * sign[j] < 0.0:
                         s = 1.0
                     if label[i] > 0.0:
-                        a[j, k] = -(tops[j] - own) / far
+                        a[k, j] = -(tops[j] - own) / far
                     else:
-                        a[j, k] = s * tops[j] / far
+                        a[k, j] = s * tops[j] / far
                     n += 1
             if n > 0 or own > 0.0:
-                a[m - 1, k] = 1.0
+                a[k, m - 1] = 1.0
                 b[k] = -own / far
                 w.kvec[ROW_SCALE, k] = far
                 row_of[k] = -2 - i
@@ -369,12 +389,12 @@ def _ball_lines(p, w, m, point):
 
 
 @compiled
-def _ball_at(p, w, m, y, scale, column):
-    """The ball's value over ``scale`` at y; its gradient's negative into that column of w.a, residuals
+def _ball_at(p, w, m, y, scale, row):
+    """The ball's value over ``scale`` at y; its gradient's negative into that row of w.a, residuals
     into w.ball."""
     total = 0.0
     for j in range(m):
-        w.a[j, column] = 0.0
+        w.a[row, j] = 0.0
     for f in range(len(p.noise)):
         n, weight = p.noise[f], p.precision[f]
         above, below = w.ball[BALL_AT, f], w.ball[BALL_AT + 1, f]
@@ -385,7 +405,7 @@ def _ball_at(p, w, m, y, scale, column):
             w.ball[BALL_SIDE, f], w.ball[PHAT, f], w.ball[BALL_LEAST, f] = -1.0, 0.0, -below
             total -= below
             for j in range(m):
-                w.a[j, column] += w.pull[1, f, j] / scale
+                w.a[row, j] += w.pull[1, f, j] / scale
             continue
         side, at = -1.0, 0.0
         if n - below > 0.0:
@@ -398,7 +418,7 @@ def _ball_at(p, w, m, y, scale, column):
         if side >= 0.0 and weight > 0.0:
             rate = 2.0 * weight * abs(at) / scale
             for j in range(m):
-                w.a[j, column] += rate * w.pull[int(side), f, j]
+                w.a[row, j] += rate * w.pull[int(side), f, j]
     return total / scale
 
 
@@ -424,29 +444,30 @@ def _ball_curvature(p, w, m, k, scale, price):
         bend = 2.0 * weight * price / scale
         if side < 0.0 or not bend > 0.0:
             for j in range(m):
-                w.a[j, k + f] = 0.0
+                w.a[k + f, j] = 0.0
             w.kvec[DIAGONAL, k + f] = 1.0
             continue
         for j in range(m):
-            w.a[j, k + f] = w.pull[int(side), f, j]
+            w.a[k + f, j] = w.pull[int(side), f, j]
         w.kvec[DIAGONAL, k + f] = 1.0 / bend
 
 
 @compiled
 def _factored(vec, kvec, a, matrix, m, k, every):
     """The matrix of the normal equations, factored; rows k to ``every`` are the ball's curvature."""
-    y, z, v, q, theta = vec[Y], vec[ZZ], vec[V], vec[Q], vec[THETA]
+    y, z, v, q, theta, scaled = vec[Y], vec[ZZ], vec[V], vec[Q], vec[THETA], vec[SCALED]
     for j in range(m):
         theta[j] = 1.0 / (2.0 * q[j] + z[j] / y[j] + v[j] / (1.0 - y[j]))
+    last = m - 1
     for r in range(every):
-        for t in range(r + 1):
-            matrix[r, t] = 0.0
-    for j in range(m):
-        for r in range(every):
-            f = a[j, r] * theta[j]
-            if f != 0.0:
-                for t in range(r + 1):
-                    matrix[r, t] += f * a[j, t]
+        row, first, after = a[r], last, 0
+        for j in range(last):
+            scaled[j] = row[j] * theta[j]
+            if row[j] != 0.0:
+                first, after = min(first, j), j + 1
+        scaled[last] = row[last] * theta[last]
+        for t in range(r + 1):  # the maximum is in many rows that have little else
+            matrix[r, t] = _dot(scaled, a[t], first, max(first, after)) + scaled[last] * a[t, last]
     for r in range(k):
         matrix[r, r] += kvec[S, r] / kvec[LAM, r]
     for r in range(k, every):
@@ -458,7 +479,7 @@ def _factored(vec, kvec, a, matrix, m, k, every):
 def _direction(vec, kvec, a, matrix, m, k, every, target, corrected):
     """A Newton step towards complementarity ``target``; with Mehrotra's correction from the step before."""
     y, z, v, theta, h = vec[Y], vec[ZZ], vec[V], vec[THETA], vec[H]
-    dy, dz, dv, rz, rv = vec[DY], vec[DZ], vec[DV], vec[RZ], vec[RV]
+    dy, dz, dv, rz, rv, scaled = vec[DY], vec[DZ], vec[DV], vec[RZ], vec[RV], vec[SCALED]
     s, lam, x, rl, dl, ds = kvec[S], kvec[LAM], kvec[X], kvec[RL], kvec[DL], kvec[DS]
     for j in range(m):
         at_low, at_high = -y[j] * z[j], -(1.0 - y[j]) * v[j]
@@ -476,17 +497,17 @@ def _direction(vec, kvec, a, matrix, m, k, every, target, corrected):
     for r in range(k, every):
         x[r] = 0.0
     for j in range(m):
-        f = theta[j] * h[j]
-        for r in range(every):
-            x[r] -= a[j, r] * f
+        scaled[j] = theta[j] * h[j]
+    for r in range(every):
+        x[r] -= _dot(a[r], scaled, 0, m)
     _solve(matrix, every, x)
     for r in range(every):
         dl[r] = x[r]
+        row = a[r]
+        for j in range(m):
+            h[j] += row[j] * x[r]
     for j in range(m):
-        total = h[j]
-        for r in range(every):
-            total += a[j, r] * dl[r]
-        dy[j] = total * theta[j]
+        dy[j] = h[j] * theta[j]
         dz[j] = (rz[j] - z[j] * dy[j]) / y[j]
         dv[j] = (rv[j] + v[j] * dy[j]) / (1.0 - y[j])
     for r in range(k):
@@ -558,19 +579,16 @@ def _residuals(vec, kvec, a, m, k, value):
     complementarity."""
     y, z, v, q, c = vec[Y], vec[ZZ], vec[V], vec[Q], vec[C]
     s, lam, rp, b = kvec[S], kvec[LAM], kvec[RP], kvec[B]
-    mu = 0.0
+    mu, rd = 0.0, vec[RD]
     for j in range(m):
-        total = 2.0 * q[j] * y[j] + c[j] - z[j] + v[j]
-        for r in range(k):
-            total -= a[j, r] * lam[r]
-        vec[RD, j] = total
+        rd[j] = 2.0 * q[j] * y[j] + c[j] - z[j] + v[j]
         mu += z[j] * y[j] + v[j] * (1.0 - y[j])
     for r in range(k):
-        rp[r] = b[r] - s[r]
+        row = a[r]
+        rp[r] = b[r] - s[r] + _dot(row, y, 0, m)
         mu += s[r] * lam[r]
-    for j in range(m):
-        for r in range(k):
-            rp[r] += a[j, r] * y[j]
+        for j in range(m):
+            rd[j] -= row[j] * lam[r]
     if not math.isnan(value):
         rp[k - 1] = -value - s[k - 1]
     return mu / (2 * m + k)
@@ -665,7 +683,7 @@ def solve_node(p, w, box, allowed, count, ball, target, point, choice, steps, ex
         try_prices[r] = 0.0
     v = levers_of(p)
     best = dual_value(v, box, allowed, rows, consts, count, prices, shares, w.col[GAIN], w.col[SIZE], choice)
-    m = _variables(v, box, allowed, target, w, point)
+    m = _variables(v, box, allowed, w, count, ball, point)
     for j in range(w.col.shape[1]):
         w.col[SHARE, j] = 0.0
     scale = 0.0
@@ -711,7 +729,7 @@ def solve_node(p, w, box, allowed, count, ball, target, point, choice, steps, ex
         value = kvec[B, r]
         if not (curved > 0 and r == k - 1):
             for j in range(m):
-                value += a[j, r] * 0.5
+                value += a[r, j] * 0.5
         else:
             value = -_ball_at(p, w, m, y, ball_scale, k - 1)
         kvec[S, r] = max(1.0, abs(value))
@@ -730,6 +748,7 @@ def solve_node(p, w, box, allowed, count, ball, target, point, choice, steps, ex
             value = dual_value(
                 v, box, allowed, rows, consts, count, try_prices, try_shares, w.col[GAIN], w.col[SIZE], choice
             )
+            before = best
             if value > best:
                 stalled = 0 if value > best + CLOSE * abs(value) else stalled + 1
                 best = value
@@ -743,6 +762,10 @@ def solve_node(p, w, box, allowed, count, ball, target, point, choice, steps, ex
             else:
                 stalled += 1
             if best >= target or (stalled >= 3 and mu < CLOSE and not exactly) or mu < FINE:
+                break
+            # no bound is above best + gap, nearly: where that is clear of the target the last digits are idle
+            gap, near = (2 * m + k) * mu * scale, NEAR * min(target - best, best)
+            if gap < near and best - before < near and not exactly:
                 break
         if curved > 0:
             _ball_curvature(p, w, m, k, ball_scale, kvec[LAM, k - 1])

@@ -17,17 +17,19 @@ ZL, ZH, SPLIT, ZS, ALPHA, Z, ZB, SCORE, SLOPE, RISE, FALL = range(11)
 BEST, POINT, CHOICE, TRIAL, OTHER, ANCHOR, SHARES, TRY_SHARES, CUT_SHARES, IDLE, START, INVERSE = range(12)
 # col
 GRAD, LINE, GAIN, SIZE, SHARE, CUT, NOTHING = range(7)
+# offer
+AT_LOW, AT_REST, AT_HIGH, CHEAP, LEAST, FAR = range(6)
 # row
 CONSTS, PRICES, TRY_PRICES, INSIDE = range(4)
 # vec
-SIGN, WIDTH, Q, C, TOPS, Y, ZZ, V, RD, RZ, RV, H, THETA, DY, DZ, DV = range(16)
+SIGN, WIDTH, Q, C, TOPS, Y, ZZ, V, RD, RZ, RV, H, THETA, DY, DZ, DV, SCALED = range(17)
 # kvec
 B, ROW_SCALE, S, LAM, RP, RL, X, DS, DL, DIAGONAL = range(10)
 # ball: 0 and 1 are the constants of the lines above a residual and above its negative; the last two are of
 # its linear part alone: the most its negative can be in the node, and the least that it is at a point
 BALL_SIZE, BALL_AT, _, BALL_SIDE, PHAT, BEST_PHAT, BALL_ROOM, BALL_LEAST = range(2, 10)
 # ints
-COLUMN, LEVER, ROW_OF, ORDER = range(4)
+COLUMN, LEVER, ROW_OF, ORDER, KINDS = range(5)
 # scalar: the best action's cost and configuration, the configuration at hand, a bound that waits for a
 # judgement, the
 # cut's constant, the tolerance's part that is no share of the cost, what nothing costs

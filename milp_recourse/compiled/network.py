@@ -19,12 +19,18 @@ import math
 from milp_recourse.compiled.elementary import RELU, draw_lines, size_at, steepness, value
 from milp_recourse.compiled.layout import (
     ALPHA,
+    AT_HIGH,
+    AT_LOW,
+    AT_REST,
+    CHEAP,
     COST,
     FALL,
+    FAR,
     FIXED,
     HI,
     LABEL,
     LARGEST,
+    LEAST,
     LINEAR,
     LO,
     MODE,
@@ -36,7 +42,6 @@ from milp_recourse.compiled.layout import (
     ZH,
     ZL,
 )
-from milp_recourse.compiled.levers import respond
 from milp_recourse.compiling import compiled
 
 INF = math.inf
@@ -436,7 +441,61 @@ def within_squares(p, box, line, const, top, budget, cut, cut_const, radius, inv
 
 
 @compiled
-def within(p, box, allowed, line, const, top, budget, cut, cut_shares, cut_const, gain, choice):
+def offers(p, box, allowed, cut, cut_shares, offer):
+    r"""What :func:`within` asks of every line alike, per column into ``offer``, (6, P).
+
+    Of a numeric lever r at the ends of its interval and at rest (inf: not in the box), where r is least,
+    how much it is there, and the largest abs(u); of a label r (as at the lower end) and whether it is the
+    cheapest.
+
+    Returns
+    -------
+    (least, priced)
+        The sums of the least r, and of the absolute terms behind the largest.
+    """
+    least, priced = 0.0, 0.0
+    for i in range(p.lever.shape[1]):
+        s, share = p.start[i], cut_shares[i]
+        if p.lever[LABEL, i] > 0.0:
+            cheap, most, at = INF, 0.0, s
+            for j in range(s, p.start[i + 1]):
+                offer[CHEAP, j] = 0.0
+                if allowed[j] != 0:
+                    pays = p.column[COST, j] + share * p.column[TOP, j]
+                    most = max(most, pays + abs(cut[j]))
+                    offer[AT_LOW, j] = pays - cut[j]
+                    if offer[AT_LOW, j] < cheap:
+                        cheap, at = offer[AT_LOW, j], j
+            offer[CHEAP, at] = 1.0
+            least += cheap
+            priced += most
+            continue
+        offer[CHEAP, s] = offer[FAR, s] = offer[LEAST, s] = offer[AT_REST, s] = 0.0
+        offer[AT_LOW, s] = offer[AT_HIGH, s] = INF
+        if box[MODE, i] == 2:
+            continue
+        l, h, fixed, g = box[LO, i], box[HI, i], p.lever[FIXED, i], cut[s]
+        rate, square = p.lever[LINEAR, i] + share * p.lever[LARGEST, i], p.lever[SQUARE, i]
+        if box[MODE, i] == 1:
+            offer[AT_REST, s] = fixed if l <= 0.0 <= h else INF
+        offer[AT_LOW, s] = fixed + rate * abs(l) + square * l * l - g * l
+        offer[AT_HIGH, s] = fixed + rate * abs(h) + square * h * h - g * h
+        far = max(abs(l), abs(h))
+        t = l if offer[AT_LOW, s] < offer[AT_HIGH, s] else h
+        if square > 0.0:
+            excess = max(g - rate, 0.0) if g > 0.0 else min(g + rate, 0.0)
+            t = min(max(0.5 * excess / square, l), h)
+        value = fixed + rate * abs(t) + square * t * t - g * t
+        if offer[AT_REST, s] < value:
+            t, value = 0.0, offer[AT_REST, s]
+        offer[CHEAP, s], offer[LEAST, s], offer[FAR, s] = t, value, far
+        least += value
+        priced += abs(fixed) + (rate + abs(g)) * far + square * far * far
+    return least, priced
+
+
+@compiled
+def within(p, box, allowed, line, const, top, budget, cut, cut_shares, cut_const, offer, least, priced):
     r"""An upper bound of a line over the part of a box that costs at most ``budget``, rounding included.
 
     With a cut u + constant >= 0 that holds at every feasible point of the node, and shares mu of the cost's
@@ -445,7 +504,7 @@ def within(p, box, allowed, line, const, top, budget, cut, cut_shares, cut_const
     .. math:: r(u) = \sum_i c_i(u_i) + \mu_i top_i |u_i| - cut \cdot u \le C + constant = C',
 
     and for any theta >= 0 the line is at most :math:`\theta C' + \sum_i \max_{X_i} (g_i u_i - \theta
-    r_i(u_i))`. The right side is
+    r_i(u_i))`; without a square a maximum is at an end or at rest. The right side is
     convex in theta; its minimum is enclosed by tangents.
 
     Parameters
@@ -454,57 +513,43 @@ def within(p, box, allowed, line, const, top, budget, cut, cut_shares, cut_const
         The line's largest value over the box, constant included.
     cut, cut_shares, cut_const
         Zeros for the budget alone.
-    gain
-        Work, (P,).
+    offer, least, priced
+        From :func:`offers`.
 
     Returns
     -------
     (bound, theta)
         The upper bound, and the theta that it came from (0: the box alone).
     """
-    start, fixed, linear, square = p.start, p.lever[FIXED], p.lever[LINEAR], p.lever[SQUARE]
-    largest, label = p.lever[LARGEST], p.lever[LABEL]
-    price, tops = p.column[COST], p.column[TOP]
-    d = len(fixed)
+    start, square, label = p.start, p.lever[SQUARE], p.lever[LABEL]
+    lo, hi, mode, d = box[LO], box[HI], box[MODE], p.lever.shape[1]
     limit = budget + cut_const
-    # at theta = 0: what the line's maximiser spends; and the least that any point spends
-    spent, least, rest = 0.0, 0.0, const
-    size, priced = abs(const), abs(budget) + abs(cut_const)
+    # at theta = 0: what the line's maximiser spends; and the line where least is spent
+    spent, rest, size = 0.0, const, abs(const)
     for i in range(d):
         s = start[i]
         if label[i] > 0.0:
-            best, own, cheap, at, far, most = -INF, 0.0, INF, 0.0, 0.0, 0.0
+            best, own, far = -INF, 0.0, 0.0
             for j in range(s, start[i + 1]):
                 if allowed[j] != 0:
-                    pays = price[j] + cut_shares[i] * tops[j]
-                    far, most = max(far, abs(line[j])), max(most, pays + abs(cut[j]))
-                    pays -= cut[j]
-                    if line[j] > best or (line[j] == best and pays < own):
-                        best, own = line[j], pays
-                    if pays < cheap:
-                        cheap, at = pays, line[j]
+                    rest += line[j] * offer[CHEAP, j]
+                    far = max(far, abs(line[j]))
+                    if line[j] > best or (line[j] == best and offer[AT_LOW, j] < own):
+                        best, own = line[j], offer[AT_LOW, j]
             spent += own
-            least += cheap
-            rest += at
             size += far
-            priced += most
             continue
-        least += respond(p, box, allowed, i, cut, 1.0, cut_shares[i], choice)
-        rest += line[s] * choice[i]
-        if box[MODE, i] == 2:
+        g = line[s]
+        rest += g * offer[CHEAP, s]
+        size += abs(g) * offer[FAR, s]
+        if mode[i] == 2:
             continue
-        l, h = box[LO, i], box[HI, i]
-        g, rate = line[s], linear[i] + cut_shares[i] * largest[i]
-        t = h if g > 0.0 else l
         if g == 0.0:
-            t = choice[i]
-        if box[MODE, i] == 0 and g * t <= 0.0:
-            t = 0.0
+            spent += offer[LEAST, s]
+        elif mode[i] == 0 and (hi[i] <= 0.0 if g > 0.0 else lo[i] >= 0.0):
+            continue
         else:
-            spent += fixed[i] + rate * abs(t) + square[i] * t * t - cut[s] * t
-        far = max(abs(l), abs(h))
-        size += abs(g) * far
-        priced += abs(fixed[i]) + (rate + abs(cut[s])) * far + square[i] * far * far
+            spent += offer[AT_HIGH, s] if g > 0.0 else offer[AT_LOW, s]
     if spent <= limit or limit <= least:
         return top, 0.0
     best, chosen = top, 0.0
@@ -514,18 +559,42 @@ def within(p, box, allowed, line, const, top, budget, cut, cut_shares, cut_const
         theta = ((left_v - left_s * left_t) - (right_v - right_s * right_t)) / (right_s - left_s)
         if not theta > left_t:
             break
-        for c in range(len(gain)):
-            gain[c] = line[c] + theta * cut[c]
         value, cost = theta * limit + const, 0.0
         for i in range(d):
-            value -= respond(p, box, allowed, i, gain, theta, theta * cut_shares[i], choice)
-            v, s = choice[i], start[i]
+            s = start[i]
             if label[i] > 0.0:
-                s += int(v)
-                cost += price[s] + cut_shares[i] * tops[s] - cut[s]
-            elif v != 0.0 or box[MODE, i] == 1:
-                cost += fixed[i] + (linear[i] + cut_shares[i] * largest[i]) * abs(v) + square[i] * v * v
-                cost -= cut[s] * v
+                most, own = -INF, 0.0
+                for j in range(s, start[i + 1]):
+                    v = line[j] - theta * offer[AT_LOW, j]
+                    if allowed[j] != 0 and v > most:
+                        most, own = v, offer[AT_LOW, j]
+                value += most
+                cost += own
+                continue
+            own = offer[AT_REST, s]
+            most = -theta * own
+            if mode[i] == 2:
+                continue
+            if square[i] > 0.0:
+                rate = p.lever[LINEAR, i] + cut_shares[i] * p.lever[LARGEST, i]
+                g = line[s] / theta + cut[s]
+                excess = max(g - rate, 0.0) if g > 0.0 else min(g + rate, 0.0)
+                t = min(max(0.5 * excess / square[i], lo[i]), hi[i])
+                pays = p.lever[FIXED, i] + rate * abs(t) + square[i] * t * t - cut[s] * t
+                v = line[s] * t - theta * pays
+                if v > most:
+                    most, own = v, pays
+            else:
+                low, high = (
+                    line[s] * lo[i] - theta * offer[AT_LOW, s],
+                    line[s] * hi[i] - theta * offer[AT_HIGH, s],
+                )
+                if low > most:
+                    most, own = low, offer[AT_LOW, s]
+                if high > most:
+                    most, own = high, offer[AT_HIGH, s]
+            value += most
+            cost += own
         bound = value + p.budget * (size + theta * priced) + p.tiny
         if bound < best:
             best, chosen = bound, theta

@@ -66,6 +66,7 @@ from milp_recourse.compiled.network import (
     back_causes,
     into_first,
     later_layers,
+    offers,
     only_squares,
     over_box,
     relax,
@@ -310,7 +311,7 @@ def _bound_layers(p, w, budget):
     """
     v, n, b = levers_of(p), layers_of(p), ball_of(p, w)
     cut_const = w.scalar[CUT_CONST] if budget < INF else INF
-    parts = (w.box, w.allowed, w.unit, w.relaxed, w.second, w.layer, w.col, w.at)
+    parts = (w.box, w.allowed, w.unit, w.relaxed, w.second, w.layer, w.col, w.at, w.offer)
     squares = only_squares(v)
     if not _bound_layer(v, n, b, parts, budget, cut_const, squares, 0, 0):
         return -1
@@ -336,15 +337,17 @@ def _bound_layers(p, w, budget):
 @compiled
 def _bound_layer(v, n, b, parts, budget, cut_const, squares, k, ball):
     """Bounds of one layer's open arguments; False where the node is empty."""
-    box, allowed, unit, relaxed, second, layer, col, at = parts
+    box, allowed, unit, relaxed, second, layer, col, at, offer = parts
     zl, zh, zs, alpha, size = unit[ZL, k], unit[ZH, k], unit[ZS, k], unit[ALPHA, k], layer[0]
-    line, gain, choice = col[LINE], col[GAIN], at[CHOICE]
+    line = col[LINE]
     cut, shares = col[CUT], at[CUT_SHARES]
     if not cut_const < INF:  # else it implies the budget, nearly, and is much tighter
         cut, shares, cut_const = col[NOTHING], at[IDLE], 0.0
-    radius, inverse = 0.0, at[INVERSE]
+    radius, inverse, least, priced = 0.0, at[INVERSE], 0.0, 0.0
     if squares:
         radius = squares_radius(v, box, cut, budget + cut_const, inverse)
+    elif budget < INF:
+        least, priced = offers(v, box, allowed, cut, shares, offer)
     if k == 1:
         sizes_direct(n, box, allowed, unit, size, 1, 0, n.widths[1])
     elif k > 1:
@@ -368,12 +371,12 @@ def _bound_layer(v, n, b, parts, budget, cut_const, squares, k, ball):
                 const = unit_line(n, unit, relaxed, layer, line, k, j, side) + slack
             top = over_box(v, box, allowed, line) + const
             if top > 0.0 and ball > 0:
-                top = _within_ball(v, b, box, allowed, line, gain, const, top, zs[j])
+                top = _within_ball(v, b, box, allowed, line, col[GAIN], const, top, zs[j])
             if (top > 0.0 or curve) and budget < INF and squares:
                 top, _ = within_squares(v, box, line, const, top, budget, cut, cut_const, radius, inverse)
             elif (top > 0.0 or curve) and budget < INF:
                 top, _ = within(
-                    v, box, allowed, line, const, top, budget, cut, shares, cut_const, gain, choice
+                    v, box, allowed, line, const, top, budget, cut, shares, cut_const, offer, least, priced
                 )
             if side > 0.0:
                 zh[j] = min(zh[j], top)

@@ -36,6 +36,7 @@ from milp_recourse.compiled.layout import (
     IDLE,
     INSIDE,
     INVERSE,
+    KINDS,
     LABEL,
     LARGEST,
     LINE,
@@ -62,6 +63,7 @@ from milp_recourse.compiled.layout import (
 from milp_recourse.compiled.levers import contract, least_cost, respond
 from milp_recourse.compiled.network import (
     back_causes,
+    offers,
     only_squares,
     over_box,
     relax_first,
@@ -347,23 +349,28 @@ def _bound_causes(p, w):
 def _shrink(p, w, o, t, ends, order, target, ball):
     """Cut off what cost and ball rule out, as splits whose other side is an empty leaf; False: all of it."""
     v, d = levers_of(p), p.lever.shape[1]
-    box, allowed = w.box.copy(), w.allowed.copy()
+    for i in range(d):
+        for part in range(3):
+            w.aside[part, i] = w.box[part, i]
+    copied(w.allowed, w.aside_allowed)
     if not contract(v, w.box, w.allowed, target):
         for i in range(d):  # what is left of a box that intervals should have closed
             _set_ends(p, w, i, ends[0, i], ends[1, i])
         return True
     if ball > 0:
         contract_by_ball(v, ball_of(p, w), w.box, w.allowed, w.col[LINE], w.col[GAIN])
-    least, most = w.box[LO].copy(), w.box[HI].copy()
-    first, last = np.zeros(d), np.zeros(d)
+    least, most, first, last = w.aside[3], w.aside[4], w.aside[5], w.aside[6]
     for i in range(d):
+        least[i], most[i] = w.box[LO, i], w.box[HI, i]
         if p.lever[LABEL, i] > 0.0:
             first[i], last[i] = INF, -INF
             for c in range(p.start[i], p.start[i + 1]):
                 if w.allowed[c] != 0:
                     first[i], last[i] = min(first[i], c - p.start[i]), max(last[i], c - p.start[i])
-    copied(box, w.box)
-    copied(allowed, w.allowed)
+    for i in range(d):
+        for part in range(3):
+            w.box[part, i] = w.aside[part, i]
+    copied(w.aside_allowed, w.allowed)
     for i in range(d):
         label = p.lever[LABEL, i] > 0.0
         if (not label and w.box[MODE, i] != 1) or not ends[0, i] < ends[1, i]:
@@ -454,9 +461,11 @@ def _bound_neurons(p, w, t, leaf, budget):
     """Bounds of every neuron's argument from this box, these signs and the budget; False: one has none."""
     v, n, unit, box, allowed = levers_of(p), layers_of(p), w.unit, w.box, w.allowed
     line, gain, choice, size = w.col[LINE], w.col[GAIN], w.at[CHOICE], w.layer[0]
-    squares, radius = only_squares(v), 0.0
+    squares, radius, least, priced = only_squares(v), 0.0, 0.0, 0.0
     if squares and budget < INF:
         radius = squares_radius(v, box, w.col[NOTHING], budget, w.at[INVERSE])
+    elif budget < INF:
+        least, priced = offers(v, box, allowed, w.col[NOTHING], w.at[IDLE], w.offer)
     _zero(t.theta[leaf])
     for k in range(1, len(p.widths)):
         if k == 1:
@@ -486,7 +495,7 @@ def _bound_neurons(p, w, t, leaf, budget):
                     else:
                         _, theta = within(
                             v, box, allowed, line, const, top, budget, w.col[NOTHING], w.at[IDLE], 0.0,
-                            gain, choice,
+                            w.offer, least, priced,
                         )  # fmt: skip
                     if theta > 0.0:
                         theta = short(theta, FEW_DIGITS)
@@ -883,7 +892,7 @@ def prove(pp, pq, w, o, t, c, target, budget, share, steps):
     claimed = (budget + p.base[0]) * (1.0 - p.cost)
     w.scalar[BEST_COST], w.scalar[CASE] = claimed, c
     p.hair[0] = 3.0 * p.line * largest_logit(p, w) + p.tiny
-    kinds = np.zeros(w.row.shape[1] + 1, dtype=np.int64)
+    kinds, ends, order = w.ints[KINDS], w.ends, w.order
     for _ in range(share):
         if o.state[0] == 0:
             return PROVEN
@@ -897,7 +906,8 @@ def prove(pp, pq, w, o, t, c, target, budget, share, steps):
             _write(o, t, EMPTY, 0, 0, 0.0)
             continue
         o.state[3] += 1
-        ends, order = o.ends[slot].copy(), o.order[slot].copy()
+        copied(o.ends[slot], ends)
+        copied(o.order[slot], order)
         _load(p, o, slot, w)
         ball, leaf = _nothing(q, w, target), o.state[2]
         if ball < 0:

@@ -39,6 +39,7 @@ from milp_recourse.compiled.layout import (
     SPLIT,
     START,
     STUCK_BOUND,
+    ZB,
     ZH,
     ZL,
     Z,
@@ -68,7 +69,7 @@ node held); the pool is full."""
 class Pool(NamedTuple):
     """Nodes. ``state`` holds: open nodes, free slots, nodes examined, nodes when a dive was last made, the
     slot
-    whose point was asked for.
+    whose point was asked for, the slot to go on with (one more than it; 0 for the one of least bound).
 
     Attributes
     ----------
@@ -103,6 +104,12 @@ class Pool(NamedTuple):
 MUCH = 2.0**-7
 """A node is examined again under a new target where the best cost has fallen by so much; else it is split."""
 
+OFTEN = 32
+"""Without an action, one is searched for whenever the nodes have grown by a share of one in so many."""
+
+STRAIGHT = 32
+"""Without an action in hand, half of twice so many nodes go straight down: a child follows its parent."""
+
 RESERVE = 70
 """Free slots that a node wants to find."""
 
@@ -124,7 +131,7 @@ def pool(p: Problems, size: int) -> Pool:
         np.zeros((size, p.lever.shape[1])),
         np.full(size, np.inf),
         np.full(1, np.inf),
-        np.zeros(5, dtype=np.int64),
+        np.zeros(6, dtype=np.int64),
     )
 
 
@@ -166,21 +173,43 @@ def _pop(t):
     n = t.state[0] - 1
     t.state[0] = n
     if n > 0:
-        slot = t.heap[n]
-        v = t.bound[slot]
-        k = 0
-        while True:
-            child = 2 * k + 1
-            if child >= n:
-                break
-            if child + 1 < n and t.bound[t.heap[child + 1]] < t.bound[t.heap[child]]:
-                child += 1
-            if t.bound[t.heap[child]] >= v:
-                break
-            t.heap[k] = t.heap[child]
-            k = child
-        t.heap[k] = slot
+        _sink(t, t.heap[n], 0, n)
     return top
+
+
+@compiled
+def _take(t, slot):
+    """Take a node out of the heap, wherever it is."""
+    n = t.state[0] - 1
+    k = n
+    while t.heap[k] != slot:  # it is young: near the end
+        k -= 1
+    t.state[0] = n
+    if k == n:
+        return
+    slot = t.heap[n]
+    v = t.bound[slot]
+    while k > 0 and t.bound[t.heap[(k - 1) // 2]] > v:
+        t.heap[k] = t.heap[(k - 1) // 2]
+        k = (k - 1) // 2
+    _sink(t, slot, k, n)
+
+
+@compiled
+def _sink(t, slot, k, n):
+    """Put a node at place k of a heap of n, or below."""
+    v = t.bound[slot]
+    while True:
+        child = 2 * k + 1
+        if child >= n:
+            break
+        if child + 1 < n and t.bound[t.heap[child + 1]] < t.bound[t.heap[child]]:
+            child += 1
+        if t.bound[t.heap[child]] >= v:
+            break
+        t.heap[k] = t.heap[child]
+        k = child
+    t.heap[k] = slot
 
 
 @compiled
@@ -216,6 +245,7 @@ def _store(t, w, bound):
     copied(w.at[CUT_SHARES], t.shares[slot])
     t.const[slot] = w.scalar[CUT_CONST]
     t.bound[slot] = bound
+    t.state[5] = slot + 1
     _push(t, slot)
 
 
@@ -257,6 +287,7 @@ def plant(pp, w, t, allowance, ceiling):
         p.hair[1] = _largest_ball(p, w)
         w.scalar[CASE], w.scalar[CUT_CONST] = c, INF
         _store(t, w, p.base[0])
+    t.state[5] = 0
 
 
 @compiled
@@ -476,7 +507,12 @@ def run(pp, w, t, share, lines, steps, dives, patient, careful, around, starts, 
             return DONE
         if t.state[1] < RESERVE:
             return FULL
-        slot = _pop(t)
+        if t.state[5] > 0 and t.state[2] % (2 * STRAIGHT) < STRAIGHT and not w.scalar[BEST_COST] < INF:
+            slot = t.state[5] - 1
+            _take(t, slot)
+        else:
+            slot = _pop(t)
+        t.state[5] = 0
         _load(t, slot, w)
         p = case(pp, t.case[slot])
         parent, base = t.bound[slot], p.base[0]
@@ -530,8 +566,9 @@ def run(pp, w, t, share, lines, steps, dives, patient, careful, around, starts, 
         kind, index, value = choose(p, w, count, unsure)
         _release(t, slot)
         _split(p, w, t, kind, index, value, bound)
-        rest = max(dives, t.state[3])  # nodes from one dive to the next: more and more
-        if unsure > 0 and t.state[2] >= t.state[3] + max(1, rest // dives):  # now that the node is not needed
+        often = dives if before < INF else max(dives, OFTEN)
+        rest = max(often, t.state[3])  # nodes from one dive to the next: more and more
+        if unsure > 0 and t.state[2] >= t.state[3] + max(1, rest // often):  # now that the node is not needed
             t.state[3] = t.state[2]
             hops(p, w, p.box, p.allowed, w.at[START], 10 if dives == 1 else 6)
             if w.scalar[BEST_COST] < before:
@@ -561,10 +598,13 @@ def _split(p, w, t, kind, index, value, bound):
         split[k, j] = 1
         zl[k, j] = 0.0
         _store(t, w, bound)
+        first = t.state[5]
         split[k, j] = -1
         zl[k, j], zh[k, j] = l, 0.0
         _store(t, w, bound)
         zh[k, j] = h
+        if w.unit[ZB, k, j] > 0.0:
+            t.state[5] = first
     elif kind == 5:
         l, h, was = zl[0, index], zh[0, index], int(split[0, index])
         zl[0, index], split[0, index] = value, was | 1
@@ -582,9 +622,12 @@ def _split(p, w, t, kind, index, value, bound):
         hi[index] = cut
         if l <= cut:
             _store(t, w, bound)
+        below = t.state[5]
         hi[index], lo[index] = h, above
         if above <= h:
             _store(t, w, bound)
+            if below > 0 and w.at[POINT, index] <= cut:
+                t.state[5] = below
     elif kind == 3:
         mode[index] = 2
         _store(t, w, bound)

@@ -38,6 +38,8 @@ class Work(NamedTuple):
         Points and shares of the maximum, (12, d).
     col
         Lines and prices per column, (7, P).
+    offer
+        See :func:`milp_recourse.compiled.network.offers`, (6, P).
     rows, row
         A Lagrangian's rows, (R, P), and their constants, prices and how far inside a point is to stay, (4,
         R).
@@ -48,6 +50,9 @@ class Work(NamedTuple):
         variables.
     kept
         The causal units' bounds while others take their place, (2, M).
+    aside, aside_allowed, ends, order
+        A proof's node while parts of it are looked at: box and what is left of it, (7, d) and (P,), its
+        intervals, (2, d), and its splits, (K + 1, n).
     found
         Accepted points and their costs, (16, d + 1).
     vec, ints, kvec, a, m
@@ -68,6 +73,7 @@ class Work(NamedTuple):
     seen: Array
     at: Array
     col: Array
+    offer: Array
     rows: Array
     row: Array
     tangent: Array
@@ -75,6 +81,10 @@ class Work(NamedTuple):
     ball_seen: Array
     pull: Array
     kept: Array
+    aside: Array
+    aside_allowed: NDArray[np.uint8]
+    ends: Array
+    order: NDArray[np.int64]
     found: Array
     vec: Array
     ints: NDArray[np.int64]
@@ -101,6 +111,7 @@ def workspace(p: Problem) -> Work:
         np.zeros((2, rows, layers, n)),
         np.zeros((12, d)),
         np.zeros((7, columns)),
+        np.zeros((6, columns)),
         np.zeros((rows, columns)),
         np.zeros((4, rows)),
         np.zeros((2, f, columns)),
@@ -108,11 +119,15 @@ def workspace(p: Problem) -> Work:
         np.zeros((2, f, units)),
         np.zeros((2, f, v)),
         np.zeros((2, units)),
+        np.zeros((7, d)),
+        np.zeros(columns, dtype=np.uint8),
+        np.zeros((2, d)),
+        np.zeros((layers, n), dtype=np.int64),
         np.zeros((16, d + 1)),
-        np.zeros((16, v)),
-        np.zeros((4, max(v, k)), dtype=np.int64),
+        np.zeros((17, v)),
+        np.zeros((5, max(v, k)), dtype=np.int64),
         np.zeros((10, k)),
-        np.zeros((v, k)),
+        np.zeros((k, v)),
         np.zeros((k, k)),
         np.zeros((3, n)),
         np.zeros(7),

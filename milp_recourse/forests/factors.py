@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from milp_recourse.compiling import entry
+from milp_recourse.compiling import counting_entry as entry
 from milp_recourse.forests.axes import Axis
 from milp_recourse.forests.table import BITS, LeafTable
 

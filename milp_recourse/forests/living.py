@@ -7,7 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from milp_recourse.compiling import compiled, entry
+from milp_recourse.compiling import counting as compiled
+from milp_recourse.compiling import counting_entry as entry
 from milp_recourse.forests.factors import Array, Factors, Ints
 
 FLAGS = 63

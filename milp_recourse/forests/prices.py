@@ -26,7 +26,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from milp_recourse.compiling import compiled, entry
+from milp_recourse.compiling import counting as compiled
+from milp_recourse.compiling import counting_entry as entry
 
 INF = np.inf
 UNIT = 2.0**-53

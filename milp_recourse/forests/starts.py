@@ -9,7 +9,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from milp_recourse.compiling import compiled, entry
+from milp_recourse.compiling import counting as compiled
+from milp_recourse.compiling import counting_entry as entry
 from milp_recourse.forests.walk import Walk, again, deployed, summed, sums_along, values_at
 
 Cells = NDArray[np.int32]

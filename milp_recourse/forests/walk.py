@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from milp_recourse.compiling import compiled, entry
+from milp_recourse.compiling import counting as compiled
+from milp_recourse.compiling import counting_entry as entry
 from milp_recourse.domain.forest import MISSING, TreeEnsemble, last_left
 from milp_recourse.forests.axes import Axis
 from milp_recourse.forests.goal import score_error

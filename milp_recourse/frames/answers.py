@@ -172,6 +172,7 @@ class Answers:
         apart: float | None = None,
         scale: Mapping[Hashable, float] | None = None,
         time_limit: float | None = None,
+        together: bool = False,
     ) -> pd.DataFrame:
         """The cheapest ways for one person that differ, each proven given those before it.
 
@@ -185,29 +186,36 @@ class Answers:
             Column -> what counts as 1.
         time_limit
             Seconds for all of them together; None for no limit.
+        together
+            The ways whose total cost is least instead, for ``features``.
 
         Returns
         -------
         pandas.DataFrame
             A row per choice, from 1: status, cost, lower_bound, and the action as column -> value. In
-            ``attrs``: ``exhausted``, ``lower_bound`` and ``message`` as in a ``choices-1`` document.
+            ``attrs``: ``exhausted``, ``lower_bound``, ``message`` and ``total`` (its cost and its lower
+            bound, or None) as in a ``choices-1`` document.
 
         Raises
         ------
         BadInput
             Nobody, or more than one, is called so, the person could not be read, or an argument is not
             what is allowed.
+        Unsupported
+            ``together`` for ways that differ in something else than features.
         """
         scales = self._named("scale", scale)
         problem, backend = self._problem_of(person), self.options.get("backend")
-        found = choices(problem, count, differ, apart, scales, backend, time_limit)
+        found = choices(problem, count, differ, apart, scales, backend, time_limit, together)
         rows = [
             (one.status.value, one.cost, one.lower_bound, self._in_own_values(one.action or {}))
             for one in (choice.result for choice in found.choices)
         ]
         index = pd.RangeIndex(1, 1 + len(rows), name="choice")
         frame = pd.DataFrame(rows, index, columns=["status", "cost", "lower_bound", "action"])
-        frame.attrs |= {name: getattr(found, name) for name in ("exhausted", "lower_bound", "message")}
+        frame.attrs |= {
+            name: getattr(found, name) for name in ("exhausted", "lower_bound", "message", "total")
+        }
         return frame
 
     def robust(

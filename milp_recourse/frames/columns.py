@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from milp_recourse.domain.features import Feature, Kind
-from milp_recourse.errors import BadInput
+from milp_recourse.errors import BadInput, nearest
 
 NUMBER_KINDS = ("continuous", "integer", "binary")
 LABEL_KINDS = ("categorical", "ordinal")
@@ -220,14 +220,6 @@ def known_name(argument: str, name: object, columns: Sequence[Hashable] | pd.Ind
         close = nearest(name, columns)
         hint = f"a column of X (did you mean {close!r}?)" if close else "a column of X"
         raise BadInput(argument, shown(name), hint)
-
-
-def nearest(name: object, others: Iterable[object]) -> str | None:
-    """The name that reads most like this one, as text; None where none does."""
-    from difflib import get_close_matches
-
-    found = get_close_matches(str(name), [str(other) for other in others], 1)
-    return found[0] if found else None
 
 
 def position(labels: Sequence[object], value: object) -> int | None:

@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from milp_recourse.errors import BadInput
-from milp_recourse.frames.columns import TableColumn, is_missing, nearest, printable
+from milp_recourse.errors import BadInput, nearest
+from milp_recourse.frames.columns import TableColumn, is_missing, printable
 
 
 @dataclass(frozen=True)

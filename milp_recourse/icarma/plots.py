@@ -131,12 +131,12 @@ def plot_decomposition(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
         at = x + 0.2 * (k - 1.5)
         error = {"elinewidth": 1, "capsize": 2}
         right.bar(at, means, 0.19, yerr=np.abs(ends - means), color=colour, label=words[name], error_kw=error)
-    right.set(ylabel="mean cost of whom iCARMA serves (95% bootstrap)", xlabel="actionable features")
+    right.set(ylabel="mean cost of whom iCARMA serves", xlabel="actionable features")
     for one in (left, right):
         one.set_xticks(x, labels)
         one.grid(alpha=0.3, axis="y")
         one.set_axisbelow(True)
-        one.legend(loc="best", fontsize=8)
+        one.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2, fontsize=8, frameon=False)
     figure.savefig(path)
     plt.close(figure)
 

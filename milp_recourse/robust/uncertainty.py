@@ -33,6 +33,11 @@ class Uncertainty:
     threshold: float | None = None
     noise: Mapping[str, Interval] = field(default_factory=dict)
 
+    @property
+    def of_outcomes(self) -> bool:
+        """Whether an action can have more than one outcome, the threshold apart."""
+        return any(self.missed.values()) or any(low < high for low, high in self.noise.values())
+
     def to_dict(self) -> dict[str, Any]:
         """As a JSON value."""
         noise = {name: list(ends) for name, ends in self.noise.items()}
@@ -60,7 +65,7 @@ def uncertainty_of(
         if name not in known:
             raise BadInput(where, amount, f"a feature: {names}")
         if known[name].kind not in ("continuous", "integer"):
-            raise BadInput(where, f"a {known[name].kind} feature", "a continuous or an integer one")
+            raise BadInput(where, f"{known[name].kind} feature", "a continuous or an integer one")
         if not _number(amount) or amount < 0:
             raise BadInput(where, amount, "a number, 0 or more, in the feature's unit")
         made[name] = float(math.floor(amount)) if known[name].integral else float(amount)
@@ -76,9 +81,7 @@ def uncertainty_of(
         if not good or not pair[0] <= 0 <= pair[1]:  # type: ignore[index, operator]
             raise BadInput(where, ends, "an amount, 0 or more, or [least, most] with 0 between them")
         if known[name].integral:
-            raise BadInput(
-                where, f"a {known[name].kind} feature", "a continuous one: noise is no whole number"
-            )
+            raise BadInput(where, f"{known[name].kind} feature", "a continuous one: noise is no whole number")
         intervals[name] = float(pair[0]), float(pair[1])  # type: ignore[index, arg-type]
     return Uncertainty(made, None if threshold is None else float(threshold), intervals)
 

@@ -2,7 +2,8 @@
 
 For every kind and so many draws. ``features``, ``distance``, ``effect``: three recourses that differ; each
 is found by one back end, the problem that it answers is solved by another, and a dense grid must hold nothing
-cheaper than the stated bound that differs, which is judged here by its own few lines. ``missed``,
+cheaper than the stated bound that differs, which is judged here by its own few lines. ``least total``: every
+set of features is solved by itself, and every pair of them tried. ``missed``,
 ``threshold``, ``noise``, ``together``: the cheapest action that withstands it, by two back ends; 10 000
 sampled outcomes must not refute it, and every cheaper grid point must be refuted by some outcome (for trees
 without causes both are done by enumeration, exactly). Run from the repository root.
@@ -10,50 +11,59 @@ without causes both are done by enumeration, exactly). Run from the repository r
 
 from __future__ import annotations
 
-import argparse
-import json
-import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from pathlib import Path
-from typing import Any
+from dataclasses import replace
+from itertools import combinations
 
 import numpy as np
 
 from milp_recourse import solve
-from milp_recourse.choices import Choice, choices
+from milp_recourse.choices import Choice, Choices, choices, far_from, other_features
+from milp_recourse.domain.cost import Cost
 from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.errors import Unsupported
-from milp_recourse.instance import Instance
+from milp_recourse.instance import Acceptance, Instance, demanding
 from milp_recourse.judge import judge
-from milp_recourse.reports.progress import progress_bar
 from milp_recourse.result import Result, Status
 from milp_recourse.robust import Uncertainty, robust, uncertainty_of
 from tests.choices.plain_outcomes import every_cell, lowest, sampled
 from tests.conditions.compare_conditions import cheap_points, problem
-from tests.forests.tree_samples import candidates
+from tests.forests.tree_samples import candidates, random_tree_instance
+from tests.properties.agreement import BRUTE, TWO, compare, same
 from tests.properties.brute_force import costs, number, subsets
+from tests.properties.generators import Style, supported_instance
 
 CHOICE_KINDS = ("features", "distance", "effect")
+TOTAL = "least total"
 CERTAIN_KINDS = ("missed", "threshold", "noise", "together")
+KINDS = (*CHOICE_KINDS, TOTAL, *CERTAIN_KINDS)
+Outcome = tuple[Counter[str], list[str]]
+Way = tuple[float, frozenset[str]]
 SAMPLES = 10_000
 _POINTS = 150  # grid points that are looked at, cheapest first
 
 
-def refused(seed: int, trees: bool) -> Instance | None:
+def refused(seed: int, trees: bool, many_ways: bool = False) -> Instance | None:
     """The first problem of seed, seed + 1000, ... of somebody who is refused and has recourse."""
     for k in range(20):
-        instance = problem(seed + 1000 * k, trees)
+        drawn = with_many_ways if many_ways and seed % 4 else problem
+        instance = drawn(seed + 1000 * k, trees)
         if instance is not None and not instance.missing and solve(instance, time_limit=10).action:
             return instance
     return None
 
 
-def same(one: float | None, other: float | None) -> bool:
-    """Whether two proven costs are the same up to both gaps."""
-    if one is None or other is None:
-        return one is other
-    return abs(one - other) <= 2e-6 * max(one, other) + 1e-9
+def with_many_ways(seed: int, trees: bool) -> Instance | None:
+    """A problem of several levers where fewer of them cost more, or where any of them will do."""
+    if trees:
+        made = random_tree_instance(seed, 6, 6)
+        here = made.classifier.score(made.model_rows(made.factual_row))  # any higher score will do
+        easy = replace(made, accept=Acceptance(here, 0.0, strict=True)) if seed % 2 else made
+        return easy if len(made.levers) > 2 else None
+    made = supported_instance(seed, Style(levers=4, curves=False, gamma=False, plausible=0.0))
+    squared = replace(made, cost=Cost.pure("l2-squared", made.cost.scale), reference=None)
+    return squared if len(made.levers) > 2 else None
 
 
 def differs(instance: Instance, action: dict[str, float], earlier: Sequence[Choice], kind: str, apart: float,
@@ -78,21 +88,24 @@ def differs(instance: Instance, action: dict[str, float], earlier: Sequence[Choi
     return True
 
 
-def check_choices(seed: int, kind: str, trees: bool, backends: Sequence[str], limit: float) -> list[str]:
-    """Everything wrong with the choices of one draw; the first of ``said`` is what happened."""
-    instance = refused(seed, trees)
+def check_choices(seed: int, kind: str, trees: bool, backends: Sequence[str], limit: float) -> Outcome:
+    """The choices of one draw: what happened, and what is wrong."""
+    instance = refused(seed, trees, kind == "features")
     if instance is None:
-        return ["no problem"]
+        return Counter({"no problem": 1}), []
+    counts, wrong = Counter[str](), list[str]()
     apart = 1.0 if kind == "features" else 0.15
     found = choices(instance, 3, kind, apart, None, backends[0], 4 * limit)  # type: ignore[arg-type]
-    scale, wrong = dict(found.scale), list[str]()
+    scale, two = dict(found.scale), True
     for k, one in enumerate(found.choices):
         action = {n: number(instance, n, v) for n, v in (one.result.action or {}).items()}
         if not differs(instance, action, found.choices[:k], kind, apart, scale):
             wrong.append(f"choice {k} does not differ")
         if one.result.status is not Status.OPTIMAL:
+            two = False
             continue
-        others = other_costs(found.problem(k), backends[1:], limit)
+        others = list(other_costs(found.problem(k), backends[1:], limit))
+        two &= bool(others)
         wrong += [
             f"choice {k}: {n} {c}, {one.result.cost}" for n, c in others if not same(c, one.result.cost)
         ]
@@ -101,11 +114,67 @@ def check_choices(seed: int, kind: str, trees: bool, backends: Sequence[str], li
         if better is not None:
             wrong.append(f"choice {k} at {one.result.lower_bound}, but {better}")
     if found.exhausted and not any(one.result.action == {} for one in found.choices):
+        others = list(other_costs(after_all(found), backends[1:], limit))
+        two &= bool(others)
+        wrong += [f"nothing is left, but {n} finds {c}" for n, c in others if c is not None]
         better = cheaper(instance, found.choices, kind, apart, scale, np.inf)
         if better is not None:
             wrong.append(f"nothing is left, but {better}")
     happened = f"{len(found.choices)} choices{', exhausted' if found.exhausted else ''}"
-    return [happened if found.proven else f"{happened}, limit", *wrong]
+    counts[happened if found.proven else f"{happened}, limit"] += 1
+    counts[TWO] += two
+    counts[BRUTE] += 1
+    return counts, wrong
+
+
+def after_all(found: Choices) -> Instance:
+    """The problem of finding what differs from every one of the choices."""
+    demands = found.choices[-1].conditions if found.choices else ()
+    for one in found.choices[-1:]:
+        near = found.differ == "features"
+        demands += (
+            other_features(one.result)
+            if near
+            else far_from(found.instance, one.result, found.apart, found.scale),
+        )
+    return demanding(found.instance, demands)
+
+
+def check_total(seed: int, trees: bool, backends: Sequence[str], limit: float) -> Outcome:
+    """Ways of least total cost of which any two differ in two features, against the best set of masks.
+
+    The second back end solves every mask by itself; the best set is found by trying all.
+    """
+    instance = refused(seed, trees, True)
+    if instance is None:
+        return Counter({"no problem": 1}), []
+    count, apart, wrong = 2, 2, list[str]()
+    found = choices(instance, count, "features", apart, None, backends[0], 4 * limit, together=True)
+    counts = Counter({f"{len(found.choices)} ways{'' if found.proven else ', limit'}": 1})
+    ways: list[Way] = []
+    settled = found.proven
+    for acted in subsets(instance):
+        own = replace(instance.preferences, actionable=acted)
+        [*answers] = other_costs(replace(instance, preferences=own), backends[1:], limit)
+        settled &= bool(answers)
+        if answers and answers[0][1] is not None:
+            ways.append((answers[0][1], frozenset(acted)))
+    if not settled or found.total is None:
+        return counts, wrong
+    counts[TWO] += 1
+    counts[BRUTE] += 1
+    ways = [way for way in ways if not any(needless(way, other) for other in ways)]
+    most, least = 0, np.inf
+    for size in range(1, count + 1):
+        for some in combinations(ways, size):
+            if all(len(a[1] ^ b[1]) >= apart for a, b in combinations(some, 2)):
+                total = sum(w[0] for w in some)
+                most, least = (size, total) if size > most else (most, min(least, total))
+    if len(found.choices) != most:
+        wrong.append(f"{len(found.choices)} ways, but there are {most}")
+    elif not same(found.total[0], float(least)):
+        wrong.append(f"a total of {found.total[0]}, but there is {least}")
+    return counts, wrong
 
 
 def other_costs(
@@ -155,11 +224,16 @@ def drawn(seed: int, kind: str, instance: Instance) -> Uncertainty:
     )
 
 
-def check_certain(seed: int, kind: str, trees: bool, backends: Sequence[str], limit: float) -> list[str]:
-    """Everything wrong with the certain actions of one draw, after what happened."""
+def needless(way: Way, other: Way) -> bool:
+    """Whether another way acts on a part of these features only, and costs no more."""
+    return other[1] < way[1] and (other[0] <= way[0] or same(other[0], way[0]))
+
+
+def check_certain(seed: int, kind: str, trees: bool, backends: Sequence[str], limit: float) -> Outcome:
+    """The certain actions of one draw: what happened, and what is wrong."""
     instance = refused(seed, trees)
     if instance is None:
-        return ["no problem"]
+        return Counter({"no problem": 1}), []
     limits, rng = drawn(seed, kind, instance), np.random.default_rng(seed)
     results: dict[str, Result] = {}
     wrong = []
@@ -171,7 +245,7 @@ def check_certain(seed: int, kind: str, trees: bool, backends: Sequence[str], li
         results[name] = result = found.result
         wrong += [f"{name}: {line}" for line in refutations(instance, result, limits, trees, rng)]
     if not results:
-        return ["refused"]
+        return Counter({"refused": 1}), []
     sure = {n: r for n, r in results.items() if r.status in (Status.OPTIMAL, Status.INFEASIBLE)}
     if len({r.status for r in sure.values()}) > 1:
         wrong.append(f"statuses differ: { {n: r.status.value for n, r in sure.items()} }")
@@ -186,8 +260,10 @@ def check_certain(seed: int, kind: str, trees: bool, backends: Sequence[str], li
         better = cheaper_certain(instance, limits, bound, trees, rng)
         if better is not None:
             wrong.append(f"{name}: {result.status.value} at {result.lower_bound}, but {better}")
-    said = [f"{name} {result.status.value}" for name, result in results.items()]
-    return [", ".join(said), *wrong]
+    counts = Counter([f"{name} {result.status.value}" for name, result in results.items()])
+    counts[TWO] += len(sure) > 1
+    counts[BRUTE] += bool(sure)
+    return counts, wrong
 
 
 def refutations(
@@ -258,53 +334,16 @@ def tree_points(instance: Instance, acted: tuple[str, ...], limits: Uncertainty,
             yield float(price[k]), action
 
 
-def check(seed: int, kind: str, trees: bool, backends: Sequence[str], limit: float) -> tuple[str, list[str]]:
+def check(
+    seed: int, kind: str, trees: bool, backends: Sequence[str], limit: float, certify: bool = False
+) -> tuple[Counter[str], list[str]]:
     """What happened in a draw, and what is wrong."""
+    assert not certify
+    if kind == TOTAL:
+        return check_total(seed, trees, backends, limit)
     run = check_choices if kind in CHOICE_KINDS else check_certain
-    happened, *wrong = run(seed, kind, trees, backends, limit)
-    return happened, [f"case {seed} {kind}: {line}" for line in wrong]
-
-
-def main() -> int:
-    """Every kind, so many draws each; 1 where anything is wrong."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--trees", action="store_true")
-    parser.add_argument("--backends", default="bab,highs")
-    parser.add_argument("--first", type=int, default=0)
-    parser.add_argument("--draws", type=int, default=200)
-    parser.add_argument("--kinds", default=",".join((*CHOICE_KINDS, *CERTAIN_KINDS)))
-    parser.add_argument("--time-limit", type=float, default=30.0)
-    parser.add_argument("--out", type=Path)
-    asked = parser.parse_args()
-    backends = asked.backends.split(",")
-    said = {"classifiers": "trees" if asked.trees else "networks", "backends": asked.backends}
-    said |= {"first": asked.first, "time_limit": asked.time_limit}
-    faults, table = 0, kept(asked.out, said)
-    for kind in asked.kinds.split(","):
-        begun, counts, wrong = time.process_time(), Counter[str](), list[str]()
-        with progress_bar(kind, asked.draws) as bar:
-            for seed in range(asked.first, asked.first + asked.draws):
-                happened, lines = check(seed, kind, asked.trees, backends, asked.time_limit)
-                counts[happened] += 1
-                wrong += lines
-                bar.advance()
-        faults += len(wrong)
-        spent = round(time.process_time() - begun, 1)
-        table[kind] = {"draws": asked.draws, "wrong": wrong, "processor_seconds": spent, "happened": counts}
-        print(kind, json.dumps(table[kind]), flush=True)
-        if asked.out is not None:
-            asked.out.parent.mkdir(parents=True, exist_ok=True)
-            asked.out.write_text(json.dumps({"asked": said, "kinds": table}, indent=1) + "\n")
-    return int(faults > 0)
-
-
-def kept(file: Path | None, said: dict[str, Any]) -> dict[str, Any]:
-    """The kinds that a results file has already, asked for in the same way: a run can be had in parts."""
-    if file is None or not file.exists():
-        return {}
-    known = json.loads(file.read_text())
-    return dict(known["kinds"]) if known["asked"] == said else {}
+    return run(seed, kind, trees, backends, limit)
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    raise SystemExit(compare(__doc__, KINDS, check))

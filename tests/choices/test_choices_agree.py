@@ -12,8 +12,6 @@ from milp_recourse.domain.scenario import Scenario
 from milp_recourse.robust import box_search, scenario_search
 from tests.choices import compare_choices as run
 
-KINDS = (*run.CHOICE_KINDS, *run.CERTAIN_KINDS)
-
 
 def seen(seeds: range, kind: str, trees: bool, complaint: str) -> bool:
     """Whether some draw is complained about so; the rest are not looked at."""
@@ -22,20 +20,20 @@ def seen(seeds: range, kind: str, trees: bool, complaint: str) -> bool:
     )
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", run.KINDS)
 def test_networks(kind):
     """bab and HiGHS, grids, and outcomes drawn from the equations."""
     seen = [run.check(seed, kind, False, ("bab", "highs"), 30.0) for seed in (302, 305, 307)]
     assert [line for _, lines in seen for line in lines] == []
-    assert any("limit" not in happened for happened, _ in seen)
+    assert any(counts[run.TWO] for counts, _ in seen)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", run.KINDS)
 def test_trees(kind):
     """With and without causes; without, outcomes are enumerated."""
     seen = [run.check(seed, kind, True, ("bab", "highs", "cpsat"), 30.0) for seed in range(300, 305)]
     assert [line for _, lines in seen for line in lines] == []
-    assert any("optimal" in happened or "choices" in happened for happened, _ in seen)
+    assert sum(counts[run.TWO] for counts, _ in seen) >= 3
 
 
 def test_an_action_taken_on_trust_is_refuted(monkeypatch):

@@ -12,11 +12,9 @@ stated bound, and nothing at all where the answer is "infeasible". Run from the 
 from __future__ import annotations
 
 import json
-import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -28,7 +26,7 @@ from milp_recourse.result import Result
 from tests.conditions.plain_conditions import Numbers, holds
 from tests.conditions.random_conditions import KINDS, random_conditions, with_conditions
 from tests.forests.tree_samples import candidates, random_causal_instance, random_tree_instance
-from tests.properties.agreement import agreed, count_verdict, parser, verdict_of
+from tests.properties.agreement import BRUTE, agreed, compare, count_verdict, verdict_of
 from tests.properties.brute_force import axis as values_of
 from tests.properties.brute_force import costs, looks_feasible, number, rows_of, subsets
 from tests.properties.generators import Style, supported_instance
@@ -136,44 +134,11 @@ def check(
     for name, result in list(sure.items())[:1]:
         bound = np.inf if result.lower_bound is None else result.lower_bound * (1 - 1e-9) - 1e-9
         better = cheaper_than(instance, said, bound)
-        counts["brute force asked"] += 1
+        counts[BRUTE] += 1
         if better is not None:
             wrong.append(f"{name}: {result.status.value} at {result.lower_bound}, but {better}")
-    return counts, [f"case {seed} {kind}: {line}; conditions {json.dumps(said)}" for line in wrong]
-
-
-def main() -> int:
-    """Every kind, so many draws each; 1 where anything is wrong."""
-    arguments = parser(__doc__)
-    arguments.add_argument("--kinds", default=",".join(KINDS))
-    arguments.add_argument("--out", type=Path)
-    asked = arguments.parse_args()
-    faults, table = 0, {}
-    for kind in asked.kinds.split(","):
-        begun, counts, wrong = time.perf_counter(), Counter[str](), list[str]()
-        for seed in range(asked.first, asked.first + asked.draws):
-            some, lines = check(
-                seed, kind, asked.trees, asked.backends.split(","), asked.time_limit, asked.certify
-            )
-            counts += some
-            wrong += lines
-        faults += len(wrong)
-        table[kind] = {
-            "draws": asked.draws,
-            "wrong": wrong,
-            "seconds": round(time.perf_counter() - begun, 1),
-            **counts,
-        }
-        print(kind, json.dumps(table[kind]), flush=True)
-    if asked.out is not None:
-        asked.out.parent.mkdir(parents=True, exist_ok=True)
-        said = {
-            "classifiers": "trees" if asked.trees else "networks",
-            **{k: str(v) for k, v in vars(asked).items() if k != "out"},
-        }
-        asked.out.write_text(json.dumps({"asked": said, "kinds": table}, indent=1) + "\n")
-    return int(faults > 0)
+    return counts, [f"{line}; conditions {json.dumps(said)}" for line in wrong]
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    raise SystemExit(compare(__doc__, KINDS, check))

@@ -6,22 +6,46 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from milp_recourse.formats.conditions_json import build_conditions
+from milp_recourse.formats.conditions_json import build_conditions, condition_to_dict
 from milp_recourse.formats.schema_conditions import ConditionModel
 from milp_recourse.formats.validate import validate
+from milp_recourse.frames.from_data import near_rows
 from milp_recourse.instance import Instance
+from tests.properties.generators import sample_actions
 
-KINDS = ("count", "acted", "feature", "sum", "label", "if", "any", "all", "not", "mixed")
+NEAR = "near data"
+KINDS = ("count", "acted", "feature", "sum", "label", "if", "any", "all", "not", "mixed", NEAR)
 
 
 def random_conditions(seed: int, instance: Instance, kind: str) -> list[dict[str, Any]]:
     """One to three conditions, the first of the kind asked for (mixed: of any)."""
     rng = np.random.default_rng(70_000 + seed)
+    if kind == NEAR:
+        rows, within, scale = random_neighbours(rng, instance)
+        return [condition_to_dict(near_rows(instance, rows, within, scale), instance.features)]
     made = [_condition(rng, instance, kind, 0)]
     while rng.random() < 0.3 and len(made) < 3:
         made.append(_condition(rng, instance, "mixed", 0))
     return made
+
+
+def random_neighbours(
+    rng: np.random.Generator, instance: Instance
+) -> tuple[NDArray[np.float64], float, dict[str, float]]:
+    """Rows of random people, a distance and scales: what "near data" needs."""
+    size = int(rng.integers(1, 8))
+    with np.errstate(all="ignore"):
+        rows = instance.scm.counterfactual(instance.factual_row, sample_actions(rng, instance, size))
+    scale = {f.name: float(rng.uniform(0.3, 2.0)) for f in instance.features if f.kind != "categorical"}
+    rows += rng.normal(0.0, 0.1, rows.shape)
+    for k, f in enumerate(instance.features):
+        if f.integral:
+            most = len(f.categories) - 1 if f.categories else 1 if f.kind == "binary" else np.inf
+            rows[:, k] = np.clip(np.round(rows[:, k]), 0 if f.labelled else -np.inf, most)
+    rows = rows[np.isfinite(rows).all(axis=1)]
+    return (rows if len(rows) else instance.factual_row[None]), float(rng.uniform(0.05, 0.6)), scale
 
 
 def with_conditions(instance: Instance, said: list[dict[str, Any]]) -> Instance:

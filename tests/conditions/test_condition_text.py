@@ -123,3 +123,49 @@ def test_signs_of_other_languages_and_labels_that_rise_are_told_what_to_write(te
         condition_from_text(text, FEATURES)
     assert instead in error.value.allowed
     assert condition_from_text("school rises", FEATURES) == Not(Sum((("school", 1.0),), "change", None, 0.0))
+
+
+JOINED = FEATURES | {
+    "hours-per-week": Feature("hours-per-week", "integer", True, (1.0, 99.0)),
+    "income-tax": Feature("income-tax", "continuous", True, (0.0, 9.0)),
+    "tax": Feature("tax", "continuous", True, (0.0, 9.0)),
+    "work": Feature("work", "categorical", True, categories=("State-gov", "Self-emp", "Self-emp-inc")),
+}
+
+
+@pytest.mark.parametrize(
+    ("text", "condition"),
+    [
+        ("hours-per-week change at most 5", '"hours-per-week" change at most 5'),
+        ("hours-per-week <= 2*hours-per-week before - 5", None),
+        ("2 * hours-per-week - income >= 3", '2 * "hours-per-week" - income >= 3'),
+        ("work is Self-emp-inc or work is not Self-emp", 'work is "Self-emp-inc" or work is not "Self-emp"'),
+        ("work in {State-gov, Self-emp}", 'work in {"State-gov", "Self-emp"}'),
+        ("income-tax <= 3", "income - tax <= 3"),
+        ("hours-per <= 3", None),
+        ("hours-per-weekend <= 3", None),
+    ],
+)
+def test_names_with_hyphens_need_no_quotes(text, condition):
+    """Unless the text is a sum of other features already; half a name, or more than one, is none."""
+    if condition is None:
+        with pytest.raises(BadInput):
+            condition_from_text(text, JOINED)
+    else:
+        assert condition_from_text(text, JOINED) == condition_from_text(condition, JOINED)
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ("amout <= 3", "(did you mean amount?)"),
+        ("job is clrk", "(did you mean clerk?)"),
+        ("income <= 3000 EUR", "numbers are in the feature's own unit"),
+        ("income change at most 20% per year", "numbers are in the feature's own unit"),
+    ],
+)
+def test_misspelt_names_and_units_are_told_what_to_write(text, hint):
+    """The nearest name; that units are not written."""
+    with pytest.raises(BadInput) as error:
+        condition_from_text(text, FEATURES)
+    assert hint in error.value.allowed

@@ -3,14 +3,13 @@
 For every kind (:data:`tests.costs.cost_kinds.KINDS`) and so many draws each back end solves the problem. The
 cost it states is computed a second time from the formula; statuses and costs must agree; a grid, zoomed in
 (networks), or every combination of cells (trees) must find nothing cheaper than the stated bound, and
-nothing at all where the answer is "infeasible". Run from the repository root:
+nothing at all where the answer is "infeasible". Trees whose levers have effects get the grid of
+:mod:`tests.conditions.compare_conditions`. Run from the repository root:
 ``python -m tests.costs.compare_costs``.
 """
 
 from __future__ import annotations
 
-import json
-import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -25,9 +24,10 @@ from milp_recourse.formats import read_instance
 from milp_recourse.instance import Instance
 from milp_recourse.program import lower
 from milp_recourse.result import Result
-from tests.costs.cost_kinds import with_kind
+from tests.conditions.compare_conditions import cheaper_than
+from tests.costs.cost_kinds import DENSITIES, KINDS, with_kind
 from tests.forests import tree_samples
-from tests.properties.agreement import agreed, count_verdict, parser, verdict_of
+from tests.properties.agreement import BRUTE, agreed, compare, count_verdict, verdict_of
 from tests.properties.brute_force import attack, complaints, costs, number
 from tests.properties.brute_force import brute_force as grid
 from tests.properties.generators import Style, supported_instance
@@ -48,7 +48,7 @@ def problem(seed: int, kind: str, trees: bool) -> Instance | None:
     """The problem of a seed and a kind; None where it has nothing to act on, or is beyond brute force."""
     if not trees:
         style = STYLES[seed % len(STYLES)]
-        if kind == "density offset":
+        if kind in DENSITIES:
             style = replace(style, plausible=1.0)
         made = with_kind(seed, kind, supported_instance(seed, style))
         try:
@@ -56,7 +56,7 @@ def problem(seed: int, kind: str, trees: bool) -> Instance | None:
         except Unsupported:
             return None
         return made
-    causal = kind == "density offset" or seed % 3 == 0
+    causal = kind in DENSITIES or seed % 3 == 0
     drawn = (
         tree_samples.random_causal_instance(seed, one_hot=seed % 2 == 0)
         if causal
@@ -84,13 +84,19 @@ def cheaper(instance: Instance, result: Result, seed: int) -> float | None:
         near = attack(instance, result, np.random.default_rng(seed), 500)
         found = [one.cost for one in (grid(instance), near) if one is not None]
         best = min(found, default=None)
-    elif tree_samples.size_of(instance) <= LARGEST:
+    elif moves_others(instance):
+        some = cheaper_than(instance, [], np.inf if result.lower_bound is None else result.lower_bound)
+        best = None if some is None else some[0]
+    else:
         exact = tree_samples.brute_force(instance)
         best = None if exact is None else float(exact)
-    else:
-        return None
     least = np.inf if result.lower_bound is None else result.lower_bound * (1 - 1e-12) - 1e-12
     return best if best is not None and best < least else None
+
+
+def moves_others(instance: Instance) -> bool:
+    """Whether acting on a lever has effects, so that cells of levers are not all there is."""
+    return any(instance.scm.descendants({name}) != {name} for name in instance.levers)
 
 
 def unreadable(instance: Instance, file: Path) -> str | None:
@@ -117,47 +123,15 @@ def check(
         return ([] if said is None else [said]) + ([] if trees else complaints(instance, result))
 
     sure = agreed(instance, backends, limit, about, counts, wrong)
-    counts["decided by two"] += len(sure) > 1
     if certify:
         count_verdict(verdict_of(instance, limit, partial(unreadable, instance)), counts, wrong)
     for name, result in list(sure.items())[:1]:
-        counts["brute force asked"] += 1
+        counts[BRUTE] += 1
         better = cheaper(instance, result, seed)
         if better is not None:
             wrong.append(f"{name}: {result.status.value} at {result.lower_bound}, but {better}")
-    return counts, [f"case {seed} {kind}: {line}" for line in wrong]
-
-
-def main() -> int:
-    """Every kind, so many draws each; 1 where anything is wrong."""
-    from tests.costs.cost_kinds import KINDS
-
-    arguments = parser(__doc__)
-    arguments.add_argument("--kinds", default="; ".join(KINDS), help="separated by semicolons")
-    arguments.add_argument("--out", type=Path, help="a kind's row replaces the one that is there")
-    asked = arguments.parse_args()
-    faults, table = 0, {}
-    for kind in asked.kinds.split("; "):
-        begun, counts, wrong = time.process_time(), Counter[str](), list[str]()
-        for seed in range(asked.first, asked.first + asked.draws):
-            names = asked.backends.split(",")
-            try:
-                some, lines = check(seed, kind, asked.trees, names, asked.time_limit, asked.certify)
-            except Exception as error:  # a long run goes on, and says so
-                some, lines = Counter(), [f"case {seed} {kind}: {type(error).__name__}: {error}"]
-            counts += some
-            wrong += lines
-        faults += len(wrong)
-        spent = round(time.process_time() - begun, 1)
-        table[kind] = {"draws": asked.draws, "wrong": wrong, "processor seconds": spent, **counts}
-        print(kind, json.dumps(table[kind]), flush=True)
-    if asked.out is not None:
-        asked.out.parent.mkdir(parents=True, exist_ok=True)
-        before = json.loads(asked.out.read_text())["kinds"] if asked.out.exists() else {}
-        said = {k: str(v) for k, v in vars(asked).items() if k not in ("out", "kinds")}
-        asked.out.write_text(json.dumps({"asked": said, "kinds": before | table}, indent=1) + "\n")
-    return int(faults > 0)
+    return counts, wrong
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    raise SystemExit(compare(__doc__, KINDS, check))

@@ -1,4 +1,4 @@
-"""Random problems with another cost or an offset of their density: one seed and one kind, one problem."""
+"""Random problems with another cost or another plausibility: one seed and one kind, one problem."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ import numpy as np
 
 from milp_recourse.domain.cost import Cost
 from milp_recourse.domain.quantiles import Quantiles
-from milp_recourse.instance import Instance
+from milp_recourse.frames.from_data import at_level, at_quantile
+from milp_recourse.instance import Instance, Population
+from tests.properties.generators import with_percentile_cost
 
 Parts = dict[str, float]
 
@@ -93,14 +95,83 @@ def offset(rng: np.random.Generator, instance: Instance) -> Instance:
     return replace(instance, plausible=True, density_offset=9.0, preferences=own)
 
 
+def factual_density(rng: np.random.Generator, instance: Instance) -> Instance:
+    """A density at least the factual's."""
+    return replace(instance, plausible=True)
+
+
+def density_level(rng: np.random.Generator, instance: Instance) -> Instance:
+    """An absolute log density, near the factual's."""
+    row = instance.factual_row
+    level = float(instance.scm.log_density(row)) + float(rng.choice([-3.0, -0.3, rng.normal(), 0.2]))
+    return at_level(_alone(instance), level)[0]
+
+
+def density_quantile(rng: np.random.Generator, instance: Instance) -> Instance:
+    """A quantile of the densities of people drawn from the causal model, the applicant among them."""
+    drawn = instance.scm.sample(30, rng)
+    people = [
+        instance.factual,
+        *({n: float(v) for n, v in zip(instance.scm.features, row, strict=True)} for row in drawn),
+    ]
+    population = Population(instance, people, (instance.preferences,) * len(people))
+    return at_quantile(population, float(rng.choice([0.0, 0.1, 0.3, 0.7])))[0]
+
+
+def domain(rng: np.random.Generator, instance: Instance) -> Instance:
+    """Values that occur: every number within what random people have, who may all be above the applicant."""
+    features = []
+    for f in instance.features:
+        if f.labelled or rng.random() < 0.2:
+            features.append(f)
+            continue
+        x = instance.factual[f.name]
+        ends = x - 2 * rng.random() ** 2, x + 2 * rng.random() ** 2
+        low, high = (np.floor(ends[0]), np.ceil(ends[1])) if f.integral else ends
+        features.append(replace(f, domain=(float(low), float(high))))
+    return replace(instance, features=tuple(features), plausible=False)
+
+
+def _alone(instance: Instance) -> Population:
+    return Population(instance, [instance.factual], (instance.preferences,))
+
+
+def pure(kind: str) -> Callable[[np.random.Generator, Instance], Instance]:
+    """One of the plain kinds."""
+    return lambda rng, instance: replace(instance, cost=Cost.pure(kind, _scale(rng, instance)))
+
+
+def mixture(rng: np.random.Generator, instance: Instance) -> Instance:
+    """Several parts at once."""
+    parts = 0.1 + rng.random(4) * (rng.random(4) < 0.7)
+    return replace(instance, cost=Cost(*map(float, parts), scale=_scale(rng, instance)))
+
+
+def percentile(rng: np.random.Generator, instance: Instance) -> Instance:
+    """Shifts of ranks, summed or the largest."""
+    return with_percentile_cost(int(rng.integers(10**6)), instance)
+
+
+DENSITIES = ("density factual", "density offset", "density level", "density quantile")
+
 KINDS: dict[str, Callable[[np.random.Generator, Instance], Instance]] = {
+    "l1": pure("l1"),
+    "l2-squared": pure("l2-squared"),
+    "linf": pure("linf"),
+    "l0": pure("l0"),
+    "mixture": mixture,
+    "percentile": percentile,
     "two scales, l1": two_l1,
     "two scales, l2-squared": two_squared,
     "two scales, mixture": two_mixture,
     "l2": root,
     "relative": relative,
     "log-percentile": log_percentile,
+    "density factual": factual_density,
     "density offset": offset,
+    "density level": density_level,
+    "density quantile": density_quantile,
+    "domain": domain,
 }
 
 

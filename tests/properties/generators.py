@@ -8,6 +8,7 @@ actions; every cost and mixtures; plausibility. Used by every test that wants ad
 
 from __future__ import annotations
 
+from collections.abc import Set
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -113,15 +114,20 @@ def random_equation(rng: np.random.Generator, parents: list[str], curves: bool) 
 
 
 def random_scm(
-    rng: np.random.Generator, names: list[str], roots: set[str], style: Style
+    rng: np.random.Generator,
+    names: list[str],
+    roots: set[str],
+    style: Style,
+    unordered: Set[str] = frozenset(),
 ) -> StructuralCausalModel:
-    """A random acyclic model; ``roots`` have no causes. Causal order differs from column order."""
+    """A random acyclic model: ``roots`` have no causes, ``unordered`` no effects."""
     order = list(rng.permutation(names))
     mechanisms = {}
     for k, name in enumerate(order):
         earlier = [str(p) for p in order[:k]]
         count = 0 if name in roots or not style.causes else int(rng.integers(0, min(2, len(earlier)) + 1))
-        parents = sorted(rng.choice(earlier, count, replace=False).tolist()) if count else []
+        drawn = rng.choice(earlier, count, replace=False).tolist() if count else []
+        parents = sorted(set(drawn) - unordered)
         link = Link()
         if style.curves and name not in roots and rng.random() < 0.15:
             link = Link("sigmoid", offset=_number(rng), scale=1.0 + 3.0 * rng.random())
@@ -142,7 +148,8 @@ def random_instance(seed: int, style: Style | None = None) -> Instance:
     kinds = {n: _kind(rng, style) for n in names}
     labelled = {n for n, kind in kinds.items() if kind in ("ordinal", "categorical", "binary")}
     whole = {n for n, kind in kinds.items() if kind != "continuous"}
-    scm = random_scm(rng, names, whole, style)
+    unordered = {n for n, kind in kinds.items() if kind == "categorical"}
+    scm = random_scm(rng, names, whole, style, unordered)
     factual = _factual(rng, scm, kinds)
     chosen = sorted(rng.choice(names, min(count, int(rng.integers(1, style.levers + 1))), replace=False))
     features = tuple(

@@ -54,11 +54,9 @@ def one_hot_and_table(seed: int) -> tuple[Instance, Instance] | None:
 
 
 def labelled(seed: int) -> Instance | None:
-    """A problem with one-hot labels that causes nothing by them, as files cannot say that."""
+    """A problem with one-hot labels."""
     instance = random_instance(seed, STYLE)
-    causes = {cause for cause, _ in instance.scm.edges}
-    kinds = {f.kind for f in instance.features if f.name in causes}
-    if not any(f.by_label for f in instance.features) or "categorical" in kinds:
+    if not any(f.by_label for f in instance.features):
         return None
     network = instance.classifier
     assert isinstance(network, ReluNetwork)

@@ -18,6 +18,7 @@ from milp_recourse.workers import Workers
 from verify.__main__ import main
 from verify.files.lines import Lines
 from verify.files.many import Check
+from verify.files.table import Table
 from verify.kernel.checks import Rejected
 
 ROOT = Path(__file__).parent.parent.parent
@@ -195,6 +196,32 @@ def test_rows_are_not_kept(tmp_path):
         tracemalloc.stop()
     assert len(lines) == 100_000
     assert lines[99_999] == lines[0] == ["17", 'a "quoted" cell,\nover two lines', "x" * 100]
+
+
+@pytest.mark.parametrize("name", ["03", "\u0663", "\uff13", "3_", " 3", "-3"])
+def test_only_its_own_name_is_a_rows_certificate(many, name, capsys):
+    """Another way to write the number of a row is another file: it has no row, and the row has no file."""
+    folder, people = many
+    (folder / "certificates" / "33.json.gz").rename(folder / "certificates" / f"{name}.json.gz")
+    table = Table(folder)
+    assert table.row("3")["index"] == "3" and table.row(name) == {}
+    assert main([str(folder), str(people), "--jobs=1"]) == 4
+    out = capsys.readouterr().out
+    assert "33.json.gz: REJECTED: results.csv has a row for it" in out or "there twice" in out
+
+
+@pytest.mark.parametrize("cell", ["1_0", "nan", "inf", "\uff11", "0x1p1", "1e999"])
+def test_numbers_are_written_as_numbers_are(many, cell, capsys):
+    """What Python's float reads besides is none, also in a row that is not certified."""
+    folder, people = many
+    table = (folder / "results.csv").read_text()
+    rows = table.splitlines()
+    cells = rows[-1].split(",")
+    cells[2], cells[8] = cell, ""
+    (folder / "certificates" / "39.json.gz").unlink()
+    (folder / "results.csv").write_text("\n".join([*rows[:-1], ",".join(cells)]) + "\n")
+    assert main([str(folder), str(people), "--jobs=1"]) == 4
+    assert "cost is no number" in capsys.readouterr().out
 
 
 def test_a_table_that_is_none(tmp_path):

@@ -17,6 +17,11 @@ ENDINGS = (".json", ".json.gz")
 UNREADABLE = (OSError, RuntimeError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error)
 
 
+def counted(name: str) -> bool:
+    """Whether a name is a number as it is usually written: no 007, no digits of other scripts."""
+    return name.isascii() and name.isdecimal() and len(name) < 19 and name == str(int(name))
+
+
 class Place(NamedTuple):
     """A file, or a member of an archive."""
 

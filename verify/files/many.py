@@ -19,7 +19,7 @@ from statistics import median
 from typing import NamedTuple
 
 from verify.files.check import Instances, Outcome, examine, plain, source
-from verify.files.folder import Place, places
+from verify.files.folder import Place, counted, places
 from verify.files.instance import Source
 from verify.files.shapes import conform, maybe
 from verify.files.table import Row, Table
@@ -175,7 +175,7 @@ def listing(files: list[Path], sample: int | None) -> Listing:
     for place in places(files):
         count += 1
         read.add(place.path)
-        if place.number.isdecimal():
+        if counted(place.number):
             numbers.add(int(place.number))
         if sample is not None and len(drawn) < sample:
             drawn.append(place)

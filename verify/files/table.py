@@ -12,13 +12,14 @@ import os
 from array import array
 from collections import Counter
 from collections.abc import Iterator
-from math import inf, nextafter
+from math import inf, isfinite, nextafter
 from pathlib import Path
 from statistics import fmean, median
 from typing import Any
 
 from verify.files.certificate import Certificate
-from verify.files.instance import Applicant, Source
+from verify.files.folder import counted
+from verify.files.instance import NUMBER, Applicant, Source
 from verify.files.lines import Lines
 from verify.files.reading import parse_json, read_bytes
 from verify.kernel.box import Box
@@ -92,7 +93,7 @@ class Table:
         row = dict(zip(header, line, strict=False))
         if len(line) != len(header) or row["status"] not in STATUSES:
             raise Rejected(f"results.csv: row {k}: a length, status or index it cannot have")
-        if not line[0].isdecimal() or len(line[0]) > 18 or line[0] != str(int(line[0])):
+        if not counted(line[0]):
             raise Rejected(f"results.csv: row {k}: an index that is not written as a whole number is")
         if int(line[0]) in self.places:
             raise Rejected(f"results.csv: row {k}: a length, status or index it cannot have")
@@ -115,7 +116,7 @@ class Table:
 
     def row(self, index: str) -> Row:
         """The row of a number, as it is written; empty where there is none."""
-        if self.lines is None or not index.isdecimal() or int(index) not in self.places:
+        if self.lines is None or not counted(index) or int(index) not in self.places:
             return {}
         return dict(zip(self.lines.header, self.lines[self.places[int(index)]], strict=True))
 
@@ -230,7 +231,8 @@ def after(row: Row, certificate: Certificate, applicant: Applicant) -> dict[str,
 
 def number(row: Row, column: str) -> float | None:
     """A cell's number; None where it is empty."""
-    try:
-        return float(row[column]) if row[column] else None
-    except ValueError:
-        raise Rejected(f"results.csv: {column} is no number") from None
+    if not row[column]:
+        return None
+    if not NUMBER.fullmatch(row[column]) or not isfinite(float(row[column])):
+        raise Rejected(f"results.csv: {column} is no number")
+    return float(row[column])

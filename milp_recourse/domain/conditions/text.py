@@ -35,7 +35,7 @@ from milp_recourse.domain.conditions.said import (
 )
 from milp_recourse.domain.conditions.words import Token, number_text, percent_text, quoted, tokens
 from milp_recourse.domain.features import Feature
-from milp_recourse.errors import BadInput
+from milp_recourse.errors import BadInput, nearest
 
 _SUFFIX: dict[View, str] = {
     "counterfactual": "",
@@ -149,7 +149,7 @@ def condition_from_text(text: str, features: Mapping[str, Feature], where: str =
     reader = _Reader(text, features, where)
     condition = reader.condition()
     if reader.here is not None:
-        raise reader.fault("the end")
+        raise reader.fault(reader.instead_of_more())
     return condition
 
 
@@ -158,7 +158,8 @@ class _Reader:
 
     def __init__(self, text: str, features: Mapping[str, Feature], where: str) -> None:
         self.text, self.features, self.where = text, features, where
-        self.tokens, self.at = tokens(text, where), 0
+        labels = (label for f in features.values() for label in f.categories or ())
+        self.tokens, self.at = tokens(text, where, {*features, *labels}), 0
 
     @property
     def here(self) -> Token | None:
@@ -167,6 +168,15 @@ class _Reader:
     def fault(self, wanted: str) -> BadInput:
         rest = "nothing more" if self.here is None else repr(self.text[self.here.start :].strip()[:30])
         return BadInput(self.where, self.text, f"{wanted}, where it says {rest}")
+
+    def instead_of_more(self) -> str:
+        """What is allowed where a condition is complete but the text goes on."""
+        before, token = self.tokens[self.at - 1], self.here
+        if before.kind in ("number", "percent") and token is not None and token.kind == "name":
+            return (
+                "the end or 'and', 'or', 'then': numbers are in the feature's own unit, which is not written"
+            )
+        return "the end"
 
     def take(self, *texts: str) -> bool:
         """Whether these words or signs come next; they are passed if so."""
@@ -275,15 +285,18 @@ class _Reader:
         labels = self.feature(name).categories or ()
         token = self.here
         if token is None or token.text not in labels:
-            raise self.fault(f"a label of {name}: {', '.join(labels) or 'it has none'}")
+            close = nearest(token.text, labels) if token is not None else None
+            meant = f" (did you mean {quoted(close)}?)" if close else ""
+            raise self.fault(f"a label of {name}{meant}: {', '.join(labels) or 'it has none'}")
         self.at += 1
         return labels.index(token.text)
 
     def feature(self, name: str) -> Feature:
         if name not in self.features:
-            raise BadInput(
-                self.where, self.text, f"a feature where it says {name!r}: {', '.join(self.features)}"
-            )
+            close = nearest(name, self.features)
+            meant = f" (did you mean {quoted(close)}?)" if close else ""
+            allowed = f"a feature where it says {name!r}{meant}: {', '.join(self.features)}"
+            raise BadInput(self.where, self.text, allowed)
         return self.features[name]
 
     def comparison(self) -> Condition:

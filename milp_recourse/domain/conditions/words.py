@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from dataclasses import dataclass
 from decimal import Decimal
 
@@ -17,6 +18,7 @@ RESERVED = frozenset(
 """Words with a meaning of their own: a feature called so is put in double quotes."""
 
 _PLAIN = re.compile(r"[^\W\d]\w*")
+_JOINED = re.compile(r"[^\W\d]\w*(?:[-./&:'#?]+\w*)+")
 _TOKEN = re.compile(
     r"\s*(?:(?P<quoted>\"(?:[^\"\\]|\\.)*\")|(?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)(?P<percent>\s*%)?"
     r"|(?P<word>[^\W\d]\w*)|(?P<sign><=|>=|=|[-+*(){},]))"
@@ -51,8 +53,14 @@ class Token:
     start: int
 
 
-def tokens(text: str, where: str) -> list[Token]:
+def tokens(text: str, where: str, names: Collection[str] = ()) -> list[Token]:
     """The tokens of a text.
+
+    Parameters
+    ----------
+    names
+        Features and labels. One with other signs in it, such as ``hours-per-week``, needs no quotes where the
+        text up to its first sign is no name by itself.
 
     Raises
     ------
@@ -60,7 +68,14 @@ def tokens(text: str, where: str) -> list[Token]:
         At the first character that begins none.
     """
     found, place = [], 0
+    joined = sorted((n for n in names if _JOINED.fullmatch(n) and _first(n) not in names), key=len)
     while place < len(text.rstrip()):
+        start = place + len(text[place:]) - len(text[place:].lstrip())
+        whole = [n for n in joined if text.startswith(n, start) and not _goes_on(text, start + len(n))]
+        if whole:
+            found.append(Token("name", whole[-1], place))
+            place = start + len(whole[-1])
+            continue
         match = _TOKEN.match(text, place)
         if match is None:
             rest = text[place:].strip()
@@ -78,6 +93,17 @@ def tokens(text: str, where: str) -> list[Token]:
         else:
             found.append(Token("sign", match["sign"], start))
     return found
+
+
+def _first(name: str) -> str:
+    match = _PLAIN.match(name)
+    assert match is not None
+    return match[0]
+
+
+def _goes_on(text: str, place: int) -> bool:
+    """Whether a word or number goes on here, so that what was read before is only a part of it."""
+    return re.match(r"[-.]?\w", text[place:]) is not None
 
 
 def quoted(name: str) -> str:

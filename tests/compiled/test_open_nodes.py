@@ -1,0 +1,50 @@
+"""The open nodes: whatever is put in or taken out, from the top or anywhere, the least bound is on top."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import numpy as np
+
+
+def shuffled(trials: int) -> None:
+    """Random insertions and removals, by the functions themselves; run where nothing is compiled."""
+    from milp_recourse.compiled import search
+
+    rng, size = np.random.default_rng(0), 40
+    for _ in range(trials):
+        made = np.zeros(size, dtype=np.int64), np.zeros(size), np.zeros(6, dtype=np.int64)
+        t = SimpleNamespace(heap=made[0], bound=made[1], state=made[2])
+        inside: set[int] = set()
+        for _ in range(150):
+            free = sorted(set(range(size)) - inside)
+            what = rng.random()
+            if not inside or (what < 0.5 and free):
+                slot = int(rng.choice(free))
+                t.bound[slot] = rng.integers(0, 10)
+                search._push(t, slot)
+                inside.add(slot)
+            elif what < 0.75:
+                top = int(search._pop(t))
+                assert t.bound[top] == min(t.bound[sorted(inside)])
+                inside.remove(top)
+            else:
+                slot = int(rng.choice(sorted(inside)))
+                search._take(t, slot)
+                inside.remove(slot)
+            n = int(t.state[0])
+            assert set(t.heap[:n].tolist()) == inside
+            assert all(t.bound[t.heap[(k - 1) // 2]] <= t.bound[t.heap[k]] for k in range(1, n))
+
+
+def test_the_least_bound_is_on_top() -> None:
+    """150 steps, 40 times over."""
+    code = "from tests.compiled.test_open_nodes import shuffled; shuffled(40)"
+    environment = {**os.environ, "NUMBA_DISABLE_JIT": "1"}
+    ran = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False
+    )
+    assert ran.returncode == 0, ran.stderr

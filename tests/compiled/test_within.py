@@ -1,0 +1,100 @@
+"""The largest value of a line over the part of a box that costs at most a budget: never too small, and what
+its formula says.
+"""
+
+from __future__ import annotations
+
+import math
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from milp_recourse.compiled.layout import (
+    COST,
+    FIXED,
+    HI,
+    LABEL,
+    LARGEST,
+    LINEAR,
+    LO,
+    MODE,
+    SQUARE,
+    TOP,
+)
+
+pytestmark = pytest.mark.filterwarnings("ignore:divide by zero", "ignore:invalid value")
+
+
+def drawn(rng: np.random.Generator):
+    """Levers (the last one with labels), a box, a cut with its shares, a line and a budget."""
+    d, labels = int(rng.integers(1, 4)) + 1, int(rng.integers(2, 4))
+    start = np.array([*range(d), d - 1 + labels])
+    lever, column, box = np.zeros((13, d)), np.zeros((2, start[-1])), np.zeros((3, d))
+    lever[LABEL, -1] = 1.0
+    for row, share in ((FIXED, 0.3), (LINEAR, 0.7), (SQUARE, 0.4), (LARGEST, 0.4)):
+        lever[row, :-1] = rng.uniform(0.1, 1.0, d - 1) * (rng.random(d - 1) < share)
+    column[COST, d - 1 :], column[TOP, d - 1 :] = rng.uniform(0, 1, labels), rng.uniform(0, 1, labels)
+    box[LO], box[HI] = np.sort(rng.normal(0.0, 1.0, (2, d)), axis=0)
+    box[MODE] = rng.choice([0.0, 1.0, 1.0, 2.0], d)
+    allowed = np.ones(start[-1], dtype=np.uint8)
+    allowed[-1] = rng.random() < 0.5
+    p = SimpleNamespace(start=start, lever=lever, column=column, budget=1e-13, tiny=1e-300)
+    cut = rng.normal(0.0, 0.3, start[-1]) * (rng.random() < 0.5)
+    shares = rng.dirichlet(np.ones(d)) * (rng.random() < 0.5)
+    return p, box, allowed, cut, shares, rng.normal(0.0, 1.0, start[-1])
+
+
+def points(rng: np.random.Generator, p, box, allowed, cut, shares, line, count: int):
+    """Values of the line, and of r, at points of the box, its corners among them."""
+    values, pays = np.zeros(count), np.zeros(count)
+    for i in range(len(box[0])):
+        if p.lever[LABEL, i] > 0.0:
+            own = rng.choice(np.flatnonzero(allowed[p.start[i] :]), count) + p.start[i]
+            values += line[own]
+            pays += p.column[COST, own] + shares[i] * p.column[TOP, own] - cut[own]
+            continue
+        if box[MODE, i] == 2:
+            continue
+        u = rng.uniform(box[LO, i], box[HI, i], count)
+        end = rng.random(count)
+        u = np.where(end < 0.2, box[LO, i], np.where(end < 0.4, box[HI, i], u))
+        if box[LO, i] <= 0.0 <= box[HI, i]:
+            u[end > 0.8] = 0.0
+        fixed = np.full(count, p.lever[FIXED, i])
+        if box[MODE, i] == 0:
+            rests = rng.random(count) < 0.3
+            u[rests], fixed[rests] = 0.0, 0.0
+        values += line[i] * u
+        pays += fixed + (p.lever[LINEAR, i] + shares[i] * p.lever[LARGEST, i]) * abs(u)
+        pays += p.lever[SQUARE, i] * u * u - cut[i] * u
+    return values, pays
+
+
+def test_nothing_that_is_paid_for_is_above_the_bound() -> None:
+    """Random levers, boxes, cuts; at its theta the bound is the formula's maximum, to what points miss."""
+    from milp_recourse.compiled import network
+
+    within = getattr(network.within, "py_func", network.within)
+    offers = getattr(network.offers, "py_func", network.offers)
+    rng = np.random.default_rng(0)
+    tighter = 0
+    for _ in range(400):
+        p, box, allowed, cut, shares, line = drawn(rng)
+        values, pays = points(rng, p, box, allowed, cut, shares, line, 4000)
+        limit, const = float(np.quantile(pays, rng.random() * 0.6)), 0.2
+        top = float(values.max()) + const + 0.1
+        offer = np.full((6, len(line)), math.nan)
+        least, priced = offers(p, box, allowed, cut, shares, offer)
+        assert least <= pays.min() + 1e-12
+        bound, theta = within(
+            p, box, allowed, line, const, top, limit - 0.3, cut, shares, 0.3, offer, least, priced
+        )
+        paid = pays <= limit
+        assert bound <= top
+        assert bound >= values[paid].max(initial=-math.inf) + const - 1e-12
+        if theta > 0.0:
+            tighter += 1
+            there = theta * limit + float((values - theta * pays).max()) + const
+            assert there - 1e-12 <= bound <= there + 0.05
+    assert tighter > 100
