@@ -99,7 +99,7 @@ def log_densities(
 ) -> None:
     """Figure 8: log density under the flow of factual rows and of counterfactuals, by setting and method."""
     figure, axes = plt.subplots(1, 3, figsize=(12.5, 4.2), layout="constrained", sharey=True)
-    floor = float(np.quantile(factual, 0.002))
+    floor = float(np.quantile(factual, 0.1))
     for axis, (method, colour) in zip(axes, METHOD_COLOURS.items(), strict=True):
         found = [(label, density[label, method]) for label in compared if (label, method) in density]
         groups = [("factual", factual), *(one for one in found if len(one[1]) > 1 and np.ptp(one[1]) > 0)]
