@@ -177,9 +177,15 @@ def flow_report(
     """How far the causal flow's counterfactuals are from the true model's, in standard deviations."""
     _needs_torch()
     from milp_recourse.icarma.evaluate import flow_check
+    from milp_recourse.icarma.flow import CausalFlow
 
     people = _population(population)
-    rows = flow_check(_model(checkpoint, "constant", people).flow, people.template.scm)
+    flow = _model(checkpoint, "constant", people).flow
+    if not isinstance(flow, CausalFlow):
+        raise BadInput(
+            "--checkpoint", "a network trained through the causal equations", "one trained through a flow"
+        )
+    rows = flow_check(flow, people.template.scm)
     _print("root mean square difference of what follows an action", rows)
 
 
