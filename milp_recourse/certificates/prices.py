@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milp_recourse.certificates.conditions import Case
+from milp_recourse.certificates.limits import MOST_NODES
 from milp_recourse.certificates.trees import Box, acted_sets, forest_configurations, refined
 from milp_recourse.domain.conditions import FALSE, TRUE, Row, unlabelled
 from milp_recourse.domain.forest import TreeEnsemble, last_left
-from milp_recourse.engine.proof import MOST_NODES
 from milp_recourse.forests.axes import Axis, axes_of, factual_cells
 from milp_recourse.forests.branch_tree import BranchTree
 from milp_recourse.forests.parts import each_part
