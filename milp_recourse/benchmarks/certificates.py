@@ -164,7 +164,8 @@ def _checked(made: Made, path: Path, scratch: Path) -> dict[str, Any]:
 
 def counts(certificate: dict[str, Any]) -> Counter[str]:
     """Nodes of all trees, by the letter they begin with."""
-    return Counter(node[0] for part in certificate["configurations"] for node in part["tree"])
+    proofs = [proof for one in certificate["configurations"] for proof in one.get("cases", [one])]
+    return Counter(node[0] for proof in proofs for node in proof["tree"])
 
 
 def _short(seconds: float) -> str:

@@ -6,9 +6,9 @@ import json
 import pickle
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
-from typing import Any
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, suppress
+from typing import Any, Protocol, Self
 
 from milp_recourse.instance import Instance
 
@@ -25,7 +25,7 @@ class Child:
     def __init__(self, command: Sequence[str]) -> None:
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
-    def __enter__(self) -> Child:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -69,6 +69,57 @@ def answer_row(answer: Mapping[str, Any], columns: Sequence[str], key: Sequence[
     first = next((seconds for seconds, cost, _ in events if cost is not None), None)
     known = {**answer, "events": json.dumps(events), "first_seconds": first}
     return {column: known.get(column) for column in columns} | dict(zip(columns, key, strict=False))
+
+
+class Solver(Protocol):
+    """What is asked one instance at a time, until it is left."""
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(self, *_: object) -> None: ...
+
+    def ask(self, instance: Instance, time_limit: float) -> dict[str, Any]:
+        """The answer to an instance."""
+        ...
+
+
+def answered(
+    model: str,
+    problems: Iterable[tuple[str, int, Instance]],
+    solvers: Mapping[str, Callable[[], Solver]],
+    time_limit: float,
+    columns: Sequence[str],
+    done: Container[tuple[str, ...]],
+    finish: Callable[[Instance, dict[str, Any]], dict[str, Any]] = lambda _, answer: answer,
+) -> Iterator[dict[str, Any] | None]:
+    """A row for every problem of a model and every solver; None for one that is done.
+
+    Parameters
+    ----------
+    problems
+        Cost's kind, applicant and instance.
+    solvers
+        What starts each. It answers all problems, but after an answer of status ``error`` another takes its
+        place: a process that has ended answers nothing else.
+    done
+        Model, cost, applicant and solver of what is not to be asked.
+    finish
+        What is added to an answer.
+    """
+    with ExitStack() as stack:
+        started: dict[str, Solver] = {}
+        for cost, applicant, instance in problems:
+            for name, start in solvers.items():
+                key = model, cost, str(applicant), name
+                if key in done:
+                    yield None
+                    continue
+                if name not in started:
+                    started[name] = stack.enter_context(start())
+                answer = started[name].ask(instance, time_limit)
+                if answer["status"] == "error":
+                    del started[name]
+                yield answer_row(finish(instance, answer), columns, key)
 
 
 def _ended() -> dict[str, Any]:

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from milp_recourse.benchmarks.child import Child, answer_row, of_module
+from milp_recourse.benchmarks.child import Child, answered, of_module
 from milp_recourse.benchmarks.network_worker import PEERS
 from milp_recourse.benchmarks.networks import Network, fit, parsed
 from milp_recourse.benchmarks.resume import Key, filled
@@ -86,23 +86,13 @@ def run(
 def solved(plan: Plan, group: tuple[str, str], done: set[Key]) -> Iterator[dict[str, Any] | None]:
     """A row for every problem of one network and solver; None for one that is done."""
     network = fit(*group, plan.data, plan.seed)
-    with ExitStack() as stack:
-        children: dict[str, Child] = {}
-        for row in chosen(network, plan):
-            for cost in plan.costs:
-                instance = network.instance(row, cost)
-                for solver in plan.solvers:
-                    key = (network.name, cost, str(row), solver)
-                    if key in done:
-                        yield None
-                        continue
-                    if solver not in children:
-                        child = Child(of_module("milp_recourse.benchmarks.network_worker", solver))
-                        children[solver] = stack.enter_context(child)
-                    answer = children[solver].ask(instance, plan.time_limit)
-                    if answer["status"] == "error":
-                        children.pop(solver)
-                    yield answer_row(answer, COLUMNS, key)
+    rows = chosen(network, plan)
+    problems = ((cost, row, network.instance(row, cost)) for row in rows for cost in plan.costs)
+    solvers = {
+        name: partial(Child, of_module("milp_recourse.benchmarks.network_worker", name))
+        for name in plan.solvers
+    }
+    return answered(network.name, problems, solvers, plan.time_limit, COLUMNS, done)
 
 
 def chosen(network: Network, plan: Plan) -> list[int]:

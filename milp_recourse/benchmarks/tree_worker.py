@@ -77,7 +77,8 @@ def ours(name: str, in_process: bool, instance: Instance, time_limit: float) -> 
 
 
 def certified(instance: Instance, result: Result, time_limit: float) -> Answer:
-    """Processor seconds to make and to check the certificate, and how many nodes it has."""
+    """Processor seconds to make and to check the certificate; its nodes by kind, and its size packed."""
+    from milp_recourse.benchmarks.certificates import counts
     from milp_recourse.certificates import certificates_for, encode
     from milp_recourse.formats.write import write_instance
     from verify.__main__ import examine
@@ -90,12 +91,16 @@ def certified(instance: Instance, result: Result, time_limit: float) -> Answer:
     with tempfile.TemporaryDirectory() as folder:
         path, file = Path(folder) / "instance.json", Path(folder) / "certificate.json.gz"
         write_instance(instance, path)
-        file.write_bytes(encode(certificate))
+        packed = encode(certificate)
+        file.write_bytes(packed)
         start = time.process_time()
         outcome = examine(file, path, 3600.0)
+    kinds = counts(certificate)
     return {
         "certificate_seconds": made,
-        "certificate_nodes": sum(len(part["tree"]) for part in certificate["configurations"]),
+        "certificate_nodes": sum(kinds.values()),
+        "certificate_kinds": " ".join(f"{count}{kind}" for kind, count in sorted(kinds.items())),
+        "certificate_bytes": len(packed),
         "check_seconds": time.process_time() - start,
         "verified": outcome.claim == certificate["claim"],
     }

@@ -10,14 +10,15 @@ import json
 import tempfile
 import zlib
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
+from itertools import repeat
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
-from milp_recourse.benchmarks.child import Child, answer_row, of_module
+from milp_recourse.benchmarks.child import Child, answered, of_module
 from milp_recourse.benchmarks.ensembles import MODELS, UNIT, Ensemble, fit, read_table
 from milp_recourse.benchmarks.resume import Key, filled
 from milp_recourse.benchmarks.tree_worker import judged
@@ -32,7 +33,8 @@ units only: its costs are not scaled by column.
 COLUMNS = (
     *("model", "cost_kind", "applicant", "solver", "status", "claimed_cost", "cost", "lower_bound", "nodes"),
     *("feasible", "flips", "first_seconds", "processor_seconds", "seconds", "certificate_seconds"),
-    *("certificate_nodes", "check_seconds", "verified", "message", "events", "time_limit", "seed"),
+    *("certificate_nodes", "certificate_kinds", "certificate_bytes", "check_seconds", "verified", "message"),
+    *("events", "time_limit", "seed"),
 )
 
 
@@ -128,24 +130,18 @@ def run(
 
 def solved(plan: Plan, group: list[Problem], done: set[Key]) -> Iterator[dict[str, Any] | None]:
     """A row for every problem of one model and solver; None for one that is done."""
-    with ExitStack() as stack:
-        table = read_table(group[0].table, plan.data, plan.seed)
-        ensemble = fit(table, *parsed(group[0].model), plan.seed)
-        workers: dict[str, Child | OceanWorker] = {}
-        for problem in group:
-            row = ranked(ensemble, problem.rank)
-            instance = ensemble.instance(row, problem.cost)
-            for solver in plan.solvers:
-                key = (ensemble.name, problem.cost, str(row), solver)
-                if key in done or (solver.startswith("ocean") and not problem.table.endswith(UNIT)):
-                    yield None
-                    continue
-                if solver not in workers:
-                    workers[solver] = worker(solver, ensemble, plan.ocean_python)
-                    stack.enter_context(workers[solver])
-                answer = workers[solver].ask(instance, plan.time_limit)
-                answer["flips"] = flips(ensemble, instance, answer.pop("action", None))
-                yield answer_row(answer, COLUMNS, key)
+    table = read_table(group[0].table, plan.data, plan.seed)
+    ensemble = fit(table, *parsed(group[0].model), plan.seed)
+    rows = [(problem.cost, ranked(ensemble, problem.rank)) for problem in group]
+    problems = ((cost, row, ensemble.instance(row, cost)) for cost, row in rows)
+    fits = [one for one in plan.solvers if table.name.endswith(UNIT) or not one.startswith("ocean")]
+    solvers = {name: partial(worker, name, ensemble, plan.ocean_python) for name in fits}
+
+    def finish(instance: Instance, answer: dict[str, Any]) -> dict[str, Any]:
+        return answer | {"flips": flips(ensemble, instance, answer.pop("action", None))}
+
+    yield from answered(ensemble.name, problems, solvers, plan.time_limit, COLUMNS, done, finish)
+    yield from repeat(None, len(group) * (len(plan.solvers) - len(fits)))
 
 
 def ranked(ensemble: Ensemble, rank: float) -> int:
@@ -189,7 +185,7 @@ class OceanWorker:
         greeting = self.child.receive()
         self.refused = greeting.get("refused", greeting.get("message"))
 
-    def __enter__(self) -> OceanWorker:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any as AnyValue
 
+from milp_recourse.certificates.trees import acted_sets
 from milp_recourse.domain.conditions import (
+    FALSE,
     TRUE,
     Acted,
     All,
@@ -21,8 +23,10 @@ from milp_recourse.domain.conditions import (
     Not,
     Row,
     Sum,
+    leaves,
     unlabelled,
 )
+from milp_recourse.domain.forest import TreeEnsemble
 from milp_recourse.instance import Instance
 from milp_recourse.program import lower
 from milp_recourse.program.demands import for_acted, told_apart
@@ -81,10 +85,14 @@ class Case:
 
 def cases_of(instance: Instance) -> list[tuple[frozenset[str], Case]]:
     """Every configuration that conditions allow, and the case at the root of its tree."""
-    program = _without_demand(instance)
     demand = unlabelled(instance.demand)
-    sets = (acted for acted in replace(program, demand=demand).configurations() if acted)
-    return [(acted, Case().joined(for_acted(demand, acted))) for acted in sets]
+    sets: Iterable[frozenset[str]]
+    if isinstance(instance.classifier, TreeEnsemble):
+        sets = (frozenset(acted) for acted in acted_sets(instance))
+    else:
+        sets = replace(_without_demand(instance), demand=demand).configurations()
+    settled = ((acted, for_acted(demand, acted)) for acted in sets if acted)
+    return [(acted, Case().joined(one)) for acted, one in settled if one != FALSE]
 
 
 def why_not_cases(instance: Instance, most_levers: int) -> str | None:
@@ -92,6 +100,10 @@ def why_not_cases(instance: Instance, most_levers: int) -> str | None:
     asked = told_apart(instance.demand, list(instance.levers))
     if len(asked & instance.levers.keys()) > most_levers:
         return f"conditions ask of more than {most_levers} levers whether they are acted on"
+    if isinstance(instance.classifier, TreeEnsemble):
+        rows = (one for one in leaves(unlabelled(instance.demand)) if isinstance(one, Row))
+        if any(sum(name in instance.levers for name, _ in row.terms) > 1 for row in rows):
+            return "no certificates are written for trees where a sum of several levers is limited yet"
     cases = cases_of(instance)
     if len(cases) > MOST_CASES or _many(cases):
         return f"conditions leave more than {MOST_CASES} cases to prove"
@@ -110,19 +122,27 @@ def _many(cases: list[tuple[frozenset[str], Case]]) -> bool:
     return False
 
 
-def case_programs(instance: Instance) -> Iterator[tuple[frozenset[str], Case, Program]]:
-    """Every case without open alternatives of every configuration, and its program."""
+def case_programs(instance: Instance) -> Iterator[tuple[frozenset[str], Iterator[Program | None]]]:
+    """Every configuration with its cases in the order of the document's nodes.
+
+    A case without open alternatives is its program, whose rows come last; None stands for the node that takes
+    the first alternative of a case apart.
+    """
     program = _without_demand(instance)
     for acted, root in cases_of(instance):
-        fixed = program.fix(acted)
-        waiting = [root]
-        while waiting:
-            case = waiting.pop(0)
-            if case.open:
-                waiting[:0] = case.alternatives()
-                continue
-            made = [fixed.demand_row(f"condition_{k}", row) for k, row in enumerate(case.rows)]
-            yield acted, case, replace(fixed, rows=(*fixed.rows, *made))
+        yield acted, _programs(program.fix(acted), root)
+
+
+def _programs(fixed: Program, root: Case) -> Iterator[Program | None]:
+    waiting = [root]
+    while waiting:
+        case = waiting.pop(0)
+        if case.open:
+            waiting[:0] = case.alternatives()
+            yield None
+            continue
+        made = [fixed.demand_row(f"condition_{k}", row) for k, row in enumerate(case.rows)]
+        yield replace(fixed, rows=(*fixed.rows, *made))
 
 
 def _without_demand(instance: Instance) -> Program:

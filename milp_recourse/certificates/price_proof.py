@@ -36,7 +36,7 @@ make short files and are tried first.
 
 STEPS, ROUNDS, ROOT_ROUNDS = 12, 8, 30
 
-GAIN = 0.05
+GAIN = 0.2
 """The share of what is missing that a round gains that takes nothing out, or the box is split."""
 
 FLAT, EVEN = 1e-3, 0.05
@@ -148,6 +148,8 @@ class PriceProof:
         ``time.perf_counter()`` value to stop at, or None.
     most_nodes
         Nodes after which the proof is given up.
+    merging
+        Whether a cell may stand for others: not where conditions hold besides.
 
     Attributes
     ----------
@@ -163,6 +165,7 @@ class PriceProof:
     target: float
     deadline: float | None
     most_nodes: int
+    merging: bool = True
     steps: list[Step] = field(default_factory=list)
     tables: list[PriceTable] = field(default_factory=list)
 
@@ -291,7 +294,7 @@ class PriceProof:
             if round_:
                 weights = self.sums.turned(weights, live, self.energy)
             f, needed = self._under(weights)
-            if not shrink(f, self.alone, now.alive, now.leaves, live, True, True):
+            if not shrink(f, self.alone, now.alive, now.leaves, live, self.merging, True):
                 closed = True
                 break
             aim, weight = (AIM * self.target, 0.0) if self.flat else (goal, WEIGHT)
@@ -357,7 +360,7 @@ class PriceProof:
     def _merge(self, state: _State, used: list[PriceTable | None]) -> None:
         """Of cells from which the same leaves can be reached, let the cheapest stand for all."""
         f = self.factors
-        if not shrink(f, self.cost, state.alive, state.leaves, self.room, False, False):
+        if not self.merging or not shrink(f, self.cost, state.alive, state.leaves, self.room, False, False):
             return
         living = np.zeros_like(self.table.full)
         leaves = np.flatnonzero(state.leaves)

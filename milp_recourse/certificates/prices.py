@@ -4,23 +4,28 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import groupby
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from milp_recourse.certificates.conditions import Case
+from milp_recourse.certificates.limits import MOST_NODES
 from milp_recourse.certificates.trees import Box, acted_sets, forest_configurations, refined
+from milp_recourse.domain.conditions import FALSE, TRUE, Row, unlabelled
 from milp_recourse.domain.forest import TreeEnsemble, last_left
-from milp_recourse.engine.proof import MOST_NODES
 from milp_recourse.forests.axes import Axis, axes_of, factual_cells
 from milp_recourse.forests.branch_tree import BranchTree
 from milp_recourse.forests.parts import each_part
 from milp_recourse.forests.table import LeafTable
 from milp_recourse.instance import Instance
 from milp_recourse.judge import deltas
+from milp_recourse.program.demands import for_acted
+from milp_recourse.program.fold import without_conditions
 
 Array = NDArray[np.float64]
 Node = list[Any]
@@ -43,17 +48,21 @@ def ensemble_configurations(
     """
     forest = instance.classifier
     assert isinstance(forest, TreeEnsemble)
-    if len(forest.trees) == 1:
+    demand, plain = unlabelled(instance.demand), without_conditions(instance)
+    if len(forest.trees) == 1 and demand == TRUE:
         return forest_configurations(instance, bound, time_limit)
     deadline = None if time_limit is None else time.perf_counter() + time_limit
     configurations, left = [], MOST_NODES
     for acted in acted_sets(instance):
+        settled = for_acted(demand, acted)
+        if settled == FALSE:
+            continue
         if _outside_domain(instance, acted):
             configurations.append({"acted": list(acted), "tree": [["e"]]})
             continue
         cases = []
-        for part in each_part(instance):
-            made = _proof(part, acted, bound, deadline, left)
+        for part in each_part(plain):
+            made = _Proofs(part, acted, bound, deadline).of(Case().joined(settled), left)
             if made is None or len(made["tree"]) > left:
                 return None
             left -= len(made["tree"])
@@ -71,34 +80,123 @@ def _outside_domain(instance: Instance, acted: tuple[str, ...]) -> bool:
     return any(not f.domain[0] <= instance.factual[f.name] <= f.domain[1] for f in kept if f.domain)
 
 
-def _proof(
-    instance: Instance, acted: tuple[str, ...], bound: float | None, deadline: float | None, most_nodes: int
-) -> dict[str, Any] | None:
-    """The tree of one configuration, and its prices."""
-    from milp_recourse.certificates.price_proof import PriceProof  # loads numba
+@dataclass
+class _Proofs:
+    """The proofs of one configuration, one for each case of its conditions.
 
-    forest = instance.classifier
-    assert isinstance(forest, TreeEnsemble)
-    axes = axes_of(instance)
-    if axes is None:
-        return {"tree": [["e"]]}
-    full = BranchTree(axes)
-    axes = [_settable(axis) for axis in axes if axis.feature in acted]
-    axes = [axis if instance.feature(axis.feature).by_label else _merged(axis) for axis in axes]
-    paid = [_paid(instance, axis) for axis in axes]
-    cost, wide = (np.concatenate(parts) for parts in zip(*paid, strict=True))
-    exact = _dearest(instance, acted) + 1 if bound is None else Fraction(bound) - _fixed(instance, acted)
-    target = math.nextafter(float(exact), math.inf) if exact > 0 else 0.0
-    table = LeafTable(forest, factual_cells(instance, forest), axes)
-    proof = PriceProof(table, axes, cost, wide, instance.accept.above, target, deadline, most_nodes)
-    if not proof.run():
-        return None
-    writer = _Writer(instance, acted, axes, proof.factors)
-    tables = [writer.table(one) for one in proof.tables]
-    if writer.numbers > MOST_PRICES:
-        return None
-    nodes = [node for step in proof.steps for node in writer.nodes(step, full)]
-    return {"tree": nodes, **({"prices": tables} if tables else {})}
+    Parameters
+    ----------
+    instance
+        Without conditions, and of one sum where one of several suffices.
+    bound, deadline
+        What is to be proven, and until when.
+    """
+
+    instance: Instance
+    acted: tuple[str, ...]
+    bound: float | None
+    deadline: float | None
+
+    def of(self, root: Case, most_nodes: int) -> dict[str, Any] | None:
+        """The tree, and its prices; None where something is not proven."""
+        self.nodes, self.tables = list[Node](), list[dict[str, Any]]()
+        waiting: list[Case | Node] = [root]
+        while waiting:
+            case = waiting.pop()
+            if not isinstance(case, Case):
+                self.nodes.append(case)
+            elif case.open:
+                self.nodes.append(["o"])
+                waiting += reversed(case.alternatives())
+            else:
+                ranges, after = self._cut(case.rows)
+                if ranges is not None and not self._prove(ranges, bool(case.rows), most_nodes):
+                    return None
+                waiting += reversed(after)
+        priced = any(node[0] in ("p", "t", "m") for node in self.nodes)  # merging needs no table
+        return {"tree": self.nodes, **({"prices": self.tables} if priced else {})}
+
+    def _cut(self, rows: Sequence[Row]) -> tuple[dict[str, tuple[float, float]] | None, list[Case | Node]]:
+        """Where the rows let actions be, None for nowhere; and leaves that follow what is proven there.
+
+        Rows of several actions are left to whoever reads the proof: without them less is known.
+        """
+        ranges, after = {name: self.instance.levers[name] for name in self.acted}, list[Case | Node]()
+        for row in rows:
+            moved = [(name, c) for name, c in row.terms if name in ranges]
+            held = sum(
+                (c * Fraction(self.instance.factual[name]) for name, c in row.terms if name not in ranges),
+                Fraction(0),
+            )
+            if not moved and held < row.at_least:
+                self.nodes.append(["e"])
+                return None, after
+            if len(moved) != 1:
+                continue
+            [(name, c)], integral = moved, self.instance.feature(moved[0][0]).integral
+            low, high = ranges[name]
+            end = (row.at_least - held) / c
+            if (end > high) if c > 0 else (end < low):
+                self.nodes.append(["e"])
+                return None, after
+            inward = _inward(end, c > 0, integral)
+            if c > 0 and inward > low:
+                before = inward - 1 if integral else math.nextafter(inward, -math.inf)
+                self.nodes += [["s", self.acted.index(name), before], ["e"]]
+                low = inward
+            elif c < 0 and inward < high:
+                self.nodes.append(["s", self.acted.index(name), inward])
+                after.insert(0, ["e"])
+                high = inward
+            ranges[name] = low, high
+        return ranges, after
+
+    def _prove(self, ranges: dict[str, tuple[float, float]], demanded: bool, most_nodes: int) -> bool:
+        """Nodes for where actions are in ranges; whether there is a proof."""
+        from milp_recourse.certificates.price_proof import PriceProof  # loads numba
+
+        instance, acted = self.instance, self.acted
+        forest = instance.classifier
+        assert isinstance(forest, TreeEnsemble)
+        everything = axes_of(instance)
+        narrowed = {**instance.preferences.ranges, **ranges}
+        inside = replace(instance, preferences=replace(instance.preferences, ranges=narrowed))
+        axes = axes_of(inside)
+        if axes is None or everything is None:
+            self.nodes.append(["e"])
+            return True
+        full = BranchTree(axes)
+        whole = [self._cells(axis) for axis in everything if axis.feature in acted]
+        axes = [self._cells(axis) for axis in axes if axis.feature in acted]
+        paid = [_paid(instance, axis) for axis in axes]
+        cost, wide = (np.concatenate(parts) for parts in zip(*paid, strict=True))
+        fixed = _fixed(instance, acted)
+        exact = _dearest(instance, acted) + 1 if self.bound is None else Fraction(self.bound) - fixed
+        target = math.nextafter(float(exact), math.inf) if exact > 0 else 0.0
+        table = LeafTable(forest, factual_cells(instance, forest), axes)
+        above, room = instance.accept.above, most_nodes - len(self.nodes)
+        proof = PriceProof(table, axes, cost, wide, above, target, self.deadline, room, not demanded)
+        if not proof.run():
+            return False
+        writer = _Writer(inside, acted, axes, whole, proof.factors, len(self.tables))
+        self.tables += [writer.table(one) for one in proof.tables]
+        self.nodes += [node for step in proof.steps for node in writer.nodes(step, full)]
+        return writer.numbers <= MOST_PRICES
+
+    def _cells(self, axis: Axis) -> Axis:
+        """An axis with the document's cells."""
+        axis = _settable(axis)
+        return axis if self.instance.feature(axis.feature).by_label else _merged(axis)
+
+
+def _inward(end: Fraction, up: bool, integral: bool) -> float:
+    """The value nearest to an end that an action may take and that is not before it."""
+    if integral:
+        return float(math.ceil(end) if up else math.floor(end))
+    nearest = float(end)
+    if (Fraction(nearest) < end) if up else (Fraction(nearest) > end):
+        return math.nextafter(nearest, math.inf if up else -math.inf)
+    return nearest
 
 
 def _fixed(instance: Instance, acted: tuple[str, ...]) -> Fraction:
@@ -159,8 +257,16 @@ def _paid(instance: Instance, axis: Axis) -> tuple[Array, Array]:
 class _Writer:
     """Turns a proof over cells into the document's nodes and tables."""
 
-    def __init__(self, instance: Instance, acted: tuple[str, ...], axes: list[Axis], factors: Any) -> None:
-        self.instance, self.acted, self.axes, self.numbers = instance, acted, axes, 0
+    def __init__(
+        self,
+        instance: Instance,
+        acted: tuple[str, ...],
+        axes: list[Axis],
+        whole: list[Axis],
+        factors: Any,
+        tables: int,
+    ) -> None:
+        self.instance, self.acted, self.axes, self.numbers, self.before = instance, acted, axes, 0, tables
         self.first = factors.axis_from
         forest = instance.classifier
         assert isinstance(forest, TreeEnsemble)
@@ -180,30 +286,41 @@ class _Writer:
                 if s is None:
                     row.append(None)
                     continue
-                cells = self._representatives(axes[i], tree, inner)
-                row.append(factors.class_from[s] + factors.classes[t, factors.axis_from[i] + cells])
+                cells = self._representatives(axes[i], whole[i], tree, inner)
+                at = factors.class_from[s] + factors.classes[t, factors.axis_from[i] + cells]
+                row.append(np.where(cells < 0, -1, at))
             self.listed.append(row)
 
-    def _representatives(self, axis: Axis, tree: Any, inner: NDArray[np.bool_]) -> NDArray[np.int64]:
-        """One cell per class, as the document counts classes: labels with numbers, or sides of thresholds."""
+    def _representatives(
+        self, axis: Axis, whole: Axis, tree: Any, inner: NDArray[np.bool_]
+    ) -> NDArray[np.int64]:
+        """One cell per class, as the document counts classes: labels with numbers, or sides of thresholds.
+
+        Classes are counted over the whole lever interval; -1 where none of their cells is on the axis.
+        """
         if self.instance.feature(axis.feature).by_label:
-            return np.arange(len(axis))
-        forest = self.instance.classifier
-        assert isinstance(forest, TreeEnsemble)
-        [(column, _)] = axis.columns
-        ends = np.unique(last_left(tree.threshold[inner & (tree.feature == column)], forest.dtype))
-        side = np.searchsorted(ends, axis.low, side="left")
-        return np.unique(side, return_index=True)[1]
+            sides = [own.low.astype(np.int64) for own in (whole, axis)]
+        else:
+            forest = self.instance.classifier
+            assert isinstance(forest, TreeEnsemble)
+            [(column, _)] = axis.columns
+            ends = np.unique(last_left(tree.threshold[inner & (tree.feature == column)], forest.dtype))
+            sides = [np.searchsorted(ends, own.low, side="left") for own in (whole, axis)]
+        known, first = np.unique(sides[1], return_index=True)
+        classes = np.unique(sides[0])
+        found = np.full(len(classes), -1)
+        found[np.searchsorted(classes, known)] = first
+        return found
 
     def table(self, table: Any) -> dict[str, Any]:
-        """A table of prices as JSON; empty lists stand for zeros."""
-        trees: list[list[list[int]]] = []
+        """A table of prices as JSON."""
+        trees = []
         for row in self.listed if table.price is not None else []:
-            prices = [[] if at is None else table.price[at].tolist() for at in row]
+            prices = [[] if at is None else np.where(at < 0, 0, table.price[at]).tolist() for at in row]
             prices = [own if any(own) else [] for own in prices]
-            trees.append(prices if any(prices) else [])
+            trees.append(shortened(prices))
             self.numbers += sum(map(len, prices)) + 1
-        made = {"unit": table.unit, "mu": table.mu, "trees": trees if any(trees) else []}
+        made = {"unit": table.unit, "mu": table.mu, "trees": shortened(trees)}
         made |= {"weights": table.weights.tolist()} if len(table.weights) > 1 else {}
         return made | ({"shares": table.shares.tolist()} if len(table.shares) else {})
 
@@ -215,7 +332,7 @@ class _Writer:
         elif step.kind == "cost":
             yield ["e"]
         elif step.kind in ("prices", "take"):
-            yield ["p" if step.kind == "prices" else "t", step.table]
+            yield ["p" if step.kind == "prices" else "t", self.before + step.table]
         elif step.kind == "merge":
             yield ["m"]
         else:
@@ -224,3 +341,12 @@ class _Writer:
                 for axis, a, b in zip(self.axes, step.low, step.high, strict=True)
             }
             yield from refined(self.instance, full, self.acted, box)
+
+
+def shortened(lists: list[list[Any]]) -> list[Any]:
+    """Lists, a number standing for so many empty ones; nothing where all are."""
+    found: list[Any] = []
+    for empty, some in groupby(lists, key=lambda own: not own):
+        run = list(some)
+        found += [len(run)] if empty else run
+    return found if any(lists) else []

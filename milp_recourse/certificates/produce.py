@@ -12,16 +12,12 @@ from dataclasses import replace
 from itertools import combinations
 from typing import Any
 
-import numpy as np
-
-from milp_recourse.certificates.by_direction import by_direction, why_not_directions
+from milp_recourse.certificates.by_direction import Claim, by_direction, why_not_directions
 from milp_recourse.certificates.canonical import instance_digest
 from milp_recourse.certificates.causal import causal_configurations, why_not_causal
 from milp_recourse.certificates.conditions import cases_of, why_not_cases
-from milp_recourse.certificates.document import CERTIFICATE_FORMAT
 from milp_recourse.certificates.engine_proofs import proofs
-from milp_recourse.certificates.limits import fits, too_large
-from milp_recourse.certificates.networks import beyond_a_support, configurations_of
+from milp_recourse.certificates.limits import beyond_a_support, fits, too_large
 from milp_recourse.certificates.prices import ensemble_configurations
 from milp_recourse.domain.conditions import TRUE
 from milp_recourse.domain.cost import root_below
@@ -30,6 +26,7 @@ from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.forests.axes import separable
 from milp_recourse.instance import Instance
 from milp_recourse.program.demands import told_apart
+from milp_recourse.program.fold import without_conditions
 from milp_recourse.result import Result, Status, is_closed
 
 MOST_LEVERS = 16
@@ -38,27 +35,30 @@ MOST_LEVERS = 16
 A certificate has one tree for each set of such levers, so 16 of them already mean up to 65 536 trees.
 """
 
+CERTIFICATE_FORMAT = "milp-recourse/certificate-1"
+
 _SPARE = 0.05  # of the allowed gap: every leaf reaches so much more than is claimed
 
 
 def why_not(instance: Instance) -> str | None:
     """Why no certificate can be had for an instance whose answer needs a search, or None."""
     of_trees = isinstance(instance.classifier, TreeEnsemble)
+    alone = of_trees and separable(without_conditions(instance))
     if instance.demand != TRUE:
-        if of_trees:
-            return "no certificates are written for trees under conditions yet"
+        if of_trees and not alone:
+            return "no certificates are written for trees inside a causal model under conditions yet"
         reason = why_not_cases(instance, MOST_LEVERS)
         if reason is not None:
             return reason
-    if of_trees and not separable(instance):
+    elif of_trees and not alone:
         reason = why_not_causal(instance)
         if reason is not None:
             return reason
     if instance.scenarios:
         return "scenarios of a robust answer are no part of the document"
-    if instance.cost.quantiles and not (of_trees and separable(instance)):
+    if instance.cost.quantiles and not alone:
         return "a cost in percentiles has certificates only for trees whose levers move nothing else"
-    if instance.cost.decrease and not (of_trees and separable(instance)):
+    if instance.cost.decrease and not alone:
         reason = why_not_directions(instance)
         if reason is not None:
             return reason
@@ -167,7 +167,7 @@ def certificates_for(
         if k in trees:
             continue
         bound = _bound(results[k])
-        if separable(instances[k]):
+        if separable(without_conditions(instances[k])):
             trees[k] = ensemble_configurations(instances[k], bound, time_limit)
         else:
             trees[k] = _causal(instances[k], bound, results[k], time_limit)
@@ -228,33 +228,24 @@ def _of_networks(
 
 
 def _trees_of_networks(
-    claims: Sequence[tuple[Instance, float | None, float]], time_limit: float | None
+    claims: Sequence[Claim], time_limit: float | None
 ) -> list[list[dict[str, Any]] | None]:
     """The configurations for instances, bounds and targets, None without a proof.
 
-    They are the compiled engine's; where something moves along a curve, or there are conditions, the batched
-    engine's. Two scales make a claim of each way that the changes may go.
+    Two scales make a claim of each way that the changes may go.
     """
     if any(instance.cost.decrease for instance, _, _ in claims):
         return [_of_two_scales(claim, time_limit) for claim in claims]
-    plain = [k for k, (instance, _, _) in enumerate(claims) if instance.demand == TRUE]
-    found = {plain[k]: trees for k, trees in proofs([claims[k] for k in plain], _acted_sets, time_limit)}
-    rest = [k for k in range(len(claims)) if k not in found]
-    if rest:
-        targets = np.array([claims[k][2] for k in rest])
-        found |= zip(rest, configurations_of([claims[k][0] for k in rest], targets, time_limit), strict=True)
-    return [found[k] for k in range(len(claims))]
+    return proofs(claims, _acted_sets, time_limit)
 
 
-def _of_two_scales(
-    claim: tuple[Instance, float | None, float], time_limit: float | None
-) -> list[dict[str, Any]] | None:
+def _of_two_scales(claim: Claim, time_limit: float | None) -> list[dict[str, Any]] | None:
     """The configurations of one instance, whose cost may have two scales."""
     instance = claim[0]
     if not instance.cost.decrease:
         return _trees_of_networks([claim], time_limit)[0]
 
-    def prove(claims: Sequence[tuple[Instance, float | None, float]]) -> list[list[dict[str, Any]] | None]:
+    def prove(claims: Sequence[Claim]) -> list[list[dict[str, Any]] | None]:
         each = None if time_limit is None else time_limit / len(claims)
         return _trees_of_networks(claims, each)
 

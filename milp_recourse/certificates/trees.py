@@ -12,13 +12,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from milp_recourse.certificates.limits import MOST_NODES
 from milp_recourse.domain.features import Feature
 from milp_recourse.domain.forest import Tree, TreeEnsemble, last_left
-from milp_recourse.engine.proof import MOST_NODES
 from milp_recourse.forests.branch_tree import BranchTree
 from milp_recourse.forests.search import ForestSearch
 from milp_recourse.instance import Instance
 from milp_recourse.judge import deltas
+from milp_recourse.program.demands import told_apart
 
 
 def forest_configurations(
@@ -75,10 +76,12 @@ def _configurations(
 def acted_sets(instance: Instance) -> Iterator[tuple[str, ...]]:
     """Sets of levers that together stand for every other: an idle one is always acted on.
 
-    Idle are those that may be set to their factual value at no cost; nothing moves them otherwise.
+    Idle are those that may be set to their factual value at no cost, and of which no condition asks whether
+    they are acted on; nothing moves them otherwise.
     """
     levers = [f.name for f in instance.features if f.name in instance.levers]
-    idle = {f for f in levers if not instance.cost.l0 and instance.may_hold(f)}
+    asked = told_apart(instance.demand, levers)
+    idle = {f for f in levers if not instance.cost.l0 and instance.may_hold(f) and f not in asked}
     others = [f for f in levers if f not in idle]
     for size in range(len(others), -1, -1):
         for chosen in combinations(others, size):

@@ -58,11 +58,14 @@ Node = (
 
 
 class PricesModel(Strict):
-    """A table of prices: whole numbers of units per tree, action and class; empty lists are zeros."""
+    """A table of prices: whole numbers of units per tree, action and class. Empty lists are zeros.
+
+    A number among lists stands for so many empty ones.
+    """
 
     unit: Annotated[float, Field(gt=0, allow_inf_nan=False)]
     mu: NonNegative = Field(description="multiplier of the score")
-    trees: list[list[list[int]]]
+    trees: list[Index | list[Index | list[int]]]
     weights: list[NonNegative] = Field(
         default_factory=list, description="of several sums, all of which count"
     )

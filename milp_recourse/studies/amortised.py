@@ -49,7 +49,8 @@ class Networks:
 
 
 def read_networks(place: Path) -> Networks:
-    """Of a checkpoint, or of every seed in a folder that ``icarma train`` wrote, named after either.
+    """Of a checkpoint, or of every seed in a folder that ``icarma train`` wrote, named after either;
+    a ``recommender.npz`` after its folder.
 
     Raises
     ------
@@ -59,7 +60,8 @@ def read_networks(place: Path) -> Networks:
     from milp_recourse.icarma.checkpoint import read_recommender
 
     if place.is_file():
-        return Networks(place.stem, [read_recommender(place)[0]])
+        name = place.parent.name if place.stem == "recommender" else place.stem
+        return Networks(name, [read_recommender(place)[0]])
     found = {int(path.parent.name[5:]): path for path in place.glob("seed_*/recommender.npz")}
     if not found:
         raise BadInput("--networks", str(place), "a checkpoint, or a folder that icarma train wrote")

@@ -31,14 +31,15 @@ def bars(target: str, rows: Sequence[Mapping[str, Any]], path: Path) -> None:
     measures = [("validity", "validity: share with recourse"), ("cost mean", "mean cost over the served")]
     if target == "table2":
         measures.append(("hap", "hap: least preferred feature changed"))
-    if target == "table6":
+    if target == "table6" or any(row["method"] not in COLOURS for row in rows):
         measures.append(("plausibility", "plausibility over the served"))
     labels = list(dict.fromkeys(_label(target, row) for row in rows if row["method"] in COLOURS))
     methods = list(dict.fromkeys(row["method"] for row in rows))
     colours = COLOURS | dict(zip((m for m in methods if m not in COLOURS), OTHERS, strict=False))
     width = 0.81 / len(colours)
     tall = len(labels) > 5  # many cells: one panel above the other
-    grid, size = ((len(measures), 1), (9.5, 2.3 * len(measures) + 1.6)) if tall else ((1, 2), (9, 3.8))
+    wide = (1, len(measures)), (4.5 * len(measures), 3.8)
+    grid, size = ((len(measures), 1), (9.5, 2.3 * len(measures) + 1.6)) if tall else wide
     figure, axes = plt.subplots(*grid, figsize=size, layout="constrained", sharex=True)
     for axis, (column, title) in zip(axes, measures, strict=True):
         for shift, (method, colour) in enumerate(colours.items()):
@@ -57,6 +58,8 @@ def bars(target: str, rows: Sequence[Mapping[str, Any]], path: Path) -> None:
             range(len(labels)), labels, rotation=35 if tall else 0, ha="right" if tall else "center"
         )
         axis.set(title=title)
+        if target == "table1":
+            axis.set_xlabel("actionable features")
         axis.grid(alpha=0.3, axis="y")
     figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=3)
     _save(figure, path)
@@ -156,9 +159,8 @@ def fairness_over_draws(found: Sequence[Drawn], rows: Sequence[Mapping[str, Any]
                     mine = [d for d in found if d.method == method and d.scenario == scenario]
                     spots = np.random.default_rng(0).uniform(-0.09, 0.09, len(mine))
                     values = [one.gap[m, g] for one in mine]
-                    axis.plot(
-                        at + shift + spots, values, ".", markersize=2, alpha=0.35, color=colours[method]
-                    )
+                    dots = {"markersize": 2, "alpha": 0.35, "rasterized": True}  # thousands of them
+                    axis.plot(at + shift + spots, values, ".", color=colours[method], **dots)
                     (row,) = (
                         r
                         for r in rows

@@ -5,10 +5,11 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any, Self
 
 import pytest
 
-from milp_recourse.benchmarks.child import Child, answer_row
+from milp_recourse.benchmarks.child import Child, answer_row, answered
 from milp_recourse.benchmarks.resume import Key, Row, filled, grown, read_rows
 from milp_recourse.errors import BadInput
 
@@ -77,6 +78,41 @@ def test_a_process_that_ends_answers_error() -> None:
         assert child.send(b'{"status": "found"}\n') == {"status": "found"}
         child.process.wait()
         assert child.send(b"that\n")["status"] == "error"
+
+
+def test_another_process_takes_the_place_of_one_that_failed() -> None:
+    """After an answer of status ``error`` a new one is started; what is done is not asked."""
+    started: list[Failing] = []
+
+    class Failing:
+        """Answers twice, then only errors."""
+
+        def __init__(self) -> None:
+            self.asked, self.left = 0, False
+            started.append(self)
+
+        def __enter__(self) -> Self:
+            return self
+
+        def __exit__(self, *_: object) -> None:
+            self.left = True
+
+        def ask(self, instance: Any, time_limit: float) -> dict[str, Any]:
+            self.asked += 1
+            return {"status": "optimal" if self.asked < 3 else "error", "cost": instance * time_limit}
+
+    problems: Any = [("l1", k, float(k)) for k in range(6)]
+    columns = ["model", "kind", "applicant", "solver", "status", "cost"]
+    done = {("m", "l1", "0", "one")}
+    rows = list(
+        answered(
+            "m", problems, {"one": Failing}, 2.0, columns, done, lambda k, a: a | {"cost": k + a["cost"]}
+        )
+    )
+    assert rows[0] is None
+    assert [row["status"] for row in rows if row] == ["optimal", "optimal", "error", "optimal", "optimal"]
+    assert [row["cost"] for row in rows if row] == [3.0, 6.0, 9.0, 12.0, 15.0]
+    assert [one.asked for one in started] == [3, 2] and all(one.left for one in started)
 
 
 def test_a_row_says_when_the_first_action_was_found() -> None:

@@ -23,6 +23,7 @@ ACCEPTED = {
     "priced_trees.json": "tests/certificates/instances/priced_trees.json",
     "taken_out_trees.json": "tests/certificates/instances/taken_out_trees.json",
     "shared_trees.json": "tests/certificates/instances/shared_trees.json",
+    "conditioned_trees.json": "tests/certificates/instances/conditioned_trees.json",
     "gaps.json": "tests/certificates/instances/gaps.json",
     "conditions.json": "tests/certificates/instances/conditions.json",
     "budget.json": "tests/certificates/instances/budget.json",
@@ -745,7 +746,7 @@ def no_configurations(c):
     c["configurations"] = []
 
 
-@attack("loan_002.json.gz", "given before")
+@attack("loan_002.json.gz", "nothing stands for acting on exactly")
 def repeated_subset(c):
     """A set of features twice, in another's place."""
     c["configurations"][1] = c["configurations"][0]
@@ -1029,16 +1030,34 @@ def price_too_few(c):
     paid(c).pop()
 
 
-@attack("priced_trees.json", "one list per feature that the tree looks at", MALFORMED)
+@attack("priced_trees.json", "lists; allowed: none or", MALFORMED)
 def prices_of_a_feature_too_many(c):
     """A list for a feature that the tree does not look at."""
     next(tree for tree in table(c)["trees"] if tree).append([])
 
 
-@attack("priced_trees.json", "none, or one entry per tree", MALFORMED)
+@attack("priced_trees.json", "lists; allowed: none or", MALFORMED)
 def prices_of_a_tree_too_many(c):
     """Prices for a tree that is not there."""
     table(c)["trees"].append([])
+
+
+@attack("priced_trees.json", "allowed: a whole number from 0 to 0", MALFORMED)
+def trees_without_prices_that_are_not_there(c):
+    """A number that stands for more trees than there are."""
+    table(c)["trees"].append(1)
+
+
+@attack("priced_trees.json", "allowed: a whole number from 0 to", MALFORMED)
+def a_number_of_trees_without_end(c):
+    """A number that stands for more trees than a machine holds."""
+    table(c)["trees"].insert(0, 10**15)
+
+
+@attack("priced_trees.json", "allowed: a whole number from 0 to", MALFORMED)
+def half_a_tree_without_prices(c):
+    """A number that stands for no whole number of trees."""
+    table(c)["trees"][0] = 0.5
 
 
 @attack("priced_trees.json", "a number at least 0", MALFORMED)
@@ -1129,6 +1148,49 @@ def merged_without_prices(c):
 def taken_out_without_prices(c):
     """A table that takes something out of a network's boxes."""
     tree(c).insert(0, ["t", 0])
+
+
+# -- trees under conditions ------------------------------------------------------------------------
+
+
+@attack("conditioned_trees.json", "none of the rules closes")
+def cut_beyond_what_is_demanded(c):
+    """Values that the condition allows cut off as if it did not: the optimum's among them."""
+    node = next(n for n in tree(c, 1) if n[0] == "s" and 1.0 < n[2] < 1.1)
+    node[2] = 1.2
+
+
+@attack("conditioned_trees.json", "none of the rules closes")
+def case_without_its_condition(c):
+    """What closes what the condition leaves of a case said to close all of it."""
+    nodes = tree(c, 1)
+    k = next(k for k, n in enumerate(nodes) if n[0] == "s" and 1.0 < n[2] < 1.1)
+    del nodes[k : k + 2]
+
+
+@attack("conditioned_trees.json", "ends before all of the box is covered")
+def alternative_of_trees_left_out(c):
+    """The last alternative of "any of" not proven."""
+    tree(c).pop()
+    tree(c).pop()
+
+
+@attack("conditioned_trees.json", "where nothing else is asked")
+def merged_where_a_condition_holds(c):
+    """Cells that stand for others which the condition may need."""
+    nodes = tree(c, 1)
+    nodes.insert(next(k for k, n in enumerate(nodes) if n[0] == "t"), ["m"])
+
+
+@attack("conditioned_trees.json", "nothing stands for acting on exactly")
+def lever_asked_about_taken_for_idle(c):
+    """A set of levers left out of which the conditions ask whether they are acted on."""
+    c["configurations"].pop()
+
+
+@edited("A condition that asks for less.", "conditioned_trees.json")
+def edited_condition_of_trees(i):
+    i["conditions"][0]["any"][0]["at_least"] = 1.0
 
 
 # -- shares of the cost's maximum -----------------------------------------------------------------

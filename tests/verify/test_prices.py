@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import json
 import random
+from dataclasses import replace
 from fractions import Fraction
 from itertools import product
+from math import floor
 
 import pytest
 
+from milp_recourse.certificates.prices import shortened
 from milp_recourse.formats.write import write_instance
 from tests.certificates.attacks import HERE, load
 from tests.forests.tree_samples import random_tree_instance, with_missing
 from verify.fast.prices import Prices as Fast
-from verify.files.cells import Priced
+from verify.files.cells import Priced, spread
 from verify.files.certificate import Certificate
 from verify.files.instance import Source
 from verify.files.reading import parse_json
@@ -33,6 +36,10 @@ def configurations(folder, seeds, trees=3):
         instance = random_tree_instance(seed, trees=trees)
         if seed % 3 == 0:
             instance = with_missing(seed, instance)
+        if seed % 2 and not instance.cost.quantiles:  # falls cost otherwise than rises
+            names = (f.name for f in instance.features if f.kind != "categorical")
+            other = {f: 3.0 * instance.cost.scale[f] for f in names if f in instance.cost.scale}
+            instance = replace(instance, cost=replace(instance.cost, decrease=other))
         if not instance.levers:
             continue
         file = folder / f"{seed}.json"
@@ -103,8 +110,11 @@ def walks(prices, fast, configuration, rng, target):
             gone, left = prices.merged(ends, gone), fast.merged(ends, left)
         else:
             i = rng.randrange(len(ends))
-            low, high = prices.tables.cells[i][len(prices.tables.cells[i]) // 2]
-            ends[i] = rng.choice([(ends[i][0], high), (low, ends[i][1])])
+            cells = prices.tables.cells[i]
+            low, high = cells[rng.randrange(len(cells))]
+            t = low + (high - low) * Fraction(rng.randint(0, 4), 4)  # an end, or inside the cell
+            below = Fraction(floor(t)) if configuration.whole[i] else t
+            ends[i] = rng.choice([(ends[i][0], min(ends[i][1], below)), (max(ends[i][0], t), ends[i][1])])
             if ends[i][0] > ends[i][1]:
                 return
         yield kind, list(ends), gone, left
@@ -112,9 +122,8 @@ def walks(prices, fast, configuration, rng, target):
 
 def living(fast, left, ends):
     """What the fast path has left, in the kernel's terms."""
-    inside = fast._within_box(ends, left)
-    trees = [fast.within(t, leaves, inside) for t, leaves in enumerate(left.leaves)]
-    return inside, [{leaf.node for leaf in leaves} for leaves in trees]
+    inside = fast.within_box(ends, left)
+    return list(inside.cells), [{leaf.node for leaf in tree.leaves} for tree in inside.trees]
 
 
 @pytest.mark.parametrize("trees", [2, 4])
@@ -182,6 +191,25 @@ def test_cells_stand_for_others_only_where_nothing_else_is_asked(tmp_path):
     certificate = Certificate(parse_json((HERE / "accepted/taken_out_trees.json").read_bytes(), "here"))
     with pytest.raises(Rejected, match="where nothing else is asked"):
         check(certificate, applicant.numbers(certificate.action), applicant.problem, Exact)
+
+
+def test_a_number_stands_for_empty_lists(tmp_path):
+    """What the producer writes shortly is read as the lists it stands for."""
+    shorter = 0
+    for seed, configuration in configurations(tmp_path, range(30), 6):
+        rng = random.Random(seed)
+        for table in tables(configuration, rng).listed:
+            trees = [tree if any(tree) and rng.random() < 0.5 else [] for tree in table["trees"]]
+            short = shortened([shortened(tree) for tree in trees])
+            short = json.loads(json.dumps(short), parse_int=float)
+            read = Priced([table | {"trees": short}, table | {"trees": trees}], "here", configuration)
+            assert read.table(0.0) == read.table(1.0)
+            shorter += len(short) < len(trees)
+    assert shorter > 20
+    assert spread([], 3, "here") == spread([3.0], 3, "here") == spread([1.0, [], 1.0], 3, "here") == [[]] * 3
+    for wrong in ([4.0], [2.0], [[], [], [], []], [-1.0], [1.5], [True], ["1"], [float("inf")]):
+        with pytest.raises(Rejected):
+            spread(wrong, 3, "here")
 
 
 def test_the_examples_use_every_rule():

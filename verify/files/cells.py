@@ -31,7 +31,7 @@ def _whole(value: Any, where: str) -> Any:
     return given
 
 
-TABLE = {"unit": positive, "mu": float, "trees": [[_whole]], "weights?": [float], "shares?": [float]}
+TABLE = {"unit": positive, "mu": float, "trees": list, "weights?": [float], "shares?": [float]}
 
 
 def reader(listed: Sequence[Any], where: str) -> Read:
@@ -63,23 +63,33 @@ class Priced:
         weights = given["weights"] or []
         if len(weights) != (parts if parts > 1 else 0):
             raise Rejected(f"{where}.weights: allowed: one per sum, where there are several")
-        listed, prices = given["trees"] or [[]] * len(self.classes), []
-        if len(listed) != len(self.classes):
-            raise Rejected(f"{where}.trees: allowed: none, or one entry per tree")
-        for t, (paid, looked) in enumerate(zip(listed, self.classes, strict=True)):
-            if len(paid) not in (0, len(looked)):
-                raise Rejected(
-                    f"{where}.{t}: allowed: nothing, or one list per feature that the tree looks at"
-                )
-            for own, one in zip(looked.values(), paid, strict=False):
-                if len(one) not in (0, own[-1] + 1):  # classes ascend
+        trees, prices = spread(given["trees"], len(self.classes), f"{where}.trees"), []
+        for t, (paid, looked) in enumerate(zip(trees, self.classes, strict=True)):
+            at = f"{where}.trees.{t}"
+            one = {j: _whole(own, at) for j, own in zip(looked, spread(paid, len(looked), at), strict=True)}
+            for j, own in one.items():
+                if len(own) not in (0, looked[j][-1] + 1):  # classes ascend
                     raise Rejected(
-                        f"{where}.{t}: {len(one)} prices; allowed: none or {own[-1] + 1}, one per class"
+                        f"{at}: {len(own)} prices; allowed: none or {looked[j][-1] + 1}, one per class"
                     )
-            prices.append({j: one for j, one in zip(looked, paid, strict=False) if any(one)})
+            prices.append({j: own for j, own in one.items() if any(own)})
         mu = Fraction(given["mu"])
         rates = [mu * Fraction(weight) for weight in weights or [1.0]]
         return Table(Fraction(given["unit"]), given["shares"], rates, prices)
+
+
+def spread(listed: Any, count: int, where: str) -> list[Any]:
+    """Lists, so many; a number stands for so many empty ones, and nothing for all of them."""
+    found: list[Any] = []
+    for one in conform(listed, list, where):
+        found += (
+            [one]
+            if isinstance(one, list)
+            else [[]] * index(conform(one, float, where), count - len(found) + 1, where)
+        )
+    if len(found) not in (0, count):
+        raise Rejected(f"{where}: {len(found)} lists; allowed: none or {count}")
+    return found or [[]] * count
 
 
 def classes(
@@ -116,7 +126,7 @@ def last_left(single: bool, threshold: float) -> float:
     """The largest double that is compared as at most a threshold; checked on both sides."""
     compared, end = float32 if single else float64, threshold
     if single:  # about half way between two neighbours
-        above = above32(threshold)
+        above = min(above32(threshold), 2.0**128)  # from there on numbers are rounded to infinity
         end = above / 2 - above32(-above) / 2
     if compared(end) > threshold:
         end = math.nextafter(end, -math.inf)

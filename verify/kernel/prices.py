@@ -109,16 +109,17 @@ class Prices:
                     met.setdefault(key, []).append((t, number))
         for i, j in enumerate(self.actions):
             stay = set()
-            for _, c in sorted((self._paid(i, c), c) for c, _ in inside[j]):
+            for _, c in sorted((self._paid(i, c, ends[i]), c) for c, _ in inside[j]):
                 mine = tuple(met.get((j, c), ()))
                 if mine in stay:
                     found.add((j, c))
                 stay.add(mine)
         return Gone(gone.cells | found, gone.leaves)
 
-    def _paid(self, i: int, c: int) -> tuple[Fraction, Fraction]:
-        """The least cost of a cell of an action, and what enters the maximum."""
-        return self.configuration.terms[i].ends(*self.tables.cells[i][c])[0]
+    def _paid(self, i: int, c: int, box: Interval) -> tuple[Fraction, Fraction]:
+        """The least cost of what of an action's cell is in a box, and what enters the maximum."""
+        low, high = self.tables.cells[i][c]
+        return self.configuration.terms[i].ends(max(low, box[0]), min(high, box[1]))[0]
 
     def _cells(self, inside: Inside) -> list[tuple[int, int]]:
         """Feature and number of every cell of actions."""
@@ -156,7 +157,7 @@ class Prices:
             Clock.look()
             rest = {}
             for c, _ in inside[j]:
-                cost, most = self._paid(i, c)
+                cost, most = self._paid(i, c, ends[i])
                 rest[c] = cost + share[i] * most - sum(prices[j][c] for prices in charged if j in prices)
             low = min(rest.values())
             total += low
@@ -188,9 +189,7 @@ class Exact:
 
     def box(self, ends: Sequence[Interval], slopes: str, signs: Signs, budget: Budget = FREE) -> Box:
         """The bounds on a box; ``slopes`` and ``budget`` for the neurons' intervals."""
-        box = Box(self.configuration.moved, ends, self.configuration.terms, slopes, signs, budget)
-        box.look_at_logarithms()
-        return box
+        return Box(self.configuration.moved, ends, self.configuration.terms, slopes, signs, budget)
 
     def prices(self, tables: Tables, where: str) -> Prices:
         """The bounds by tables of prices."""

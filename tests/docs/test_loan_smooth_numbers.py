@@ -1,0 +1,80 @@
+"""The tables of docs/results/loan_smooth say what its csv files say."""
+
+from __future__ import annotations
+
+import csv
+import re
+from pathlib import Path
+
+FOLDER = Path(__file__).resolve().parents[2] / "docs" / "results" / "loan_smooth"
+PAGE = (FOLDER / "README.md").read_text(encoding="utf-8")
+
+
+def rows(name: str) -> list[dict[str, str]]:
+    """A results file."""
+    with (FOLDER / name).open(encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def line(start: str, *numbers: str) -> None:
+    """One line of the page begins so and holds every number."""
+    found = [one for one in PAGE.splitlines() if one.startswith(start)]
+    assert any(all(number in one for number in numbers) for one in found), (start, numbers)
+
+
+def test_table_one() -> None:
+    """Validities, costs, who is missed; the networks' shares."""
+    for row in rows("table1.csv"):
+        start = f"| {row['actionable']} | "
+        if row["method"] in ("grid", "certified"):
+            line(start, *(f"{float(row[key]):.3f}" for key in ("validity", "cost mean", "cost sd")))
+        if row["method"] == "grid":
+            line(start, f"{row['missed']} ({100 * float(row['missed share']):.1f}%)")
+            assert row["within"] == "yes"
+        if row["method"] in ("iCARMA plain", "iCARMA best"):
+            keys = ("validity as printed", "plausibility as printed", "cost mean", "validity", "plausibility")
+            served = float(row["served"]) / float(row["applicants"])
+            shown = [f"{float(row[key]):.3f}" for key in keys]
+            line(f"{start}{row['method'][7:]} ({row['seeds']})", *shown, f"{served:.3f}", row["within"])
+
+
+def test_decomposition() -> None:
+    """Who is served at which level, at which cost, and seconds."""
+    for row in rows("decomposition.csv"):
+        start = f"| {row['actionable']} | "
+        for level in ("optimum", "mask", "sides", "said"):
+            line(start, f"{float(row[f'served, {level}']):.3f}", f"{float(row[f'cost, {level}']):.4f}")
+        line(start, f"{float(row['seconds, certify all']):.2f} s", f"{float(row['failed share']):.3f}")
+
+
+def test_fairness() -> None:
+    """Means and shares of significant draws, of gender and race."""
+    for row in rows("fairness.csv"):
+        if row["gap"].startswith("non-white female"):
+            continue
+        digits = 4 if row["measure"] == "mean cost" else 3
+        numbers = (f"{float(row[key]):+.{digits}f}" for key in ("mean", "low", "high"))
+        share = f"{100 * float(row['share significant']):.0f}%"
+        line(f"| {row['scenario']} | {row['gap']} | {row['measure']} |", *numbers, share)
+
+
+def test_the_first_numbers_of_the_page_on_icarma() -> None:
+    """docs/icarma.md repeats shares of the shipped networks and of ``plain``, and two ratios."""
+    text = " ".join((FOLDER.parents[1] / "icarma.md").read_text(encoding="utf-8").split())
+    number = r"([\d.]+)"
+    pattern = (
+        f"serve {number}% where {number}% can be served with four actionable features, and {number}% where "
+    )
+    pattern += f"{number}% can with one"
+    table = {(row["actionable"], row["method"]): row for row in rows("table1.csv")}
+    expected = []
+    for count in "41":
+        best, certified = table[count, "iCARMA best"], table[count, "certified"]
+        expected += [float(best["served"]) / float(best["applicants"]), float(certified["validity"])]
+    assert [float(x) for x in re.search(pattern, text).groups()] == [round(100 * x, 1) for x in expected]
+    four, *_, one = rows("decomposition.csv")
+    found = re.search(f"serve {number}% and {number}%; where both serve", text).groups()
+    assert [float(x) for x in found] == [round(100 * float(row["served, said"]), 1) for row in (four, one)]
+    found = re.search(f"pays {number} times the optimum with four and {number} times with one", text).groups()
+    assert [float(x) for x in found] == [round(float(r["median cost ratio, said"]), 1) for r in (four, one)]
+    assert all(float(row["share of the excess, said"]) >= 0.99 for row in rows("decomposition.csv"))
