@@ -7,6 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
+
+from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.errors import BadInput
 from milp_recourse.instance import Instance
 
@@ -87,10 +90,13 @@ def uncertainty_of(
 
 
 def at_worst_threshold(instance: Instance, uncertainty: Uncertainty) -> Instance:
-    """The problem with the highest threshold that there may be."""
+    """The problem with the highest threshold that there may be; of a float32 network the next float32."""
     highest = uncertainty.threshold
     if highest is None or highest <= instance.accept.threshold:
         return instance
+    if isinstance(instance.classifier, ReluNetwork) and instance.classifier.dtype == "float32":
+        single = np.float32(highest)
+        highest = float(single if float(single) >= highest else np.nextafter(single, np.float32(np.inf)))
     return replace(instance, accept=replace(instance.accept, threshold=highest), reference=None)
 
 

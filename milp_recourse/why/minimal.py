@@ -15,7 +15,7 @@ https://doi.org/10.1007/s10601-015-9183-0 (MARCO)
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 
 Set = frozenset[str]
 
@@ -27,7 +27,7 @@ Asking = Generator[Set, Answer, tuple[list[Set], bool]]
 
 
 def minimal_sets(ids: Sequence[str], suffices: Callable[[Set], Answer]) -> tuple[list[Set], bool]:
-    """The inclusion-minimal sets that suffice, and whether all were settled.
+    """The inclusion-minimal sets that suffice, and whether all were settled; only what is settled is listed.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ def asking(ids: Sequence[str]) -> Asking:
     while True:
         proposal = next((s for s in _hitting(complements) if s not in found), None)
         if proposal is None:
-            return found, settled
+            return [s for s in found if _no_part_suffices(s, known)], settled
         answer = yield from ask(proposal)
         if answer:
             found.append(proposal)
@@ -76,6 +76,12 @@ def asking(ids: Sequence[str]) -> Asking:
                     settled = settled and larger is False
                     grown = grown | {one}
         complements.append(everything - grown)
+
+
+def _no_part_suffices(some: Set, known: Mapping[Set, Answer]) -> bool:
+    """Whether it is settled that no part of a set suffices: all of them lie in sets that do not."""
+    refused = [other for other, answer in known.items() if answer is False]
+    return all(any(some - {one} <= other for other in refused) for one in some)
 
 
 def _hitting(sets: Sequence[Set]) -> list[Set]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from milp_recourse.domain.cost import Cost
 from milp_recourse.domain.quantiles import Quantiles
-from milp_recourse.frames.from_data import at_level, at_quantile
+from milp_recourse.frames.from_data import at_level, known_rows, quantile_level
 from milp_recourse.instance import Instance, Population
 from tests.properties.generators import with_percentile_cost
 
@@ -115,7 +115,8 @@ def density_quantile(rng: np.random.Generator, instance: Instance) -> Instance:
         *({n: float(v) for n, v in zip(instance.scm.features, row, strict=True)} for row in drawn),
     ]
     population = Population(instance, people, (instance.preferences,) * len(people))
-    return at_quantile(population, float(rng.choice([0.0, 0.1, 0.3, 0.7])))[0]
+    share = float(rng.choice([0.0, 0.1, 0.3, 0.7]))
+    return at_level(population, quantile_level(instance, known_rows(population), share))[0]
 
 
 def domain(rng: np.random.Generator, instance: Instance) -> Instance:
