@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milp_recourse.backends.cost_units import cost_units
+from milp_recourse.certificates.by_direction import Claim
 from milp_recourse.certificates.conditions import case_programs
 from milp_recourse.certificates.limits import MOST_NODES
-from milp_recourse.certificates.two_scales import Claim
 from milp_recourse.compiled import proof_search
 from milp_recourse.compiled.causes import effects_of
 from milp_recourse.compiled.door import ceiling, memory, smallest

@@ -36,7 +36,7 @@ make short files and are tried first.
 
 STEPS, ROUNDS, ROOT_ROUNDS = 12, 8, 30
 
-GAIN = 0.05
+GAIN = 0.2
 """The share of what is missing that a round gains that takes nothing out, or the box is split."""
 
 FLAT, EVEN = 1e-3, 0.05

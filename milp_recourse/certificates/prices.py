@@ -113,7 +113,8 @@ class _Proofs:
                 if ranges is not None and not self._prove(ranges, bool(case.rows), most_nodes):
                     return None
                 waiting += reversed(after)
-        return {"tree": self.nodes, **({"prices": self.tables} if self.tables else {})}
+        priced = any(node[0] in ("p", "t", "m") for node in self.nodes)  # merging needs no table
+        return {"tree": self.nodes, **({"prices": self.tables} if priced else {})}
 
     def _cut(self, rows: Sequence[Row]) -> tuple[dict[str, tuple[float, float]] | None, list[Case | Node]]:
         """Where the rows let actions be, None for nowhere; and leaves that follow what is proven there.

@@ -12,13 +12,13 @@ from dataclasses import replace
 from itertools import combinations
 from typing import Any
 
+from milp_recourse.certificates.by_direction import Claim, by_direction, why_not_directions
 from milp_recourse.certificates.canonical import instance_digest
 from milp_recourse.certificates.causal import causal_configurations, why_not_causal
 from milp_recourse.certificates.conditions import cases_of, why_not_cases
 from milp_recourse.certificates.engine_proofs import proofs
 from milp_recourse.certificates.limits import beyond_a_support, fits, too_large
 from milp_recourse.certificates.prices import ensemble_configurations
-from milp_recourse.certificates.two_scales import Claim, by_direction, why_not_directions
 from milp_recourse.domain.conditions import TRUE
 from milp_recourse.domain.cost import root_below
 from milp_recourse.domain.forest import TreeEnsemble

@@ -20,17 +20,30 @@ def refuse_folders(**targets: Path | None) -> None:
             raise BadInput(f"--{option}", f"{target}, a directory", "the name of a file")
 
 
-def write_certificate(problem: Instance, result: Result, path: Path) -> Result:
-    """Write the certificate and return the result with its path; without one, say why on stderr."""
+def write_certificate(problem: Instance, result: Result, path: Path, beside: str | None = None) -> Result:
+    """Write the certificate and return the result with its path; without one, say why on stderr.
+
+    Parameters
+    ----------
+    beside
+        What the instance holds that the file asked about does not: it is then written too, to
+        CERT.instance.json.
+    """
     from gzip import decompress
 
     from milp_recourse.certificates import reason_for_none
+    from milp_recourse.formats import write_instance
     from milp_recourse.formats.strict_json import write_whole
 
     if result.evidence is None:
         typer.echo(f"no certificate: {reason_for_none(problem, result)}", err=True)
         return result
     write_whole(result.evidence if path.suffix == ".gz" else decompress(result.evidence), path)
+    if beside is not None:
+        name = path.name.removesuffix(".gz").removesuffix(".json")
+        file = path.with_name(f"{name}.instance.json")
+        write_instance(problem, file)
+        typer.echo(f"verify the certificate against {file}, which holds {beside}")
     return replace(result, certificate=str(path))
 
 

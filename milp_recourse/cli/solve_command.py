@@ -31,7 +31,7 @@ def solve(
     With --preferences and --certificate CERT.json the instance that was solved, these preferences in
     place, is written to CERT.instance.json: verify CERT.json CERT.instance.json.
     """
-    from milp_recourse.formats import write_instance, write_result
+    from milp_recourse.formats import write_result
     from milp_recourse.reports.progress import progress_bar
     from milp_recourse.reports.words import describe
     from milp_recourse.solve import solve as run
@@ -44,12 +44,9 @@ def solve(
     with progress_bar(problem.name or instance.name, 1):
         result = run(problem, backend, time_limit, certificate is not None, index)
     if certificate is not None:
-        result = write_certificate(problem, result, certificate)
-        if preferences is not None and result.certificate is not None:
-            beside = certificate.with_name(certificate.name.removesuffix(".gz").removesuffix(".json"))
-            beside = beside.with_name(f"{beside.name}.instance.json")
-            write_instance(problem, beside)
-            typer.echo(f"verify the certificate against {beside}, which holds these preferences")
+        result = write_certificate(
+            problem, result, certificate, None if preferences is None else "these preferences"
+        )
     if json is not None:
         write_result(result, json)
     typer.echo(describe(problem, result))

@@ -216,11 +216,11 @@ def _check(people: Population, model: Recommender, wishes: Wishes, action: Float
 def write(decomposed: Sequence[Decomposed], folder: Path) -> list[dict[str, Any]]:
     """FOLDER/decomposition.csv by number of features, applicants.csv.gz by problem, decomposition.svg."""
     from milp_recourse.icarma.plots import plot_decomposition
-    from milp_recourse.studies.reproduce import write_rows
+    from milp_recourse.icarma.runs import write_table
 
     rows = [one.row() for one in decomposed]
     folder.mkdir(parents=True, exist_ok=True)
-    write_rows(rows, tuple(rows[0]), folder / "decomposition.csv")
+    write_table(folder / "decomposition.csv", rows)
     _write_applicants(decomposed, folder / "applicants.csv.gz")
     plot_decomposition(rows, folder / "decomposition.svg")
     return rows

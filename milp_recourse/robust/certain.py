@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from milp_recourse.backends.protocol import Proposal
+from milp_recourse.certificates import without_certificate
 from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.domain.scenario import Scenario
 from milp_recourse.errors import Unsupported
@@ -18,9 +19,11 @@ from milp_recourse.result import Result
 from milp_recourse.robust.box_search import TreeSearch
 from milp_recourse.robust.scenario_search import NetworkSearch
 from milp_recourse.robust.uncertainty import Uncertainty, at_worst_threshold, uncertainty_of
-from milp_recourse.solve import as_instance, check_options, choose_backend
+from milp_recourse.solve import as_instance, check_options, choose_backend, solve
 
 ROBUST_FORMAT = "milp-recourse/robust-1"
+
+NO_CERTIFICATE = "what holds however targets are missed, or noise is, is no claim that certificates can make"
 
 
 @dataclass(frozen=True)
@@ -48,6 +51,11 @@ class Robust:
     worst: tuple[float, Scenario] | None
     cuts: int
     rounds: int
+
+    @property
+    def problem(self) -> Instance:
+        """The problem with the highest threshold, which the result's certificate is about."""
+        return at_worst_threshold(self.instance, self.uncertainty)
 
     def to_dict(self) -> dict[str, Any]:
         """As a ``robust-1`` document."""
@@ -79,6 +87,7 @@ def robust(
     noise: Mapping[str, float | Sequence[float]] | None = None,
     backend: str | None = None,
     time_limit: float | None = None,
+    certificates: bool = False,
 ) -> Robust:
     """The cheapest action that is accepted however its targets are missed, the threshold moves and noise is.
 
@@ -94,6 +103,9 @@ def robust(
         As for :func:`milp_recourse.solve`; for the problems on the way.
     time_limit
         Wall seconds for everything; None for no limit.
+    certificates
+        Whether to prove the answer once more for a certificate, which can be had where nothing but the
+        threshold is uncertain: it is the one of :attr:`Robust.problem`.
 
     Raises
     ------
@@ -111,9 +123,12 @@ def robust(
     if not chosen.proves:
         raise Unsupported(f"backend {chosen.name}: certainty needs one that proves")
     name = chosen.name
+    if not uncertainty.of_outcomes:  # the highest threshold is the worst: an ordinary problem
+        return Robust(given, solve(instance, name, time_limit, certificates), uncertainty, None, 0, 1)
     deadline = None if time_limit is None else start + time_limit
     search = NetworkSearch if isinstance(instance.classifier, ReluNetwork) else TreeSearch
     found = search(instance, uncertainty, name, deadline).run()
     proposal = Proposal(found.action, found.lower_bound, found.proof, found.nodes, found.message)
     result = conclude(instance, proposal, name, time.perf_counter() - start, as_given=True)
+    result = without_certificate(instance, result, NO_CERTIFICATE)
     return Robust(given, result, uncertainty, found.worst, found.cuts, found.rounds)

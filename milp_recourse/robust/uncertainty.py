@@ -33,6 +33,11 @@ class Uncertainty:
     threshold: float | None = None
     noise: Mapping[str, Interval] = field(default_factory=dict)
 
+    @property
+    def of_outcomes(self) -> bool:
+        """Whether an action can have more than one outcome, the threshold apart."""
+        return any(self.missed.values()) or any(low < high for low, high in self.noise.values())
+
     def to_dict(self) -> dict[str, Any]:
         """As a JSON value."""
         noise = {name: list(ends) for name, ends in self.noise.items()}

@@ -16,6 +16,7 @@ from milp_recourse.instances_path import instances_path
 from milp_recourse.robust import robust
 from milp_recourse.solve import solve
 from tests.choices.compare_choices import check, refused
+from verify.__main__ import examine
 
 LOAN = instances_path() / "loan" / "loan_007.json"
 
@@ -62,6 +63,7 @@ def test_the_commands_write_documents(tmp_path, capsys):
         (["robust", "--noise", "savings=1:2:3"], "--noise"),
         (["robust", "--threshold", "nan"], "threshold"),
         (["robust", "--backend", "grid"], "proves"),
+        (["robust", "--missed", "income=1", "--certificate", "c.json"], "--certificate"),
     ],
 )
 def test_bad_requests_are_one_line(arguments, line, capsys):
@@ -191,3 +193,16 @@ def test_a_feature_that_is_only_held_or_moved_by_a_hair_is_no_way_of_its_own(see
     ways = [set(one.result.action) for one in choices(instance, 6).choices]
     assert len(ways) > 1 and not any(one <= other for k, one in enumerate(ways) for other in ways[k + 1 :])
     assert check(seed, "least total", False, ("bab", "highs"), 30.0)[1] == []
+
+
+def test_a_moved_threshold_has_a_certificate_and_a_missed_target_says_why_not(tmp_path, capsys):
+    """With the highest threshold it is an ordinary problem; what is rigorous has a certificate."""
+    certificate = tmp_path / "c.json"
+    assert main(["robust", str(LOAN), "--threshold", "0.1", "--certificate", str(certificate)]) == 0
+    beside = tmp_path / "c.instance.json"
+    assert str(beside) in capsys.readouterr().out
+    assert examine(certificate, beside, 600).line.startswith("VERIFIED optimal")
+    assert examine(certificate, LOAN, 600).line.startswith("REJECTED")
+    assert robust(LOAN, threshold=0.1).result.proof == "rigorous"
+    missed = robust(LOAN, missed={"income": 0.05}, threshold=0.1).result
+    assert missed.proof == "solver" and "No certificate" in missed.message

@@ -51,6 +51,12 @@ PROBLEMS: dict[str, Data] = {
         factual={"a": 9, "b": -2, "c": "x"},
         cost={"kind": "l1", "scale": {"a": 1, "b": {"increase": 0.5, "decrease": 9}}},
     ),
+    "two scales of a network": said(
+        cost={
+            "kind": "l1",
+            "scale": {"a": {"increase": 1, "decrease": 3}, "b": {"increase": 2, "decrease": 0.5}},
+        },
+    ),
     "log-percentile": said(
         classifier=TREE,
         cost={"kind": "log-percentile", "quantiles": {k: [[-4, 0], [0, 0.3], [4, 5.0]] for k in "ab"}},
@@ -117,6 +123,22 @@ def moved(feature: str, value: float) -> Edit:
     return lambda _, c: c["action"].__setitem__(feature, value)
 
 
+def directions(certificate: Data) -> list[Any]:
+    """The tree that is split by direction first."""
+    trees = (one["tree"] for one in certificate["configurations"])
+    return next(tree for tree in trees if tree[0][0] == "a")
+
+
+def one_direction(_: Data, c: Data) -> None:
+    """The split dropped, so that what is proven of falls stands for everything."""
+    del directions(c)[0]
+
+
+def other_action(_: Data, c: Data) -> None:
+    """The split is said to be of an action that there is not."""
+    directions(c)[0][1] = 7
+
+
 ATTACKS: dict[str, tuple[str, Edit, str]] = {
     "squares for roots": ("l2", squared_bound, "cost"),
     "root's bound raised": ("l2", raised, "proves a cost"),
@@ -162,6 +184,15 @@ ATTACKS: dict[str, tuple[str, Edit, str]] = {
     ),
     "rise at the price of a fall": ("two scales, falling", cheaper, "cost"),
     "two scales understated": ("two scales", cheaper, "cost"),
+    "prices of a network swapped": (
+        "two scales of a network",
+        set_in("cost", "scale", "b", to={"increase": 0.5, "decrease": 2}),
+        "sha256",
+    ),
+    "a network's cheaper way": ("two scales of a network", cheaper, "cost"),
+    "a network's bound raised": ("two scales of a network", raised, "proves a cost"),
+    "proven of one direction": ("two scales of a network", one_direction, ""),
+    "direction of no action": ("two scales of a network", other_action, ""),
     "logarithms that fall": (
         "log-percentile",
         set_in("cost", "quantiles", "a", to=[[-4, 5], [4, 0.3]]),
