@@ -176,6 +176,7 @@ def flow_report(
 ) -> None:
     """How far the causal flow's counterfactuals are from the true model's, in standard deviations."""
     _needs_torch()
+    from milp_recourse.errors import BadInput
     from milp_recourse.icarma.evaluate import flow_check
     from milp_recourse.icarma.flow import CausalFlow
 
