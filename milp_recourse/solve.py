@@ -455,11 +455,15 @@ def _proposed(
 
 
 def _finish(instance: Instance, proposal: Proposal, backend: Backend, seconds: float) -> Result:
-    from milp_recourse.search.repair import repair
-
     start = time.perf_counter()
-    result = conclude(instance, proposal, backend.name, seconds, repair=repair)
+    result = conclude(instance, proposal, backend.name, seconds, repair=_near)
     return replace(result, seconds=seconds + time.perf_counter() - start)
+
+
+def _near(instance: Instance, action: Mapping[str, float]) -> dict[str, float] | None:
+    from milp_recourse.compiled.nearby import near  # loads numba, which few proposals ask for
+
+    return near(instance, action)
 
 
 def _without_search(instance: Instance, backend: Backend) -> Proposal | None:

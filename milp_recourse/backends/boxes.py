@@ -17,17 +17,14 @@ from numpy.typing import NDArray
 from milp_recourse.backends.incumbent import Incumbent
 from milp_recourse.backends.protocol import Options, Proposal
 from milp_recourse.bounds.contract import atom_ranges, least_cost
-from milp_recourse.bounds.lagrangian import ball_bound
+from milp_recourse.bounds.lagrangian import least_cost_where
 from milp_recourse.bounds.shave import shave
 from milp_recourse.bounds.split import Box, at_kink, widest
 from milp_recourse.bounds.tape import Bounds, Tape
-from milp_recourse.domain.conditions import TRUE
 from milp_recourse.errors import Unsupported
 from milp_recourse.instance import Instance
 from milp_recourse.judge import judge
 from milp_recourse.program import equilibrate, lower
-from milp_recourse.search.local import descend
-from milp_recourse.search.sample import first_incumbent
 
 Array = NDArray[np.float64]
 
@@ -88,9 +85,11 @@ class BoxSearch(ABC):
         tapes = [Tape(program.fix(acted)) for acted in program.configurations()]
         for tape in tapes:
             refuse_cancelling(tape)
-        start = first_incumbent(tapes)
+        from milp_recourse.compiled.nearby import first_action
+
+        start = first_action(self.instance)
         if start is not None:
-            self.incumbent.offer(*start)
+            self.incumbent.take(start)
         for tape in tapes:
             if len(tape.actions):
                 self.push(tape, (tape.lower, tape.upper), tape.fixed_cost)
@@ -125,12 +124,13 @@ class BoxSearch(ABC):
         self._stuck = min(self._stuck, bound)
 
     def improve(self, tape: Tape, a: Array) -> bool:
-        """Polish a solver's point and offer it; whether the incumbent improved by more than a hair."""
-        a = np.where(tape.integral, np.round(a), a)
+        """Look next to a solver's point; whether the incumbent improved by more than a hair."""
+        from milp_recourse.compiled.nearby import near
+
         before = self.incumbent.cost
-        if tape.program.demand != TRUE:
-            tape = Tape(tape.program.at_point(tape.evaluate(a[None])[0]))
-        self.incumbent.offer(tape, descend(tape, np.clip(a, tape.lower, tape.upper), hops=6))
+        found = near(self.instance, tape.program.decode(a))
+        if found is not None:
+            self.incumbent.take(found)
         return self.incumbent.cost < before - 0.1 * self.incumbent.tolerance
 
     def late(self) -> bool:
@@ -147,7 +147,7 @@ class BoxSearch(ABC):
         """A box that is one point needs no bounds: the exact judgement decides it."""
         verdict = judge(self.instance, tape.program.decode(a))
         if verdict.feasible:
-            self.incumbent.offer(tape, a)
+            self.incumbent.take(tape.program.decode(a))
         elif not verdict.faults:
             self.reason = "an action is accepted exactly but not as deployed: set accept.margin"
             self.give_up(bound)
@@ -171,7 +171,8 @@ class BoxSearch(ABC):
         bounds = tape.bounds(low[None], high[None], node.known)
         if bounds.logit_high[0] < tape.threshold:
             return
-        bound = max(bound, float(ball_bound(tape, low[None], high[None], bounds, target)[0]))
+        limit = tape.threshold - bounds.offset
+        bound = max(bound, float(least_cost_where(tape, low[None], high[None], bounds.slope, limit)[0]))
         if bound > target:
             return
         tight = Node(bound, node.order, tape, low, high, bounds)

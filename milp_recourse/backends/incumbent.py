@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from milp_recourse.bounds.tape import Tape
 from milp_recourse.instance import Instance
 from milp_recourse.judge import judge
 
@@ -40,14 +38,6 @@ class Incumbent:
     def cutoff(self) -> float | None:
         """The target where it can bound a search, else None."""
         return self.target if self.action is not None and self.target > 0 else None
-
-    def offer(self, tape: Tape, a: NDArray[np.float64] | None) -> bool:
-        """Take action values of a tape if they are cheaper and exactly feasible; whether they were."""
-        if a is None or float(tape.costs(tape.evaluate(a[None]))[0]) >= self.cost:
-            return False
-        before = self.cost
-        self.take(tape.program.decode(a))
-        return self.cost < before
 
     def take(self, action: dict[str, float]) -> bool:
         """Judge an action and keep it if it is the cheapest; whether it is feasible."""

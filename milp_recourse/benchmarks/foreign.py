@@ -14,12 +14,12 @@ from milp_recourse.backends import Options
 from milp_recourse.backends import backend as find_backend
 from milp_recourse.benchmarks.peers import RUNNERS
 from milp_recourse.benchmarks.resume import grown, read_rows
+from milp_recourse.compiled.nearby import near
 from milp_recourse.domain.plausibility import excess_energy
 from milp_recourse.formats import read_instance
 from milp_recourse.instance import Instance
 from milp_recourse.judge import judge
 from milp_recourse.prove import prove
-from milp_recourse.search.repair import repair
 from milp_recourse.solve import solve
 
 SOLVERS = ("highs", "gurobi", "scip")
@@ -85,7 +85,7 @@ def examined(path: Path, solver: str, time_limit: float, scratch: Path) -> dict[
     row |= misses(instance, action) | _proven(path, instance, action, time_limit, scratch)
     if row["raw_feasible"]:
         return row | {"raw_distance": row["distance"], "proven": "as it is"}
-    repaired = repair(instance, action)
+    repaired = near(instance, action)
     if repaired is None:
         return row | {"proven": "not repaired"}
     return row | {"proven": "repaired"} | _proven(path, instance, repaired, time_limit, scratch)

@@ -17,46 +17,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milp_recourse.program.affine import Affine
-from milp_recourse.program.rationals import Rationals
 
 Array = NDArray[np.float64]
 
 ULP = 2.0**-52
 
 
-def compose(
-    weight: Array, bias: Array, forms: Sequence[Affine], atoms: int, people: tuple[int, ...] = ()
-) -> tuple[Array, Array]:
+def compose(weight: Array, bias: Array, forms: Sequence[Affine], atoms: int) -> tuple[Array, Array]:
     """weight @ forms + bias as (matrix over atoms, constants): exact sums, each rounded once.
 
     The matrix is the same for every applicant of a population, and made once.
-
-    Parameters
-    ----------
-    people
-        Shape of what each applicant has its own of: (N,) for forms of N applicants.
     """
     shape = weight.shape
     matrix = _matrix(weight.tobytes(), shape, tuple(tuple(sorted(f.terms.items())) for f in forms), atoms)
     whole, one = _whole(weight.tobytes(), shape)
     shift, shift_one = _whole(bias.tobytes(), bias.shape)
     shared = math.lcm(*(f.constant.denominator for f in forms))
-    constants = np.empty((len(forms), *people), dtype=object)
-    for k, f in enumerate(forms):
-        constants[k] = f.constant.numerator * (shared // f.constant.denominator)
+    constants = np.array([int(f.constant * shared) for f in forms], dtype=object)
     denominator = math.lcm(one * shared, shift_one)
-    shift = shift.reshape(-1, *(1 for _ in people)) * (denominator // shift_one)
-    sums = whole @ constants * (denominator // (one * shared)) + shift
-    rounded = np.array([total / denominator for total in sums.flat], dtype=np.float64)
-    return matrix, rounded.reshape(sums.shape)
-
-
-def doubles(constants: Sequence[Fraction], people: tuple[int, ...] = ()) -> Array:
-    """The nearest doubles, (len, *people); constants of N applicants are Rationals."""
-    result = np.empty((len(constants), *people))
-    for k, c in enumerate(constants):
-        result[k] = c.nearest() if isinstance(c, Rationals) else float(c)
-    return result
+    sums = whole @ constants * (denominator // (one * shared)) + shift * (denominator // shift_one)
+    return matrix, np.array([total / denominator for total in sums], dtype=np.float64)
 
 
 @lru_cache(maxsize=64)

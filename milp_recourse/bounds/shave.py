@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milp_recourse.bounds.contract import contract
-from milp_recourse.bounds.lagrangian import ball_bound
+from milp_recourse.bounds.lagrangian import least_cost_where
 from milp_recourse.bounds.tape import Tape
 
 Array = NDArray[np.float64]
@@ -36,7 +36,8 @@ def shave(tape: Tape, low: Array, high: Array, cutoff: float, slabs: int = 6) ->
         if alive.any():
             bounds = tape.bounds(flat_low[alive], flat_high[alive])
             refused = bounds.logit_high < tape.threshold
-            cost = ball_bound(tape, flat_low[alive], flat_high[alive], bounds, cutoff)
+            limit = tape.threshold - bounds.offset
+            cost = least_cost_where(tape, flat_low[alive], flat_high[alive], bounds.slope, limit)
             alive[alive] = ~(refused | (cost > cutoff))  # nan closes nothing
         alive = alive.reshape(d, slabs)
         if not alive.any(axis=1).all():

@@ -13,13 +13,12 @@ Singh et al. (2019), https://doi.org/10.1145/3290354
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from milp_recourse.bounds.curves import band, value_range
-from milp_recourse.bounds.rounding import compose, doubles, slack
+from milp_recourse.bounds.rounding import compose, slack
 from milp_recourse.domain.expression import logit, sigmoid
 from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.program.affine import Affine
@@ -72,8 +71,7 @@ class Tape:
     Parameters
     ----------
     program
-        From :meth:`Program.fix`; its classifier is a ReLU network. Where it is of N applicants, what is
-        their own has a last axis of length N, and the tape is only there to be stacked.
+        From :meth:`Program.fix`; its classifier is a ReLU network.
     """
 
     def __init__(self, program: Program) -> None:
@@ -86,7 +84,6 @@ class Tape:
         self.actions = np.array([k for k, a in enumerate(program.atoms) if isinstance(a, Action)], dtype=int)
         self.lower = np.array([a.lower for a in program.actions])
         self.upper = np.array([a.upper for a in program.actions])
-        self.people: tuple[int, ...] = self.lower.shape[1:]
         self.integral = np.array([a.integral for a in program.actions], dtype=bool)
         self.units: list[tuple[int, Elementary, Array, Array]] = [
             (k, a, *self.dense([a.argument]))
@@ -99,7 +96,7 @@ class Tape:
         self.biases = list(network.biases)
         # The first layer composed with the columns: affine in atoms.
         self.first, self.first_offset = compose(
-            self.weights[0], self.biases[0], program.columns, len(program.atoms), self.people
+            self.weights[0], self.biases[0], program.columns, len(program.atoms)
         )
         # Products behind one number of bounds(): a path crosses every unit and layer, 8 roundings each
         steps = len(self.units) + len(self.weights) + 1
@@ -114,7 +111,7 @@ class Tape:
         linear, offset = self.dense([program.ball.linear] if program.ball else [Affine()])
         self.ball_linear, self.ball_offset = linear[0], offset[0]
         self.deltas, self.delta_offset = self.dense([t.delta for t in program.cost_terms])
-        self.cost_weights = doubles([t.weight for t in program.cost_terms], self.people)
+        self.cost_weights = np.array([float(t.weight) for t in program.cost_terms])
         self.cost_scales = np.array([float(t.scale) for t in program.cost_terms])
         self.term_factuals = np.array([program.factual[t.feature] for t in program.cost_terms])
         self.plain_terms = np.array(
@@ -146,12 +143,12 @@ class Tape:
         return frozenset(k for k, *_ in self.units) - needed
 
     def dense(self, forms: list[Affine] | tuple[Affine, ...]) -> tuple[Array, Array]:
-        """Forms as a matrix over atoms, shape (len, atoms), and their constants, (len, *people)."""
+        """Forms as a matrix over atoms, shape (len, atoms), and their constants, (len,)."""
         matrix = np.zeros((len(forms), len(self.program.atoms)))
         for row, form in zip(matrix, forms, strict=True):
             for k, c in form.terms.items():
                 row[k] = float(c)
-        return matrix, doubles([f.constant for f in forms], self.people)
+        return matrix, np.array([float(f.constant) for f in forms])
 
     # -- evaluation ----------------------------------------------------------------------
 
@@ -178,13 +175,6 @@ class Tape:
         r = v @ self.residuals.T + self.residual_offset
         return np.square(r) @ self.ball_weights + v @ self.ball_linear + self.ball_offset
 
-    def row_excess(self, v: Array) -> Array:
-        """Largest violation of a domain row, shape (n,); non-positive when all hold."""
-        if not len(self.row_low):
-            return np.full(len(v), -np.inf)
-        f = v @ self.row_forms.T + self.row_offset
-        return np.maximum(f - self.row_high, self.row_low - f).max(axis=1)
-
     def costs(self, v: Array) -> Array:
         """Cost of acting on every feature of the tape, shape (n,)."""
         c = self.program.cost
@@ -196,10 +186,9 @@ class Tape:
         return total + self.fixed_cost
 
     @property
-    def fixed_cost(self) -> Any:
+    def fixed_cost(self) -> float:
         """What acting costs whatever the values: the l0 part."""
-        each = np.ascontiguousarray(self.cost_weights.T).sum(axis=-1)  # the order of one applicant's sum
-        return float(self.program.cost.l0) * each
+        return float(self.program.cost.l0) * float(self.cost_weights.sum())
 
     # -- bounds --------------------------------------------------------------------------
 

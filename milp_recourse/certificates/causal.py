@@ -20,9 +20,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from milp_recourse.backends.bab import BabBackend
-from milp_recourse.backends.protocol import Options
-from milp_recourse.certificates.networks import configurations_of
+from milp_recourse.backends.cost_units import cost_units
+from milp_recourse.certificates.engine_proofs import proofs
+from milp_recourse.compiled.nearby import none_below
 from milp_recourse.domain.forest import TreeEnsemble
 from milp_recourse.forests.axes import factual_cells
 from milp_recourse.forests.regions import region
@@ -114,20 +114,24 @@ def causal_configurations(
         ``time.perf_counter()`` value to stop at, or None.
     """
     labels = _labels(instance)
-    proofs: dict[tuple[int, ...], Proof] = {}
+    found: dict[tuple[int, ...], Proof] = {}
     for chosen in product(*labels.values()):
         proof = _proof(instance, dict(zip(labels, chosen, strict=True)), target, deadline)
         if proof is None:
             return None
-        proofs[chosen] = proof
+        found[chosen] = proof
     configurations = []
-    for levers in lower(instance).configurations():
-        acted = [f.name for f in instance.features if f.name in levers]
-        if acted:
-            box = [instance.levers[name] for name in acted]
-            nodes = list(_label_by_label(instance, acted, list(labels), proofs, (), box))
-            configurations.append({"acted": acted, "tree": nodes})
+    for acted in _acted_sets(instance):
+        box = [instance.levers[name] for name in acted]
+        nodes = list(_label_by_label(instance, acted, list(labels), found, (), box))
+        configurations.append({"acted": acted, "tree": nodes})
     return configurations
+
+
+def _acted_sets(instance: Instance) -> list[list[str]]:
+    """The sets of levers whose configurations stand for all, in the order of the features."""
+    sets = lower(instance).configurations()
+    return [[f.name for f in instance.features if f.name in acted] for acted in sets if acted]
 
 
 def _proof(instance: Instance, labels: dict[str, int], target: float, deadline: float | None) -> Proof | None:
@@ -135,9 +139,9 @@ def _proof(instance: Instance, labels: dict[str, int], target: float, deadline: 
     cells = _CellTree(instance, labels, target, deadline)
     if not cells.grow():
         return None
-    targets = np.full(len(cells.regions), target)
     trees: list[dict[tuple[str, ...], list[Any]]] = []
-    for proof in configurations_of(cells.regions, targets, cells.share(len(cells.regions))):
+    claims = [(one, target if math.isfinite(target) else None, target) for one in cells.regions]
+    for proof in proofs(claims, _acted_sets, cells.share(len(claims))):
         if proof is None:
             return None
         trees.append({tuple(one["acted"]): one["tree"] for one in proof})
@@ -258,8 +262,11 @@ class _CellTree:
         beyond = (
             self.target + self.instance.gap_tolerance(self.target) if math.isfinite(self.target) else math.inf
         )
-        costs, share = np.full(len(given), beyond), Options(self.share(len(given)))
-        proven = BabBackend().none_below(list(given.values()), costs, share, NODE_LIMIT)
+        share = self.share(len(given))
+        proven = []
+        for problem in given.values():
+            own, factor = cost_units(problem)
+            proven.append(none_below(own, beyond * factor, share, NODE_LIMIT))
         return [k for k in problems if k not in given] + [k for k, p in zip(given, proven, strict=True) if p]
 
 

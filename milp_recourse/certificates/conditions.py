@@ -122,19 +122,27 @@ def _many(cases: list[tuple[frozenset[str], Case]]) -> bool:
     return False
 
 
-def case_programs(instance: Instance) -> Iterator[tuple[frozenset[str], Case, Program]]:
-    """Every case without open alternatives of every configuration, and its program."""
+def case_programs(instance: Instance) -> Iterator[tuple[frozenset[str], Iterator[Program | None]]]:
+    """Every configuration with its cases in the order of the document's nodes.
+
+    A case without open alternatives is its program, whose rows come last; None stands for the node that takes
+    the first alternative of a case apart.
+    """
     program = _without_demand(instance)
     for acted, root in cases_of(instance):
-        fixed = program.fix(acted)
-        waiting = [root]
-        while waiting:
-            case = waiting.pop(0)
-            if case.open:
-                waiting[:0] = case.alternatives()
-                continue
-            made = [fixed.demand_row(f"condition_{k}", row) for k, row in enumerate(case.rows)]
-            yield acted, case, replace(fixed, rows=(*fixed.rows, *made))
+        yield acted, _programs(program.fix(acted), root)
+
+
+def _programs(fixed: Program, root: Case) -> Iterator[Program | None]:
+    waiting = [root]
+    while waiting:
+        case = waiting.pop(0)
+        if case.open:
+            waiting[:0] = case.alternatives()
+            yield None
+            continue
+        made = [fixed.demand_row(f"condition_{k}", row) for k, row in enumerate(case.rows)]
+        yield replace(fixed, rows=(*fixed.rows, *made))
 
 
 def _without_demand(instance: Instance) -> Program:

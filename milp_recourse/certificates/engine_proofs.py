@@ -6,6 +6,7 @@ import math
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from functools import cache
 from typing import Any
@@ -14,20 +15,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milp_recourse.backends.cost_units import cost_units
+from milp_recourse.certificates.by_direction import Claim
+from milp_recourse.certificates.conditions import case_programs
+from milp_recourse.certificates.limits import MOST_NODES
 from milp_recourse.compiled import proof_search
+from milp_recourse.compiled.causes import effects_of
 from milp_recourse.compiled.door import ceiling, memory, smallest
-from milp_recourse.compiled.elementary import RELU
 from milp_recourse.compiled.layout import GRID, LABEL
 from milp_recourse.compiled.problem import ACTED, IDLE, Lowered, Problem, impossible, lowered
 from milp_recourse.compiling import announced
+from milp_recourse.domain.conditions import TRUE
 from milp_recourse.domain.features import Feature
 from milp_recourse.instance import Instance
 from milp_recourse.judge import judge
 
 Nodes = list[list[Any]]
-
-MOST_NODES = 300_000
-"""An applicant whose proof needs more is given up: a checker need not read such a file."""
 
 SHARE, STEPS = 2000, 40
 """Nodes between looks at the clock; most steps of the interior point."""
@@ -37,34 +39,49 @@ RECORDS, LEAVES, OPEN = 4096, 128, 256
 _SHAPES = threading.local()
 
 
+Sets = Callable[[Instance], Sequence[Sequence[str]]]
+"""The sets of levers whose configurations stand for all."""
+
+
 def proofs(
-    claims: Sequence[tuple[Instance, float | None, float]],
-    acted: Callable[[Instance], Sequence[Sequence[str]]],
-    time_limit: float | None,
-) -> Iterator[tuple[int, list[dict[str, Any]] | None]]:
-    """(position, configurations with their trees), None without a proof, of what the engine covers.
+    claims: Sequence[Claim], acted: Sets, time_limit: float | None
+) -> list[list[dict[str, Any]] | None]:
+    """The configurations of networks with their trees, None without a proof.
 
     Parameters
     ----------
-    claims
-        Instances, what is claimed of each (None: that there is no action), and what leaves are to prove.
     acted
-        The sets of levers whose configurations stand for all.
+        For instances without conditions.
     time_limit
         Seconds per applicant.
     """
+    found: list[list[dict[str, Any]] | None] = [None if one.levers else [] for one, _, _ in claims]
     if not claims:
-        return
+        return found
     ready()
+    free = [k for k, (one, _, _) in enumerate(claims) if one.demand == TRUE and one.levers]
+    for k, configurations in _together([claims[k] for k in free], acted, time_limit):
+        found[free[k]] = configurations
+    for k in (k for k, (one, _, _) in enumerate(claims) if one.demand != TRUE and one.levers):
+        found[k] = _under_conditions(claims[k], _deadline(time_limit))
+    return found
+
+
+def _deadline(time_limit: float | None) -> float:
+    return math.inf if time_limit is None else time.perf_counter() + time_limit
+
+
+def _together(
+    claims: Sequence[Claim], acted: Sets, time_limit: float | None
+) -> Iterator[tuple[int, list[dict[str, Any]] | None]]:
+    """(position, configurations) of instances without conditions, lowered together."""
     begun = time.perf_counter()
     scaled = [cost_units(instance) for instance, _, _ in claims]
-    for people, group in lowered([instance for instance, _ in scaled]):
-        if group.effects.bent or (group.effects.kinds != RELU).any():
-            continue  # curves
+    for people, group in lowered([instance for instance, _ in scaled], as_written=True):
         share = (time.perf_counter() - begun) / len(people)
         for k, person in enumerate(people):
             (instance, bound, target), (own, factor) = claims[person], scaled[person]
-            late = math.inf if time_limit is None else time.perf_counter() + time_limit - share
+            late = _deadline(time_limit) - share
             sets = acted(instance)
             if impossible(instance, group.moved):
                 yield person, [{"acted": list(names), "tree": [["e"]]} for names in sets]
@@ -75,9 +92,35 @@ def proofs(
         begun = time.perf_counter()
 
 
+def _under_conditions(claim: Claim, late: float) -> list[dict[str, Any]] | None:
+    """The configurations of an instance with conditions: in each, the trees of its cases."""
+    instance, bound, target = claim
+    own, factor = cost_units(instance)
+    claimed = math.inf if bound is None else bound * factor
+    names, configurations, examined = [f.name for f in own.features], [], 0
+    for chosen, cases in case_programs(own):
+        acted = sorted(chosen, key=names.index)
+        alone = replace(own, preferences=replace(own.preferences, actionable=tuple(acted)))
+        nodes: Nodes = []
+        for program in cases:
+            if program is None:
+                nodes.append(["o"])
+                continue
+            units = [row.unit for row in program.rows if row.name.startswith("condition_")]
+            group = Lowered([alone], effects_of([alone], program, as_written=True))
+            trees = _Trees(alone, group, 0, factor, units, examined)
+            found = trees.configuration(acted, target * factor, claimed, late)
+            if found is None:
+                return None
+            examined = trees.nodes
+            nodes += found["tree"]
+        configurations.append({"acted": acted, "tree": nodes})
+    return configurations
+
+
 def _records(p: Problem) -> tuple[proof_search.Open, proof_search.Record]:
     """Memory of earlier proofs by shape."""
-    shape = p.lever.shape[1], len(p.allowed), p.weights.shape, p.row.shape[-2], len(p.noise)
+    shape = p.lever.shape[1], p.allowed.shape[-1], p.weights.shape, p.row.shape[-2], len(p.noise)
     known = _SHAPES.__dict__.setdefault("known", {})
     if shape not in known:
         if len(known) > 8:
@@ -99,14 +142,26 @@ class _Trees:
         With costs of usual size (:func:`~milp_recourse.backends.cost_units.cost_units`), and its arrays.
     factor
         What these costs are the applicant's own times.
+    units
+        By what the rows of conditions, the last ones, are divided.
+    examined
+        Nodes that this applicant's trees had so far.
     """
 
-    def __init__(self, instance: Instance, group: Lowered, k: int, factor: float) -> None:
-        self.instance, self.factor = instance, factor
+    def __init__(
+        self,
+        instance: Instance,
+        group: Lowered,
+        k: int,
+        factor: float,
+        units: Sequence[float] = (),
+        examined: int = 0,
+    ) -> None:
+        self.instance, self.factor, self.units, self.nodes = instance, factor, units, examined
         problem, effects = group.problems(k), group.effects
         self.moved = (effects.acts[0] | effects.follows[0]).astype(bool)
-        stated = [effects.stated[f].feature for f, _, _ in group.ends]
-        self.rows = [(f.name if f else "", side) for f, (_, side, _) in zip(stated, group.ends, strict=True)]
+        stated = [(effects.stated[f].feature, side) for f, side, _ in group.ends]
+        self.domains = [(feature.name, side) for feature, side in stated if feature is not None]
         self.levers = list(instance.levers)
         self.bound_to_act = [
             name
@@ -114,6 +169,7 @@ class _Trees:
             if not moved and not _inside(instance.feature(name), float(instance.factual[name]))
         ]
         self.owners = np.searchsorted(problem.start, problem.owner, side="right") - 1
+        self.normal = np.arange(len(self.owners)) < len(self.owners) - problem.bent  # the last is no square
         self.precision = problem.precision
         problem = problem._replace(box=problem.box.copy(), precision=problem.precision.copy())
         plain = problem.lever.copy()
@@ -122,7 +178,6 @@ class _Trees:
         self.work = memory(problem)[0]
         self.open, self.record = _records(problem)
         self.widths = [int(k) for k in problem.widths[1:]]
-        self.nodes = 0
 
     def configurations(
         self, sets: Sequence[Sequence[str]], target: float, claimed: float, late: float
@@ -149,7 +204,7 @@ class _Trees:
         numeric = p.lever[LABEL] == 0
         p.box[c, 2] = np.where(chosen | ~numeric, ACTED, IDLE)
         p.precision[c] = np.where(chosen[self.owners], self.precision[c], 0.0)
-        self.squares = np.flatnonzero(chosen[self.owners])
+        self.squares = np.flatnonzero(chosen[self.owners] & self.normal)
         self.squares = self.squares[np.argsort([place[i] for i in self.owners[self.squares]])]
         base = float(p.base[c, 0])
         if math.isinf(target):
@@ -159,14 +214,15 @@ class _Trees:
         target = target - base + p.cost * (abs(target) + base)
         self._root(chosen)
         nodes: Nodes = []
-        while True:
+        while time.perf_counter() <= late:
             why = proof_search.prove(p, self.relaxed, self.work, o, t, c, target, claimed, SHARE, STEPS)
             nodes += self._written(place, claimed < math.inf)
             if why == proof_search.PROVEN:
-                break
+                self.nodes += int(o.state[3])
+                return {"acted": list(acted), "tree": nodes}
             self.nodes += int(o.state[3])
             o.state[3] = 0
-            if why == proof_search.FALSE or self.nodes > MOST_NODES or time.perf_counter() > late:
+            if why == proof_search.FALSE or self.nodes > MOST_NODES:
                 return None
             if why == proof_search.SINGLE:
                 leaf = self._single(chosen, target)
@@ -175,8 +231,7 @@ class _Trees:
                 nodes.append(leaf)
             if why == proof_search.FULL and o.state[0] + 2 * len(self.levers) + 4 > len(o.closed):
                 o = self.open = _larger(o)
-        self.nodes += int(o.state[3])
-        return {"acted": list(acted), "tree": nodes}
+        return None
 
     def _case(self, chosen: NDArray[np.bool_]) -> int:
         """The engine's configuration: of levers that others move it says which are acted on."""
@@ -268,7 +323,12 @@ class _Trees:
         if any(signs):
             found["n"] = signs
         rows: dict[str, list[float]] = {}
-        for (name, side), price in zip(self.rows, t.rows[k].tolist(), strict=True):
+        prices = t.rows[k].tolist()
+        rest = zip(prices[len(self.domains) :], self.units, strict=True)
+        conditions = [price / (unit * factor) for price, unit in rest]
+        if any(conditions):
+            found["q"] = conditions
+        for (name, side), price in zip(self.domains, prices, strict=False):
             if price:
                 rows.setdefault(name, [0.0, 0.0])[0 if side > 0 else 1] = price / factor
         if rows:

@@ -17,11 +17,15 @@ from milp_recourse.domain.expression import (
     Variable,
 )
 from milp_recourse.domain.network import ReluNetwork
+from milp_recourse.domain.noise import Bernoulli, Gamma
 from milp_recourse.instance import Instance
+from milp_recourse.program.lower import EDGE
 
 DEEPEST, MOST_LAYERS, LONGEST = 50, 100, 2**17
 MOST_FEATURES, MOST_CELLS, MOST_WEIGHTS = 10_000, 4_000_000, 500_000
 LARGEST_FILE, MOST_ROOM = 32 * 2**20, 2_200_000
+MOST_NODES = 300_000
+"""An applicant whose proof needs more is given up: a checker need not read such a file."""
 
 _DOUBLE = 128  # digits of ordinary doubles on either side of the point; extreme ones are looked at
 _LINE = 40  # digits that replacing a unit by a line adds: slopes are multiples of 2^-32
@@ -83,6 +87,25 @@ def _too_many(instance: Instance) -> str | None:
     ):
         if count > most:
             return f"{count} {what} are more than the {most} that a checker need read"
+    return None
+
+
+def beyond_a_support(instance: Instance) -> str | None:
+    """A lever that can reach the end of a density where nothing bounds its energy from below; or None.
+
+    Near the end of a sigmoid link the Jacobian's logarithm falls without bound, and only the noise's square,
+    a term of its own, outweighs it; a gamma density of shape below 1 is infinite at 0.
+    """
+    for name, (low, high) in instance.levers.items() if instance.plausible else ():
+        m = instance.scm.mechanisms[name]
+        if m.link.kind == "sigmoid":
+            shares = [(end - m.link.offset) / m.link.scale for end in (low, high)]
+            if not 2 * EDGE < min(shares) <= max(shares) < 1 - 2 * EDGE:
+                return f"plausibility: an action on {name!r} can reach the end of its sigmoid link"
+        if isinstance(m.noise, Gamma) and m.noise.shape < 1:
+            return f"plausibility: {name!r} has gamma noise of a shape below 1, whose density has no bound"
+        if isinstance(m.noise, Bernoulli) and not 0 < m.noise.p < 1:
+            return f"plausibility: {name!r} has Bernoulli noise that never varies"
     return None
 
 

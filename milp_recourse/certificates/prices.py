@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milp_recourse.certificates.conditions import Case
+from milp_recourse.certificates.limits import MOST_NODES
 from milp_recourse.certificates.trees import Box, acted_sets, forest_configurations, refined
 from milp_recourse.domain.conditions import FALSE, TRUE, Row, unlabelled
 from milp_recourse.domain.forest import TreeEnsemble, last_left
-from milp_recourse.engine.proof import MOST_NODES
 from milp_recourse.forests.axes import Axis, axes_of, factual_cells
 from milp_recourse.forests.branch_tree import BranchTree
 from milp_recourse.forests.parts import each_part
@@ -113,7 +113,8 @@ class _Proofs:
                 if ranges is not None and not self._prove(ranges, bool(case.rows), most_nodes):
                     return None
                 waiting += reversed(after)
-        return {"tree": self.nodes, **({"prices": self.tables} if self.tables else {})}
+        priced = any(node[0] in ("p", "t", "m") for node in self.nodes)  # merging needs no table
+        return {"tree": self.nodes, **({"prices": self.tables} if priced else {})}
 
     def _cut(self, rows: Sequence[Row]) -> tuple[dict[str, tuple[float, float]] | None, list[Case | Node]]:
         """Where the rows let actions be, None for nowhere; and leaves that follow what is proven there.

@@ -12,16 +12,12 @@ from dataclasses import replace
 from itertools import combinations
 from typing import Any
 
-import numpy as np
-
+from milp_recourse.certificates.by_direction import Claim, by_direction, why_not_directions
 from milp_recourse.certificates.canonical import instance_digest
 from milp_recourse.certificates.causal import causal_configurations, why_not_causal
 from milp_recourse.certificates.conditions import cases_of, why_not_cases
-from milp_recourse.certificates.directions import by_direction, why_not_directions
-from milp_recourse.certificates.document import CERTIFICATE_FORMAT
 from milp_recourse.certificates.engine_proofs import proofs
-from milp_recourse.certificates.limits import fits, too_large
-from milp_recourse.certificates.networks import beyond_a_support, configurations_of
+from milp_recourse.certificates.limits import beyond_a_support, fits, too_large
 from milp_recourse.certificates.prices import ensemble_configurations
 from milp_recourse.domain.conditions import TRUE
 from milp_recourse.domain.cost import root_below
@@ -38,6 +34,8 @@ MOST_LEVERS = 16
 
 A certificate has one tree for each set of such levers, so 16 of them already mean up to 65 536 trees.
 """
+
+CERTIFICATE_FORMAT = "milp-recourse/certificate-1"
 
 _SPARE = 0.05  # of the allowed gap: every leaf reaches so much more than is claimed
 
@@ -230,33 +228,24 @@ def _of_networks(
 
 
 def _trees_of_networks(
-    claims: Sequence[tuple[Instance, float | None, float]], time_limit: float | None
+    claims: Sequence[Claim], time_limit: float | None
 ) -> list[list[dict[str, Any]] | None]:
     """The configurations for instances, bounds and targets, None without a proof.
 
-    They are the compiled engine's; where something moves along a curve, or there are conditions, the batched
-    engine's. Two scales make a claim of each way that the changes may go.
+    Two scales make a claim of each way that the changes may go.
     """
     if any(instance.cost.decrease for instance, _, _ in claims):
         return [_of_two_scales(claim, time_limit) for claim in claims]
-    plain = [k for k, (instance, _, _) in enumerate(claims) if instance.demand == TRUE]
-    found = {plain[k]: trees for k, trees in proofs([claims[k] for k in plain], _acted_sets, time_limit)}
-    rest = [k for k in range(len(claims)) if k not in found]
-    if rest:
-        targets = np.array([claims[k][2] for k in rest])
-        found |= zip(rest, configurations_of([claims[k][0] for k in rest], targets, time_limit), strict=True)
-    return [found[k] for k in range(len(claims))]
+    return proofs(claims, _acted_sets, time_limit)
 
 
-def _of_two_scales(
-    claim: tuple[Instance, float | None, float], time_limit: float | None
-) -> list[dict[str, Any]] | None:
+def _of_two_scales(claim: Claim, time_limit: float | None) -> list[dict[str, Any]] | None:
     """The configurations of one instance, whose cost may have two scales."""
     instance = claim[0]
     if not instance.cost.decrease:
         return _trees_of_networks([claim], time_limit)[0]
 
-    def prove(claims: Sequence[tuple[Instance, float | None, float]]) -> list[list[dict[str, Any]] | None]:
+    def prove(claims: Sequence[Claim]) -> list[list[dict[str, Any]] | None]:
         each = None if time_limit is None else time_limit / len(claims)
         return _trees_of_networks(claims, each)
 

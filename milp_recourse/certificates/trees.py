@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from milp_recourse.certificates.limits import MOST_NODES
 from milp_recourse.domain.features import Feature
 from milp_recourse.domain.forest import Tree, TreeEnsemble, last_left
-from milp_recourse.engine.proof import MOST_NODES
 from milp_recourse.forests.branch_tree import BranchTree
 from milp_recourse.forests.search import ForestSearch
 from milp_recourse.instance import Instance

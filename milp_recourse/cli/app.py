@@ -29,6 +29,7 @@ from milp_recourse.errors import MachineFailed, RecourseError
 from milp_recourse.icarma import commands as icarma
 from milp_recourse.recipe import commands as recipe
 from milp_recourse.studies.commands import reproduce
+from milp_recourse.studies.gmsc.gmsc_command import gmsc
 
 app = typer.Typer(
     help="Exact, proven algorithmic recourse: the least an applicant must change to be accepted.",
@@ -54,6 +55,7 @@ COMMANDS: tuple[Callable[..., None], ...] = (
     report,
     evaluate,
     reproduce,
+    gmsc,
     icarma.gap,
 )
 """In the order of ``milp-recourse --help``."""

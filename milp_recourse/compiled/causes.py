@@ -25,6 +25,8 @@ from milp_recourse.compiled.elementary import LOG, RELU, SIGMOID, SQUARE
 from milp_recourse.domain.conditions import FALSE, AllOf, Demand, Switched
 from milp_recourse.domain.enclosure import Enclosure, round_down, round_up
 from milp_recourse.domain.features import Feature
+from milp_recourse.domain.network import ReluNetwork
+from milp_recourse.domain.noise import Normal
 from milp_recourse.instance import Instance
 from milp_recourse.program.affine import Affine
 from milp_recourse.program.model import Action, Elementary, Program, Switch
@@ -81,8 +83,13 @@ class Stated:
 class Effects:
     """What the levers of some applicants of one model do.
 
+    In C configurations; what is there at the factual is the same in all of them (and C then 1 in its shape),
+    except in scenarios, where a target may be missed that is the factual value.
+
     Attributes
     ----------
+    network
+        What takes the inputs: the classifier, or with scenarios the least of its logits in any of them.
     acts
         Levers acted on whatever their value, (C, d): those that others move and that are not left to
         follow, and those that conditions ask to be acted on.
@@ -101,17 +108,19 @@ class Effects:
         Weights of the residuals' squares, 0 where they cannot move, (C, F).
     owners
         The lever that each residual is the noise of, (F,), causes before effects.
-    arguments_at, noise
-        Arguments and residuals at the factual, (people, M) and (people, F).
+    inputs_at, arguments_at, noise
+        Inputs (None: the factual's columns), arguments and residuals at the factual, (C, inputs),
+        (people, C, M) and (people, F).
     kinds, resting
         What causal units are (:mod:`milp_recourse.compiled.elementary`), (M,), and their values at rest,
-        (people, M).
+        (people, C, M).
     bent
         Whether the last residual is the linear part of the ball.
     roundings
         Most roundings that a term of a form has been through.
     """
 
+    network: ReluNetwork
     acts: NDArray[np.uint8]
     follows: NDArray[np.uint8]
     inputs: Forms
@@ -123,6 +132,7 @@ class Effects:
     ends: Array
     precision: Array
     owners: NDArray[np.int64]
+    inputs_at: Array | None
     arguments_at: Array
     noise: Array
     kinds: NDArray[np.int64]
@@ -160,8 +170,10 @@ def no_effects(instance: Instance) -> Effects:
     d, columns = len(instance.levers), int(start[-1])
     none = Forms(np.zeros((1, 0, columns)), np.zeros((1, 0, columns)))
     flags = np.zeros((1, d), dtype=np.uint8)
-    nobody = np.zeros((1, 0))
+    nobody, network = np.zeros((1, 0)), instance.classifier
+    assert isinstance(network, ReluNetwork)
     return Effects(
+        network,
         flags,
         flags,
         Forms(value, np.abs(value)),
@@ -173,22 +185,26 @@ def no_effects(instance: Instance) -> Effects:
         np.tile([-np.inf, np.inf], (1, d, 1)),
         nobody,
         np.zeros(0, dtype=np.int64),
-        nobody,
+        None,
+        nobody[None],
         nobody,
         np.zeros(0, dtype=np.int64),
-        nobody,
+        nobody[None],
         False,
         0,
     )
 
 
-def effects_of(instances: list[Instance], program: Program) -> Effects:
+def effects_of(instances: list[Instance], program: Program, as_written: bool = False) -> Effects:
     """The effects of the levers of applicants who have a program in common.
 
     Parameters
     ----------
     instances
-        One, or those that the program was lowered for together.
+        One, or those that the program was lowered for together; of a fixed program, with the levers that it
+        acts on.
+    as_written
+        Whether to keep the logarithms of logits apart from others, as the certificate document has them.
 
     Raises
     ------
@@ -197,30 +213,33 @@ def effects_of(instances: list[Instance], program: Program) -> Effects:
     Mixed
         Applicants who have curves must be taken one by one.
     """
-    return _Composer(instances, program).effects()
+    return _Composer(instances, program, as_written).effects()
 
 
 class _Composer:
     """Every atom of a program as a row, in the order they can be computed."""
 
-    def __init__(self, instances: list[Instance], program: Program) -> None:
-        self.instances, self.program = instances, program
+    def __init__(self, instances: list[Instance], program: Program, as_written: bool) -> None:
+        self.instances, self.program, self.as_written = instances, program, as_written
         self.instance = instance = instances[0]
         self.levers = list(instance.levers)
         self.start = column_starts(instance)
         atoms = program.atoms
-        self.moving = _moving(atoms)
+        moving = _moving(atoms)
+        switches = {
+            name: [a for a in atoms if isinstance(a, Switch) and a.feature == name] for name in self.levers
+        }
         self.moved = [
             name
-            for name in self.levers
-            if any(
-                isinstance(a, Switch) and a.feature == name and any(self.moving[k] for k in a.natural.terms)
-                for a in atoms
-            )
+            for name, own in switches.items()
+            if any(moving[k] for a in own for k in a.natural.terms)
+            or (instance.scenarios and len(own) > 1)  # to act is to miss, whatever the target
         ]
         if 2 ** len(self.moved) > MOST_CONFIGURATIONS:
             raise NotCovered(f"more than {MOST_CONFIGURATIONS} sets of acted features")
         self.asked = _asked(program.demand) if program.demand != FALSE else frozenset()
+        if not self.asked <= set(self.levers):
+            raise NotCovered("conditions ask to act on what is no lever")
         choices = list(product(*((True,) if f in self.asked else (True, False) for f in self.moved)))
         self.acted = np.array(choices, dtype=bool).reshape(len(choices), len(self.moved))
         self.columns = int(self.start[-1])
@@ -228,11 +247,11 @@ class _Composer:
         self.shape = (len(self.acted), self.columns + units)
         self.values: list[Array] = []
         self.sizes: list[Array] = []
-        self.at: list[Any] = []
+        self.at: list[list[Any]] = []  # at the factual: one for every configuration, or one for all
         self.arguments: list[tuple[Array, Array]] = []
-        self.arguments_at: list[Any] = []
+        self.arguments_at: list[list[Any]] = []
         self.kinds: list[int] = []
-        self.resting: list[Any] = []
+        self.resting: list[list[Any]] = []
         self.known: dict[Any, int] = {}
         self.forms_at: dict[int, Any] = {}
         needed = _needed(program)
@@ -244,7 +263,7 @@ class _Composer:
             elif k in needed:
                 self._unit(atom)
             else:  # a cost's, which levers have
-                self._add(np.zeros(self.shape), np.zeros(self.shape), Fraction(0))
+                self._add(np.zeros(self.shape), np.zeros(self.shape), [Fraction(0)])
 
     def effects(self) -> Effects:
         """All rows; causal units that nothing moves are none."""
@@ -252,7 +271,7 @@ class _Composer:
         used = self.columns + len(self.arguments)
         features = {f"domain_{f.name}": f for f in self.instance.features}
         bound = [
-            (row.form, Stated(features.get(row.name), row.lower, row.upper, self._value(row.form)))
+            (row.form, Stated(features.get(row.name), row.lower, row.upper, self._values(row.form)[0]))
             for row in program.rows
             if row.name not in features
             or features[row.name].name in self.moved
@@ -263,21 +282,21 @@ class _Composer:
         bound = [
             (form, one if one.feature else replace(one, lower=0.0, upper=math.inf)) for form, one in bound
         ]
-        squares = program.ball.squares if program.ball else ()
-        owners = [self._owner(form) for _, form in squares]
-        weights = np.array([float(w) for w, _ in squares])
+        squares = self._squares()
+        owners = [owner for owner, _, _ in squares]
+        weights = np.array([float(w) for _, w, _ in squares])
         loose = np.array(
             [[o not in self.moved or row[self.moved.index(o)] for o in owners] for row in self.acted]
         )
         precision = weights * loose.reshape(len(self.acted), len(squares))
-        residuals = [form for _, form in squares]
-        noise = [self._value(form) for form in residuals]
+        residuals = [form for _, _, form in squares]
+        noise = [self._values(form) for form in residuals]
         bent = program.ball is not None and (
             self._form(program.ball.linear)[0].any() or any(one.offset for one in self.instances)
         )
         if program.ball is not None and bent:
             residuals.append(program.ball.linear)
-            noise.append(Fraction(0))
+            noise.append([Fraction(0)])
             owners.append(self.levers[0])
             precision = np.concatenate([precision, np.zeros((len(self.acted), 1))], axis=1)
         acts = np.zeros((len(self.acted), len(self.levers)), dtype=np.uint8)
@@ -292,7 +311,12 @@ class _Composer:
         arguments = [np.stack(parts, axis=1) for parts in zip(*self.arguments, strict=True)]
         if not arguments:
             arguments = [np.zeros((len(self.acted), 0, used))] * 2
+        network, inputs_at = program.classifier, None
+        assert isinstance(network, ReluNetwork)
+        if self.instance.scenarios:
+            inputs_at = _table([self._values(form) for form in program.columns], 1)[0]
         return Effects(
+            network,
             acts,
             follows,
             self._forms(list(program.columns), used),
@@ -304,8 +328,9 @@ class _Composer:
             ends,
             precision,
             np.array([self.levers.index(o) for o in owners], dtype=np.int64),
+            inputs_at,
             _table(self.arguments_at, people),
-            _table(noise, people),
+            _table(noise, people)[:, 0],
             np.array(self.kinds, dtype=np.int64),
             _table(self.resting, people),
             bool(bent),
@@ -360,7 +385,7 @@ class _Composer:
         labels = is_label(self.instance.feature(atom.feature))
         value[:, here] = np.arange(self.start[i + 1] - self.start[i]) if labels else 1.0
         x = self.program.factual[atom.feature]
-        self._add(value, np.abs(value), Rationals.of(x) if isinstance(x, np.ndarray) else Fraction(x))
+        self._add(value, np.abs(value), [Rationals.of(x) if isinstance(x, np.ndarray) else Fraction(x)])
 
     def _switch(self, atom: Switch) -> None:
         value, size = self._form(atom.acted)
@@ -368,27 +393,31 @@ class _Composer:
             followed = self._form(atom.natural)
             acted = self.acted[:, [self.moved.index(atom.feature)]]
             value, size = np.where(acted, value, followed[0]), np.where(acted, size, followed[1])
-        self._add(value, size, self._value(atom.natural))
+        at = self._values(atom.natural)
+        if self.instance.scenarios and atom.feature in self.moved:
+            other, chosen = self._values(atom.acted), self.acted[:, self.moved.index(atom.feature)]
+            at = [_of(other if on else at, c) for c, on in enumerate(chosen)]
+        self._add(value, size, at)
 
     def _unit(self, atom: Elementary) -> None:
-        argument, at = self._form(atom.argument), self._value(atom.argument)
+        argument, at = self._form(atom.argument), self._values(atom.argument)
         if atom.function == "indicator":
-            self._add(*self._indicator(atom), _indicator_at(at, atom.level))
+            self._add(*self._indicator(atom), [_indicator_at(v, atom.level) for v in at])
             return
         value = np.zeros(self.shape)
-        resting = _unit_at(atom.function, at)
+        resting = [_unit_at(atom.function, v) for v in at]
         if argument[0].any():
             if atom.function == "logit":
-                rest = Affine.of(1) - atom.argument
+                rest, of = Affine.of(1) - atom.argument, "logit" if self.as_written else "log"
                 one_less = self._form(rest)
-                value[:, self._cause("log", atom.argument, argument, at)] = 1.0
-                value[:, self._cause("log", rest, one_less, self._value(rest))] = -1.0
+                value[:, self._cause(of, atom.argument, argument, at)] = 1.0
+                value[:, self._cause(of, rest, one_less, self._values(rest))] = -1.0
             else:
                 value[:, self._cause(atom.function, atom.argument, argument, at)] = 1.0
         self._add(value, np.abs(value), resting)
 
-    def _cause(self, function: str, form: Affine, argument: tuple[Array, Array], at: Any) -> int:
-        """The column of a causal unit; those with the same argument are one."""
+    def _cause(self, function: str, form: Affine, argument: tuple[Array, Array], at: list[Any]) -> int:
+        """The column of a causal unit; same arguments, same unit. "logit": one of its logarithms."""
         key = function, tuple(sorted(form.terms.items()))
         if key in self.known and self.forms_at[self.known[key]] == form.constant:
             return self.known[key]
@@ -396,8 +425,9 @@ class _Composer:
         self.known[key], self.forms_at[column] = column, form.constant
         self.arguments.append(argument)
         self.arguments_at.append(at)
+        function = "log" if function == "logit" else function
         self.kinds.append(KINDS[function])
-        self.resting.append(_unit_at(function, at))
+        self.resting.append([_unit_at(function, v) for v in at])
         return column
 
     def _indicator(self, atom: Elementary) -> tuple[Array, Array]:
@@ -413,7 +443,7 @@ class _Composer:
         value[:, self.start[i] + atom.level] = 1.0
         return value, value
 
-    def _add(self, value: Array, size: Array, at: Any) -> None:
+    def _add(self, value: Array, size: Array, at: list[Any]) -> None:
         self.values.append(value)
         self.sizes.append(size)
         self.at.append(at)
@@ -435,30 +465,42 @@ class _Composer:
         value, size = (np.stack(parts, axis=1)[..., :used] for parts in zip(*pairs, strict=True))
         return Forms(value, size)
 
-    def _value(self, form: Affine) -> Any:
-        """A form at the factual: a Fraction, the applicants' Rationals, or through curves an Enclosure."""
+    def _values(self, form: Affine) -> list[Any]:
+        """A form at the factual, for every configuration or once for all."""
+        cases = max((len(self.at[k]) for k in form.terms), default=1)
+        return [self._value(form, c) for c in range(cases)]
+
+    def _value(self, form: Affine, c: int) -> Any:
+        """The same for one: a Fraction, the applicants' Rationals, or through curves an Enclosure."""
+        at = {k: _of(self.at[k], c) for k in form.terms}
         total: Any
-        if any(isinstance(self.at[k], Enclosure) for k in form.terms):
+        if any(isinstance(v, Enclosure) for v in at.values()):
             total = Enclosure.of(form.constant)
-            for k, c in form.terms.items():
-                total = total + Enclosure.of(self.at[k]) * Enclosure.of(c)
+            for k, v in form.terms.items():
+                total = total + Enclosure.of(at[k]) * Enclosure.of(v)
             return total
         total = form.constant
-        for k, c in form.terms.items():
-            total = total + self.at[k] * c
+        for k, v in form.terms.items():
+            total = total + at[k] * v
         return total
 
-    def _owner(self, residual: Affine) -> str:
-        """The feature whose residual a form is: without its switch nothing moves it."""
-        for k in residual.terms:
-            atom = self.program.atoms[k]
-            if not isinstance(atom, Switch):
-                continue
-            rest = (residual - Affine.atom(k)).terms
-            natural = (residual - Affine.atom(k) + atom.natural).terms
-            if not any(self.moving[j] for j in rest) or not any(self.moving[j] for j in natural):
-                return atom.feature
-        raise NotCovered("a residual of no one feature")
+    def _squares(self) -> list[tuple[str, Fraction, Affine]]:
+        """The ball's squares with the levers whose noise they are of, causes first."""
+        program, mechanisms = self.program, self.instance.scm.mechanisms
+        if program.ball is None:
+            return []
+        normal = [
+            f
+            for f in self.instance.scm.order
+            if f in program.factual and isinstance(mechanisms[f].noise, Normal)
+        ]
+        squares = zip(normal, program.ball.squares, strict=True)
+        return [(f, weight, form) for f, (weight, form) in squares if f in self.levers]
+
+
+def _of(values: list[Any], c: int) -> Any:
+    """What is said of a configuration."""
+    return values[c] if len(values) > 1 else values[0]
 
 
 def _asked(demand: Demand) -> frozenset[str]:
@@ -514,10 +556,12 @@ def _indicator_at(value: Any, level: int) -> Any:
     return value.indicator(level) if isinstance(value, Rationals) else Fraction(int(value == level))
 
 
-def _table(columns: list[Any], people: int) -> Array:
-    """Numbers of each applicant as doubles, (people, len(columns))."""
-    made = np.zeros((people, len(columns)))
+def _table(columns: list[list[Any]], people: int) -> Array:
+    """Numbers of each applicant as doubles, (people, configurations, len(columns))."""
+    made = np.zeros((people, max(map(len, columns), default=1), len(columns)))
     for k, column in enumerate(columns):
-        number = column.midpoint if isinstance(column, Enclosure) else column
-        made[:, k] = number.nearest() if isinstance(number, Rationals) else float(number)
+        for c in range(made.shape[1]):
+            value = _of(column, c)
+            number = value.midpoint if isinstance(value, Enclosure) else value
+            made[:, c, k] = number.nearest() if isinstance(number, Rationals) else float(number)
     return made

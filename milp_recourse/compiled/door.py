@@ -85,7 +85,7 @@ def memory(p: Problems) -> tuple[Work, search.Pool]:
     """Memory for a problem; :func:`~milp_recourse.compiled.search.plant` clears it."""
     sizes = (
         p.lever.shape[1],
-        len(p.allowed),
+        p.allowed.shape[-1],
         bool((p.kind > 0).any()),
         p.weights.shape,
         tuple(p.widths),
@@ -273,7 +273,7 @@ def _searched(state: Run, late: float, watch: Callable[[float, float], object]) 
     """Search until it is proven, or late."""
     p, w = state.problem, state.work
     look, around = (0, -1) if state.few else (LOOKS * FIRST, 0)
-    bytes_each = 24 * (p.lever.shape[1] + w.unit[0].size + 1) + len(p.allowed)
+    bytes_each = 24 * (p.lever.shape[1] + w.unit[0].size + 1) + p.allowed.shape[-1]
     tree = state.tree
     share, message = FIRST, None
     while True:

@@ -158,8 +158,9 @@ def lowest(kind, m, l, h, t, edge):
 
 
 @compiled
-def _chord(kind, l, h, edge):
-    if h - l > COARSE * (1.0 + abs(l) + abs(h)):
+def chord(kind, l, h, edge):
+    """About the slope of the chord over [l, h], the curve's own in the middle of a short one."""
+    if h - l > COARSE * (abs(l) + abs(h) + (0.0 if kind == LOG else 1.0)):
         return (value(kind, h, edge) - value(kind, l, edge)) / (h - l)
     return steepness(kind, 0.5 * (l + h), edge)
 
@@ -168,13 +169,13 @@ def _chord(kind, l, h, edge):
 def _over_sigmoid(l, h, t):
     """A good slope of a line above the sigmoid on [l, h], near its value at t; and where it touches."""
     if h <= 0.0:
-        return _chord(SIGMOID, l, h, 0.0), h
+        return chord(SIGMOID, l, h, 0.0), h
     t = min(max(t, 0.0), h)
     if l < 0.0:  # from the end l, the tangent to the concave part; where there is none, the chord
         low, high = 0.0, h
         base = value(SIGMOID, l, 0.0)
         if steepness(SIGMOID, h, 0.0) * (h - l) > value(SIGMOID, h, 0.0) - base:
-            return _chord(SIGMOID, l, h, 0.0), h
+            return chord(SIGMOID, l, h, 0.0), h
         for _ in range(24):
             middle = 0.5 * (low + high)
             if steepness(SIGMOID, middle, 0.0) * (middle - l) > value(SIGMOID, middle, 0.0) - base:
@@ -193,7 +194,7 @@ def draw_lines(unit, m, kind, edge, t):
     if kind == SQUARE:
         above, below = l + h, 2.0 * under
     elif kind == LOG:
-        above, below = steepness(LOG, over, edge), _chord(LOG, l, h, edge)
+        above, below = steepness(LOG, over, edge), chord(LOG, l, h, edge)
     else:  # a sigmoid turned by half a circle is itself
         above, over = _over_sigmoid(l, h, over)
         below, under = _over_sigmoid(-h, -l, -under)

@@ -14,13 +14,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from milp_recourse.compiled.causes import (
+    MOST_CONFIGURATIONS,
     Effects,
     NotCovered,
     Stated,
@@ -261,12 +262,15 @@ Problems = Problem
 
 CASES = (
     "box",
+    "allowed",
     "acts",
     "ends",
     "hair",
     "base",
     "first",
     "caused",
+    "offset",
+    "resting",
     "row",
     "row_caused",
     "row_const",
@@ -284,7 +288,7 @@ def case(p: Any, c: Any) -> Any:
         p.lever,
         p.knot,
         p.box[c],
-        p.allowed,
+        p.allowed[c],
         p.column,
         p.acts[c],
         p.ends[c],
@@ -292,8 +296,8 @@ def case(p: Any, c: Any) -> Any:
         p.base[c],
         p.first[c],
         p.caused[c],
-        p.offset,
-        p.resting,
+        p.offset[c],
+        p.resting[c],
         p.kind,
         p.edge,
         p.widths,
@@ -335,16 +339,26 @@ def impossible(instance: Instance, moved: Sequence[str] = ()) -> bool:
 
 
 def why_not(instance: Instance) -> str | None:
-    """Why the compiled engine does not cover an instance, or None; what it causes is seen in lowering."""
+    """Why the compiled engine does not cover an instance, or None."""
     if not isinstance(instance.classifier, ReluNetwork):
         return "not a network"
     if instance.cost.quantiles and instance.cost.l2_squared:
         return "squared percentiles"
+    if 2 ** len(instance.levers) > MOST_CONFIGURATIONS:
+        moved = {f for lever in instance.levers for f in instance.scm.descendants({lever}) - {lever}}
+        if 2 ** len(moved & instance.levers.keys()) > MOST_CONFIGURATIONS:
+            return f"more than {MOST_CONFIGURATIONS} sets of acted features to tell apart"
     return None
 
 
-def lowered(instances: Sequence[Instance]) -> Iterator[tuple[list[int], Lowered]]:
-    """Positions of instances that are lowered together, and their arrays; those not covered are left out."""
+def lowered(instances: Sequence[Instance], as_written: bool = False) -> Iterator[tuple[list[int], Lowered]]:
+    """Positions of instances that are lowered together, and their arrays; those not covered are left out.
+
+    Parameters
+    ----------
+    as_written
+        Whether the arrays are for proofs, see :func:`~milp_recourse.compiled.causes.effects_of`.
+    """
     covered = [k for k, instance in enumerate(instances) if why_not(instance) is None]
     chosen = [instances[k] for k in covered]
     for group in of_one_model(chosen):
@@ -353,7 +367,8 @@ def lowered(instances: Sequence[Instance]) -> Iterator[tuple[list[int], Lowered]
             members = [instances[k] for k in people]
             yield people, Lowered(members, no_effects(members[0]))
             continue
-        for part, made in together([instances[k] for k in people], _with_effects):
+        make = partial(_with_effects, as_written=as_written)
+        for part, made in together([instances[k] for k in people], make):
             if made is not None:
                 yield [people[k] for k in part], made
 
@@ -373,12 +388,12 @@ def lower(instance: Instance) -> Problems:
 
 def _without_effects(instance: Instance) -> bool:
     levers, free = instance.preferences.actionable, not instance.plausible and instance.demand == TRUE
-    return free and all(instance.scm.descendants({f}) == {f} for f in levers)
+    return free and not instance.scenarios and all(instance.scm.descendants({f}) == {f} for f in levers)
 
 
-def _with_effects(instances: list[Instance], program: Program) -> Lowered | None:
+def _with_effects(instances: list[Instance], program: Program, as_written: bool) -> Lowered | None:
     try:
-        return Lowered(instances, effects_of(instances, program))
+        return Lowered(instances, effects_of(instances, program, as_written))
     except NotCovered:
         return None
 
@@ -396,9 +411,7 @@ class Lowered:
 
     def __init__(self, instances: Sequence[Instance], effects: Effects) -> None:
         self.instances, self.effects = instances, effects
-        first = instances[0]
-        network = first.classifier
-        assert isinstance(network, ReluNetwork)
+        first, network = instances[0], effects.network
         self.start = column_starts(first)
         self.labels = [is_label(first.feature(name)) for name in first.levers]
         columns, units = int(self.start[-1]), effects.arguments.value.shape[1]
@@ -438,9 +451,7 @@ class Lowered:
 
     def problems(self, k: int) -> Problems:
         """The arrays of one of the applicants."""
-        instance, effects = self.instances[k], self.effects
-        network = instance.classifier
-        assert isinstance(network, ReluNetwork)
+        instance, effects, network = self.instances[k], self.effects, self.effects.network
         moved = (effects.acts[0] | effects.follows[0]).astype(bool)
         levers = [_Lever(instance, name, bool(m)) for name, m in zip(instance.levers, moved, strict=True)]
         numbers = np.ascontiguousarray(np.array([lever.numbers for lever in levers]).T)
@@ -458,13 +469,25 @@ class Lowered:
                 round_down(sum((c for c, a in zip(held, row, strict=True) if a), Fraction(0)))
                 for row in effects.acts
             ]
-        row = np.concatenate([_columns(f, instance.factual[f.name]) for f in instance.features])
+        row = effects.inputs_at
+        if row is None:
+            row = np.concatenate([_columns(f, instance.factual[f.name]) for f in instance.features])[None]
         weight, bias = network.weights[0], network.biases[0]
-        offset = np.zeros((2, 2, self.biases.shape[1]))
-        argument = effects.arguments_at[k] if effects.arguments_at.size else np.zeros(0)
-        offset[0, 0, : len(argument)], offset[1, 0, : len(argument)] = argument, np.abs(argument)
-        offset[0, 1, : len(bias)] = weight @ row + bias
-        offset[1, 1, : len(bias)] = np.abs(weight) @ np.abs(row) + np.abs(bias)
+        argument = effects.arguments_at[k if len(effects.arguments_at) > 1 else 0]
+        offset = np.zeros((len(box), 2, 2, self.biases.shape[1]))
+        offset[:, 0, 0, : argument.shape[1]], offset[:, 1, 0, : argument.shape[1]] = (
+            argument,
+            np.abs(argument),
+        )
+        offset[:, 0, 1, : len(bias)] = row @ weight.T + bias
+        offset[:, 1, 1, : len(bias)] = np.abs(row) @ np.abs(weight).T + np.abs(bias)
+        resting = effects.resting[k if len(effects.resting) > 1 else 0]
+        allowed = np.concatenate([lever.allowed for lever in levers])[None].repeat(len(box), 0)
+        for c, i in np.argwhere(effects.follows[:, self.labels] > 0).tolist():
+            at = int(np.flatnonzero(self.labels)[i])
+            own = slice(self.start[at], self.start[at + 1])
+            allowed[c, own] = 0
+            allowed[c, self.start[at] + int(instance.factual[levers[at].name])] = 1
         row_const = np.zeros((len(box), 2, len(self.ends)))
         for r, (f, side, end) in enumerate(self.ends):
             one = effects.stated[f]
@@ -481,7 +504,7 @@ class Lowered:
             numbers,
             knots,
             box,
-            np.concatenate([lever.allowed for lever in levers]),
+            allowed,
             np.concatenate([lever.columns for lever in levers], axis=1),
             effects.acts,
             ends,
@@ -490,7 +513,7 @@ class Lowered:
             self._of(instance, self.first, levers),
             self.caused,
             offset,
-            effects.resting[k] if argument.size else argument,
+            resting if len(resting) == len(box) else resting.repeat(len(box), 0),
             effects.kinds,
             np.where(effects.kinds == LOG, EDGE, -np.inf),
             self.widths,

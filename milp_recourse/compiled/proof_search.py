@@ -4,8 +4,9 @@ The search proper shrinks boxes by whatever it has just learnt and changes its t
 nodes prove nothing to someone who was not there. Here a shrunk end is a split whose other side intervals
 alone close, the bounds of a node come from its own box, signs, slopes and the target, and a leaf is closed by
 numbers as they will be written, rounded to a few decimal digits first, under the rules of
-docs/certificate_spec_v2.md: whole numbers are treated as continuous there, and the slopes of causal units are
-the rule's. What passes here, with its rounding added outward, passes in rational arithmetic.
+docs/certificate_spec_v2.md: whole numbers are treated as continuous there, and the lines of causal units are
+the rule's, parallel ones for a curve. What passes here, with its rounding added outward, passes in rational
+arithmetic.
 """
 
 from __future__ import annotations
@@ -17,6 +18,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milp_recourse.compiled.descent import try_point
+from milp_recourse.compiled.elementary import (
+    LOG,
+    RELU,
+    SIGMOID,
+    chord,
+    highest,
+    is_open,
+    log,
+    lowest,
+    steepness,
+)
+from milp_recourse.compiled.elementary import (
+    SQUARE as SQUARED,
+)
 from milp_recourse.compiled.interior import dual_value, solve_node
 from milp_recourse.compiled.layout import (
     ALPHA,
@@ -89,7 +104,7 @@ from milp_recourse.compiled.node import (
     stated_size,
     unit_line,
 )
-from milp_recourse.compiled.numerics import BELOW, ROUNDOFF
+from milp_recourse.compiled.numerics import BELOW, FARTHEST, ROUNDOFF, TINY
 from milp_recourse.compiled.problem import Problems, case, layers_of, levers_of
 from milp_recourse.compiled.search import copied, largest_logit
 from milp_recourse.compiling import compiled, entry
@@ -320,8 +335,8 @@ def _nothing(p, w, target):
     """
     if _dear(levers_of(p), w, target):
         return -1
-    if p.widths[0] > 0:
-        _bound_causes(p, w)
+    if not _bound_causes(p, w):
+        return -1
     if stated_rows(p, w, w.box, w.allowed, 0, False) < 0:
         return -1
     return residual_lines(p, w, w.box, w.allowed) if len(p.noise) > 0 else 0
@@ -329,7 +344,7 @@ def _nothing(p, w, target):
 
 @compiled
 def _bound_causes(p, w):
-    """Bounds and lines of the causal units, one after the other."""
+    """Bounds and lines of the causal units in turn; False: a logarithm's argument is nowhere positive."""
     v, n, unit, size, line = levers_of(p), layers_of(p), w.unit, w.layer[0], w.col[LINE]
     for j in range(p.widths[0]):
         sizes_direct(n, w.box, w.allowed, unit, size, 0, j, j + 1)
@@ -342,7 +357,42 @@ def _bound_causes(p, w):
                 unit[ZH, 0, j] = top
             else:
                 unit[ZL, 0, j] = -top
-        _relax(p, unit, 0, j + 1)
+        if p.kind[j] == RELU:
+            _relax_one(unit, 0, j, p.up)
+        elif p.kind[j] == LOG and unit[ZH, 0, j] <= 0.0:
+            return False
+        else:
+            _parallels(p, unit, j)
+    return True
+
+
+@compiled
+def _parallels(p, unit, m):
+    """The lines of a curve, their slope being the chord's, rounded down to a multiple of 1 / CHORD.
+
+    A logarithm's argument is taken from its edge on. If it reaches further the rule has no line below; but
+    plausibility needs one only of logarithms that the problem keeps from their edge.
+    """
+    kind, edge, l, h = p.kind[m], p.edge[m], unit[ZL, 0, m], unit[ZH, 0, m]
+    width = h - l
+    if kind == LOG and l < edge:
+        l = unit[ZL, 0, m] = edge if h > edge else min(h, TINY)
+    if kind == SQUARED:
+        slope = l + h
+        over, under = h, 0.5 * slope
+    else:
+        slope = 0.0 if h <= edge else math.floor(chord(kind, l, h, edge) * CHORD) / CHORD
+        over, under = 1.0 / slope if slope > 0.0 else INF, l
+        if kind == SIGMOID:
+            root = math.sqrt(max(1.0 - 4.0 * slope, 0.0))
+            over = log((1.0 + root) / (1.0 - root)) if root < 1.0 else FARTHEST
+            under = -over
+    # the checker's slope may be the next, its interval a little shorter
+    room = 4.0 * width * (1.0 + abs(slope)) / CHORD + p.tiny
+    room += 2.0 * p.line * unit[ZS, 0, m] * (abs(steepness(kind, l, edge)) + abs(steepness(kind, h, edge)))
+    unit[SLOPE, 0, m] = unit[ALPHA, 0, m] = slope
+    unit[RISE, 0, m] = highest(kind, slope, l, h, over, edge) + room
+    unit[FALL, 0, m] = lowest(kind, slope, l, h, under, edge) - room
 
 
 @compiled
@@ -440,20 +490,25 @@ def _priced(v, box, allowed, line, const, theta, budget, gain, choice):
 
 @compiled
 def _relax(p, unit, k, count):
-    """Lines of layer k, chords' slopes rounded down to multiples of 1 / CHORD."""
-    zl, zh, alpha, slope, rise = unit[ZL, k], unit[ZH, k], unit[ALPHA, k], unit[SLOPE, k], unit[RISE, k]
+    """Lines of layer k."""
     for j in range(count):
-        l, h = zl[j], zh[j]
-        rise[j] = unit[FALL, k, j] = 0.0
-        if h <= 0.0:
-            slope[j] = alpha[j] = 0.0
-        elif l >= 0.0:
-            slope[j] = alpha[j] = 1.0
-        else:
-            s = math.floor(h / (h - l) * CHORD) / CHORD
-            slope[j] = s
-            rise[j] = max(-s * l, (1.0 - s) * h) * p.up + (h - l) / CHORD  # the checker's may be the next
-            alpha[j] = 1.0 if h > -l else 0.0
+        _relax_one(unit, k, j, p.up)
+
+
+@compiled
+def _relax_one(unit, k, j, up):
+    """Lines of a ReLU, the chord's slope rounded down to a multiple of 1 / CHORD."""
+    l, h = unit[ZL, k, j], unit[ZH, k, j]
+    rise, alpha = 0.0, 0.0
+    if h <= 0.0:
+        slope = 0.0
+    elif l >= 0.0:
+        slope = alpha = 1.0
+    else:
+        slope = math.floor(h / (h - l) * CHORD) / CHORD
+        rise = max(-slope * l, (1.0 - slope) * h) * up + (h - l) / CHORD  # the checker's may be the next
+        alpha = 1.0 if h > -l else 0.0
+    unit[SLOPE, k, j], unit[ALPHA, k, j], unit[RISE, k, j], unit[FALL, k, j] = slope, alpha, rise, 0.0
 
 
 @compiled
@@ -594,6 +649,14 @@ def _add_term(p, w, t, leaf, which, logit_size):
                     line[c] -= 2.0 * mu * weight * at * p.residual[0, f, c]
                 for m in range(units):
                     causes[m] -= 2.0 * mu * weight * at * p.residual_caused[0, f, m]
+        if mu > 0.0 and p.bent:  # the ball's linear part
+            f = len(p.noise) - 1
+            const -= mu * p.excess
+            size += mu * w.ball[BALL_SIZE, f]
+            for c in range(len(line)):
+                line[c] -= mu * p.residual[0, f, c]
+            for m in range(units):
+                causes[m] -= mu * p.residual_caused[0, f, m]
     if units > 0:
         const = back_causes(n, unit, causes, const, line, w.kept[0])
     for c in range(len(line)):
@@ -696,14 +759,18 @@ def _evidence(p, w, t, leaf, order, target, budget, ball, kinds, steps):
     unsure = 0
     for k in range(layers):
         for j in range(p.widths[k]):
-            if unit[ZL, k, j] < 0.0 < unit[ZH, k, j]:
+            if k == 0 and p.kind[j] != RELU:
+                unsure += is_open(unit, j)
+            elif unit[ZL, k, j] < 0.0 < unit[ZH, k, j]:
                 unsure += 1
     const = unit_line(n, unit, w.relaxed, w.layer, w.col[LINE], layers, 0, 1.0) - p.need_low + slack
-    kinds[0] = 0
-    if not keep_row(v, w, w.box, w.allowed, const, 0.0, 0, layers):
-        _outside(p, w, t, leaf, kinds, 0, target, -(over_box(v, w.box, w.allowed, w.col[LINE]) + const))
-        return _holds(p, w, t, leaf, 1, logit_size, target), 0, unsure
-    count, room, per = 1, w.row.shape[1] - LINES - p.row.shape[1] - 2, unit.shape[2]
+    kinds[0] = count = 0
+    if not never_negative(v, w, w.box, w.allowed, const):
+        if not keep_row(v, w, w.box, w.allowed, const, 0.0, 0, layers):
+            _outside(p, w, t, leaf, kinds, 0, target, -(over_box(v, w.box, w.allowed, w.col[LINE]) + const))
+            return _holds(p, w, t, leaf, 1, logit_size, target), 0, unsure
+        count = 1
+    room, per = w.row.shape[1] - LINES - p.row.shape[1] - 2, unit.shape[2]
     for k in range(1, layers):
         for j in range(p.widths[k]):
             if order[k, j] == 0 or count >= room:
@@ -790,8 +857,8 @@ def _split(p, w, o, t, ends, order, count, unsure):
         _push(o, ends, order, 0)
         return True
     i, at = index, value
-    if kind == 1:
-        i, at = _kink(p, w, index % per)
+    if kind in (1, 5):
+        i, at = _cross(p, w, index % per, value if kind == 5 else 0.0)
     elif kind == 4:
         at = value - 0.5 if value > ends[0, i] else value + 0.5
     elif kind == 2:
@@ -836,10 +903,10 @@ def _cut(p, o, t, ends, order, i, at):
 
 
 @compiled
-def _kink(p, w, m):
-    """Which lever to cut, and where, so that a causal unit's argument is zero there; -1 for none."""
+def _cross(p, w, m, value):
+    """Which lever to cut, and where, so that a causal unit's argument has a value there; -1 for none."""
     n, box, line = layers_of(p), w.box, w.col[LINE]
-    const = unit_line(n, w.unit, w.relaxed, w.layer, line, 0, m, 1.0)
+    const = unit_line(n, w.unit, w.relaxed, w.layer, line, 0, m, 1.0) - value
     best, i, reach, middle = 0.0, -1, 0.0, const
     for l in range(p.lever.shape[1]):
         if p.lever[LABEL, l] > 0.0 or box[MODE, l] != 1:

@@ -565,6 +565,9 @@ def run(pp, w, t, share, lines, steps, dives, patient, careful, around, starts, 
         take_cut(p, w, count)
         kind, index, value = choose(p, w, count, unsure)
         _release(t, slot)
+        if kind == 0 and _single(p, w):  # the reduced costs left one point
+            w.scalar[STUCK_BOUND] = bound
+            return ASK_LAST
         _split(p, w, t, kind, index, value, bound)
         often = dives if before < INF else max(dives, OFTEN)
         rest = max(often, t.state[3])  # nodes from one dive to the next: more and more

@@ -27,12 +27,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milp_recourse.domain.forest import TreeEnsemble
+from milp_recourse.forests.convex import ConvexProblem, Quadratic, saddle_point
 from milp_recourse.forests.pieces import Forms, Piece, pieces_of
 from milp_recourse.forests.search import Outcome, best_cuts
 from milp_recourse.forests.table import LeafTable, Masks
 from milp_recourse.instance import Instance
 from milp_recourse.judge import judge
-from milp_recourse.search.convex import ConvexProblem, Quadratic, saddle_point
 
 Array = NDArray[np.float64]
 Cells = NDArray[np.int64]

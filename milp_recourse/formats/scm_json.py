@@ -31,10 +31,12 @@ from milp_recourse.formats.schema_scm import (
     NormalModel,
     ProductExpr,
     ReluExpr,
+    ScmModel,
     SigmoidExpr,
     SquareExpr,
     SumExpr,
 )
+from milp_recourse.formats.validate import validate
 
 _LOANS: dict[str, Callable[[], StructuralCausalModel]] = {"loan": loan, "loan-as-printed": loan_as_printed}
 _UNARY: dict[type, tuple[str, Callable[[Expression], Expression]]] = {
@@ -77,6 +79,17 @@ def scm_to_dict(scm: StructuralCausalModel, explicit: bool = False) -> dict[str,
         return {"name": scm.name}
     written = {f: _mechanism_to_dict(m) for f, m in scm.mechanisms.items() if m != Mechanism()}
     return {"name": "explicit", "mechanisms": written}
+
+
+def scm_of_dict(content: Any, names: Sequence[str]) -> StructuralCausalModel:
+    """From :func:`scm_to_dict`, over features that are all numbers.
+
+    Raises
+    ------
+    BadInput
+        What breaks the format, or :func:`build_scm` refuses.
+    """
+    return build_scm(validate(ScmModel, content, "scm"), [Feature(name) for name in names])
 
 
 def build_expression(model: Any, path: str, names: Sequence[str]) -> Expression:

@@ -17,6 +17,7 @@ from milp_recourse.errors import BadInput
 from milp_recourse.icarma.flow import CausalFlow
 from milp_recourse.icarma.model import Recommender
 from milp_recourse.icarma.settings import Settings
+from milp_recourse.icarma.structural import StructuralModel
 
 FORMAT = "milp-recourse/icarma-1"
 
@@ -51,8 +52,8 @@ def read_arrays(path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     return arrays, about
 
 
-def flow_content(flow: CausalFlow) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-    """A flow's weights as ``flow.*`` and its settings."""
+def flow_content(flow: CausalFlow | StructuralModel) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    """A flow's weights as ``flow.*`` and its settings; a structural model is all settings."""
     arrays = {f"flow.{k}": v.detach().cpu().numpy() for k, v in flow.state_dict().items()}
     return arrays, flow.settings
 
@@ -104,7 +105,9 @@ def read_recommender(path: Path) -> tuple[Recommender, dict[str, Any]]:
         raise BadInput(str(path), about.get("kind"), "a checkpoint with trained networks")
     try:
         settings = Settings.of_json(about["settings"])
-        model = Recommender(flow_of(arrays, about["flow"]), about["levers"], about["bounds"], settings)
+        said = about["flow"]
+        through = StructuralModel.of_settings(said) if "scm" in said else flow_of(arrays, said)
+        model = Recommender(through, about["levers"], about["bounds"], settings)
         model.load(tensors(arrays, "best."))
     except (KeyError, TypeError, RuntimeError, ValueError) as error:
         raise BadInput(str(path), f"a damaged checkpoint ({error})", "one that icarma train wrote") from None

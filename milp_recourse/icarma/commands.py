@@ -54,14 +54,19 @@ def train(
     device: Annotated[str, typer.Option(help="auto (a GPU where there is one), cpu, cuda")] = "auto",
     population: PopulationName = "loan-smooth",
 ) -> None:
-    """Train the causal flow, then the mask and the action network; networks in DIR/recommender.npz."""
+    """Train the causal flow, then the mask and the action network; networks in DIR/recommender.npz.
+
+    Networks for another population than Loan's look through its own equations instead of a flow, and learn
+    from rows drawn from them.
+    """
     _needs_torch()
     import torch
 
     from milp_recourse.icarma.runs import train_seeds
     from milp_recourse.icarma.sampling import Elicitation
     from milp_recourse.icarma.settings import Recipe, Settings
-    from milp_recourse.icarma.task import loan_task
+    from milp_recourse.icarma.structural import StructuralModel
+    from milp_recourse.icarma.task import loan_task, sampled_task
     from milp_recourse.reports.progress import progress_bar
 
     torch.set_num_threads(threads)
@@ -75,10 +80,16 @@ def train(
         _choice("--elicitation", elicitation, get_args(Elicitation)),
         **changes,
     )
-    task = loan_task(_population(population).template)
+    template = _population(population).template
+    through = None
+    if template.scm.name == "loan":
+        task = loan_task(template)
+    else:
+        task, flow_epochs = sampled_task(template), 0
+        through = StructuralModel.of_rows(template.scm, task.train)
     chosen = [seed + 1000 * k for k in range(seeds)]
     with progress_bar("training", flow_epochs + seeds * settings.epochs, rate=True) as bar:
-        rows = train_seeds(task, settings, chosen, out, flow_epochs, device, bar.advance)
+        rows = train_seeds(task, settings, chosen, out, flow_epochs, device, bar.advance, through=through)
     for row in rows:
         typer.echo(
             f"seed {row['seed']}: best epoch {row['best_epoch']} of {settings.epochs}, "

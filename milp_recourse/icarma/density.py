@@ -20,4 +20,6 @@ def log_density(rows: NDArray) -> NDArray[np.float64]:
 @cache
 def _flow() -> CausalFlow:
     # the flow saw rows, not classifiers: one for both populations
-    return read_recommender(FOLDER / "loan_sharp_constant.npz")[0].flow
+    flow = read_recommender(FOLDER / "loan_sharp_constant.npz")[0].flow
+    assert isinstance(flow, CausalFlow)
+    return flow

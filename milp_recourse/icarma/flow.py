@@ -1,12 +1,14 @@
 r"""A causal normalising flow: an SCM's equations, learned from data and the causal graph.
 
-One masked autoregressive layer, affine in each feature given its causal parents,
+One masked autoregressive layer, increasing in each feature given its causal parents,
 
-.. math:: z_i = b_i(x_{pa(i)}) + e^{s_i(x_{pa(i)})} x_i, \qquad z_i \sim N(0, 1),
+.. math:: z_i = t(x_i; \theta_i(x_{pa(i)})), \qquad z_i \sim N(0, 1),
 
-with b and s from one masked network (Javaloy et al. 2023, https://arxiv.org/abs/2306.05415; iCARMA
-paper, appendices A.4 and C.2.2). A single layer that knows the whole graph keeps :math:`z_i` a
-function of feature i and its parents, so that z can stand for the exogenous noise.
+with t affine, :math:`b_i + e^{s_i} x_i`, or a rational-quadratic spline (Durkan et al. 2019,
+https://arxiv.org/abs/1906.04032), its parameters from one masked network (Javaloy et al. 2023,
+https://arxiv.org/abs/2306.05415; iCARMA paper, appendices A.4, C.2.2 and C.3.2). A single layer that knows
+the whole graph keeps :math:`z_i` a function of feature i and its parents, so that z can stand for the
+exogenous noise.
 
 A discrete root (Loan's gender) is *conditioned on*: it enters the network as a parent, is not acted
 on, and has no term in the density. Every density here is of the other features given it.
@@ -14,19 +16,32 @@ on, and has no term in the density. Every density here is of the other features 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor, nn
 from zuko.flows import MaskedAutoregressiveTransform
+from zuko.transforms import MonotonicAffineTransform, MonotonicRQSTransform
 
 from milp_recourse.domain.scm import StructuralCausalModel
 
 FloatArray = NDArray[np.float64]
 HALF_LOG_TWO_PI = 0.5 * float(np.log(2 * np.pi))
+
+Shape = Literal["affine", "spline"]
+"""Of a feature's map to its latent."""
+
+BINS = 8
+"""Of a spline, over standardised values from -5 to 5; beyond, the map is the identity."""
+
+_SHAPES: dict[Shape, dict[str, Any]] = {
+    "affine": {"univariate": MonotonicAffineTransform, "shapes": ((), ())},
+    "spline": {"univariate": MonotonicRQSTransform, "shapes": ((BINS,), (BINS,), (BINS - 1,))},
+}
 
 
 class CausalFlow(nn.Module):
@@ -42,6 +57,8 @@ class CausalFlow(nn.Module):
         Discrete roots, which have no density here.
     hidden
         Units of the masked network's layers (ELU).
+    shape
+        Of every feature's map to its latent.
 
     Raises
     ------
@@ -59,11 +76,12 @@ class CausalFlow(nn.Module):
         parents: Sequence[Sequence[str]],
         conditioned: Sequence[str] = (),
         hidden: Sequence[int] = (64, 64),
+        shape: Shape = "affine",
     ) -> None:
         super().__init__()
         self.features = tuple(features)
         self.parents = tuple(tuple(names) for names in parents)
-        self.conditioned, self.hidden = tuple(conditioned), tuple(hidden)
+        self.conditioned, self.hidden, self.shape = tuple(conditioned), tuple(hidden), shape
         d = len(self.features)
         graph = np.zeros((d, d), dtype=bool)
         for i, names in enumerate(self.parents):
@@ -76,7 +94,7 @@ class CausalFlow(nn.Module):
         self.graph = graph
         adjacency = torch.as_tensor(graph | np.eye(d, dtype=bool))
         self.transform = MaskedAutoregressiveTransform(
-            d, adjacency=adjacency, hidden_features=self.hidden, activation=nn.ELU
+            d, adjacency=adjacency, hidden_features=self.hidden, activation=nn.ELU, **_SHAPES[shape]
         )
         self.register_buffer("mean", torch.zeros(d))
         self.register_buffer("sd", torch.ones(d))
@@ -99,6 +117,7 @@ class CausalFlow(nn.Module):
             "parents": [list(names) for names in self.parents],
             "conditioned": list(self.conditioned),
             "hidden": list(self.hidden),
+            "shape": self.shape,
         }
 
     def standardise_by(self, rows: ArrayLike) -> None:
@@ -120,11 +139,14 @@ class CausalFlow(nn.Module):
 
     def log_density(self, x: Tensor) -> Tensor:
         """log p(x) in raw units given the conditioned features, shape (n,)."""
+        return self.column_log_density(x).sum(dim=-1)
+
+    def column_log_density(self, x: Tensor) -> Tensor:
+        """log p of each feature given its causes, shape (n, d); 0 for conditioned features."""
         y = self.standardised(x)
-        transform = self._univariate(y)
-        z = transform(y)
-        terms = transform.log_abs_det_jacobian(y, z) - 0.5 * z.square() - HALF_LOG_TWO_PI - self.sd.log()
-        return torch.where(self.continuous, terms, 0.0).sum(dim=-1)
+        z, slope = self._univariate(y).call_and_ladj(y)
+        terms = slope - 0.5 * z.square() - HALF_LOG_TWO_PI - self.sd.log()
+        return torch.where(self.continuous, terms, 0.0)
 
     def intervene(self, x: Tensor, acted: Tensor, values: Tensor, z: Tensor | None = None) -> Tensor:
         r"""Counterfactuals of :math:`do(X_I := a_I)`: abduction, action, prediction.
@@ -185,8 +207,20 @@ class CausalFlow(nn.Module):
 
     def _natural(self, i: int, columns: list[Tensor], z: Tensor) -> Tensor:
         """Feature i as its latent and the other features say, shape (n,)."""
-        shift, scale = self._affine(self.standardised(torch.stack(columns, dim=-1)))
-        return self.mean[i] + self.sd[i] * (z[:, i] - shift[:, i]) / scale[:, i]
+        said = self.transform.hyper(self.standardised(torch.stack(columns, dim=-1)))
+        mine = said.unflatten(-1, (len(self.features), -1))[:, i]
+        shapes = _SHAPES[self.shape]["shapes"]
+        parts = mine.split([math.prod(shape) for shape in shapes], dim=-1)
+        arguments = (part.unflatten(-1, (*shape, 1)) for part, shape in zip(parts, shapes, strict=True))
+        univariate = _SHAPES[self.shape]["univariate"](*(a[..., 0] for a in arguments))
+        return self.mean[i] + self.sd[i] * univariate.inv(z[:, i])
+
+    @torch.no_grad()
+    def sample(self, size: int, generator: torch.Generator | None = None) -> FloatArray:
+        """Rows drawn from the flow, raw units, shape (size, d); for flows that condition on nothing."""
+        z = torch.randn(size, len(self.features), generator=generator, dtype=torch.float64)
+        y = self.transform().inv(z.to(self.mean.device))
+        return (self.mean + self.sd * y).cpu().numpy()
 
     @torch.no_grad()
     def counterfactual(self, x: ArrayLike, action: ArrayLike) -> FloatArray:
@@ -225,7 +259,3 @@ class CausalFlow(nn.Module):
     def _univariate(self, y: Tensor) -> Any:
         """The feature-wise affine maps of standardised rows y to z."""
         return self.transform.meta(None, y).base
-
-    def _affine(self, y: Tensor) -> tuple[Tensor, Tensor]:
-        univariate = self._univariate(y)
-        return univariate.shift, univariate.scale

@@ -15,6 +15,7 @@ from milp_recourse.icarma.flow import CausalFlow
 from milp_recourse.icarma.networks import ActionPolicy, MaskPolicy, by_xavier, gumbel_mask, likeliest_mask
 from milp_recourse.icarma.sampling import Wishes
 from milp_recourse.icarma.settings import LATENT_LIMIT, Settings
+from milp_recourse.icarma.structural import StructuralModel
 
 FloatArray = NDArray[np.float64]
 
@@ -54,7 +55,7 @@ class Recommender(nn.Module):
     bounds: Tensor
 
     def __init__(
-        self, flow: CausalFlow, levers: Sequence[str], bounds: ArrayLike, settings: Settings
+        self, flow: CausalFlow | StructuralModel, levers: Sequence[str], bounds: ArrayLike, settings: Settings
     ) -> None:
         super().__init__()
         self.levers, self.settings = tuple(levers), settings

@@ -23,6 +23,7 @@ from milp_recourse.icarma.checkpoint import (
 from milp_recourse.icarma.fit_flow import FLOW_SIZES, FlowTraining, fit_flow, loan_flow_rows
 from milp_recourse.icarma.flow import CausalFlow
 from milp_recourse.icarma.settings import Settings
+from milp_recourse.icarma.structural import StructuralModel
 from milp_recourse.icarma.task import Task
 from milp_recourse.icarma.train import train
 
@@ -38,6 +39,7 @@ def train_seeds(
     device: str = "cpu",
     advance: Callable[[str], None] = lambda _: None,
     flow_sizes: tuple[int, int, int] = FLOW_SIZES,
+    through: StructuralModel | None = None,
 ) -> list[dict[str, Any]]:
     """Train every seed and keep the one with the least validation loss as DIR/recommender.npz.
 
@@ -48,13 +50,15 @@ def train_seeds(
     ----------
     advance
         Called after every epoch, the flow's and the networks', with a few words.
+    through
+        The equations that the networks look through; None: Loan's flow, which is trained first.
 
     Returns
     -------
     list
         One row per seed: seed, best_epoch, loss, valid, plausible, cost, all of the best epoch.
     """
-    flow = loan_flow(task, folder / "flow.npz", flow_epochs, device, advance, flow_sizes)
+    flow = through or loan_flow(task, folder / "flow.npz", flow_epochs, device, advance, flow_sizes)
     rows = []
     for seed in seeds:
         mine, place = replace(settings, seed=seed), folder / f"seed_{seed}"

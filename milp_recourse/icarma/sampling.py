@@ -109,7 +109,7 @@ class Wishes:
 
 @dataclass(frozen=True)
 class PreferenceSampler:
-    """Draws preferences of Loan applicants.
+    """Draws preferences of applicants with k globally actionable features.
 
     Parameters
     ----------
@@ -123,12 +123,14 @@ class PreferenceSampler:
     actionable
         Exactly so many are (rank, hard); None draws the number.
     distribution
-        Of the rankings: a column of table 4.
+        Of the rankings: a column of table 4, which is about Loan's four; with other features ``uniform``.
+    levers
+        k.
 
     Raises
     ------
     BadInput
-        An unknown elicitation or profile.
+        An unknown elicitation or profile; a column of table 4 for other than four features.
     """
 
     elicitation: Elicitation = "rank"
@@ -136,24 +138,31 @@ class PreferenceSampler:
     hard: bool = True
     actionable: int | None = None
     distribution: RankingDistribution = "uniform"
+    levers: int = len(LOAN_ACTIONABLE)
 
     def __post_init__(self) -> None:
         if self.elicitation not in get_args(Elicitation):
             raise BadInput("elicitation", self.elicitation, ", ".join(get_args(Elicitation)))
         if self.profile not in get_args(Profile):
             raise BadInput("profile", self.profile, ", ".join(get_args(Profile)))
+        if self.levers != len(LOAN_ACTIONABLE) and self.distribution != "uniform":
+            raise BadInput("distribution", self.distribution, "uniform: table 4 is about four features")
 
     def scores(self, size: int, rng: np.random.Generator) -> Scores:
         """Actionability scores of ``size`` applicants."""
+        k = self.levers
+        names = tuple(f"lever {i}" for i in range(k))
         if self.elicitation == "score":
             highest = LIKERT if self.hard else LIKERT - 1
-            return Scores(LOAN_ACTIONABLE, rng.integers(1, highest + 1, (size, len(LOAN_ACTIONABLE))), LIKERT)
-        ranks = sample_rankings(self.distribution, size, rng)
-        k = len(LOAN_ACTIONABLE)
+            return Scores(names, rng.integers(1, highest + 1, (size, k)), LIKERT)
+        if k == len(LOAN_ACTIONABLE):
+            ranks = sample_rankings(self.distribution, size, rng)
+        else:
+            ranks = rng.permuted(np.tile(np.arange(1, k + 1), (size, 1)), axis=1)
         if not self.hard:
-            return cut(LOAN_ACTIONABLE, ranks, k + 1)
+            return cut(names, ranks, k + 1)
         drawn = rng.integers(2, k + 2, size)
-        return cut(LOAN_ACTIONABLE, ranks, drawn if self.actionable is None else self.actionable + 1)
+        return cut(names, ranks, drawn if self.actionable is None else self.actionable + 1)
 
     def draw(self, size: int, rng: np.random.Generator) -> Wishes:
         """Preferences of ``size`` applicants."""
@@ -167,7 +176,7 @@ class PreferenceSampler:
         return Wishes(each[0].actionable, weights, each[0].least)
 
 
-def everyone(size: int) -> Wishes:
-    """CARMA's: all four actionable for everybody, weights 1."""
-    can = np.ones((size, len(LOAN_ACTIONABLE)), dtype=bool)
+def everyone(size: int, levers: int = len(LOAN_ACTIONABLE)) -> Wishes:
+    """CARMA's: all k features actionable for everybody, weights 1."""
+    can = np.ones((size, levers), dtype=bool)
     return Wishes(can, can.astype(np.float64), can)

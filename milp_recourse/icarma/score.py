@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milp_recourse.domain.network import ReluNetwork
+from milp_recourse.icarma.flow import CausalFlow
 from milp_recourse.icarma.model import Recommender
 from milp_recourse.icarma.sampling import Wishes
 from milp_recourse.instance import Instance
@@ -60,12 +61,24 @@ class Scored:
 
 
 def score(
-    template: Instance, model: Recommender, rows: FloatArray, wishes: Wishes, action: FloatArray
+    template: Instance,
+    model: Recommender,
+    rows: FloatArray,
+    wishes: Wishes,
+    action: FloatArray,
+    flow: CausalFlow | None = None,
 ) -> Scored:
-    """Judge actions, shape (n, d), nan where not acted on, of a population of one model."""
+    """Judge actions, shape (n, d), nan where not acted on, of a population of one model.
+
+    Parameters
+    ----------
+    flow
+        What ``valid_flow`` and ``plausible_flow`` are measured with; None: what the networks look through.
+    """
+    learned_model = model.flow if flow is None else flow
     network, accept, scm = template.classifier, template.accept, template.scm
     assert isinstance(network, ReluNetwork)
-    truth, learned = scm.counterfactual(rows, action), model.flow.counterfactual(rows, action)
+    truth, learned = scm.counterfactual(rows, action), learned_model.counterfactual(rows, action)
     logit = network.evaluate(truth)[:, 0]
     deployed = np.array([network.deployed_logit(row) for row in truth]) >= accept.threshold
     columns = model.columns
@@ -80,7 +93,7 @@ def score(
         valid=logit >= accept.threshold,
         valid_deployed=deployed,
         sure=(logit >= accept.threshold + accept.margin) & deployed,
-        plausible_flow=model.flow.log_densities(learned) >= model.flow.log_densities(rows),
+        plausible_flow=learned_model.log_densities(learned) >= learned_model.log_densities(rows),
         plausible=scm.log_density(truth) >= scm.log_density(rows),
         actions=acted.sum(axis=1),
         hard=hard_actions(rows[:, columns], action[:, columns], wishes),

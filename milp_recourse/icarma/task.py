@@ -16,6 +16,9 @@ from milp_recourse.recipe.data import RELEASED_SIZES, sample_loan
 
 FloatArray = NDArray[np.float64]
 
+SAMPLED_STREAM = 8
+"""Keeps rows drawn for training apart from other draws of the same seed."""
+
 
 @dataclass(frozen=True)
 class Task:
@@ -24,7 +27,7 @@ class Task:
     Parameters
     ----------
     template
-        Features, bounds, deployed network and cost; of ``loan`` with an l2-squared cost.
+        Features, bounds, deployed network and an l2-squared cost.
     train, validation
         Refused rows, raw units, shape (n, d); none is a row anybody is tested on.
     spread
@@ -45,8 +48,8 @@ class Task:
 
     @property
     def levers(self) -> tuple[str, ...]:
-        """The k globally actionable features, in the order of every (n, k) array."""
-        return LOAN_ACTIONABLE
+        """The k globally actionable features, in the order of every (n, k) array: the features'."""
+        return tuple(f.name for f in self.template.features if f.actionable)
 
     @cached_property
     def columns(self) -> list[int]:
@@ -63,6 +66,38 @@ class Task:
     def scale(self) -> FloatArray:
         """s of the cost, shape (k,)."""
         return np.array([self.template.cost.scale[name] for name in self.levers])
+
+
+def sampled_task(template: Instance, seed: int = 0, sizes: tuple[int, int] = (20_000, 5_000)) -> Task:
+    """Anybody's task: refused rows drawn from the causal model itself, for training and for validation.
+
+    Raises
+    ------
+    BadInput
+        No ReLU network, another cost than squares, nothing actionable, a mechanism without noise, or a model
+        that refuses none of the rows drawn.
+    """
+    network = template.classifier
+    if not isinstance(network, ReluNetwork):
+        raise BadInput("population: classifier", "trees", "a ReLU network, which has gradients")
+    if template.cost.kind != "l2-squared":
+        raise BadInput("population: cost", template.cost.kind, "l2-squared, the cost the networks minimise")
+    if not template.scm.has_density:
+        raise BadInput(
+            "population: scm", "a feature without noise", "a model that states every feature's noise"
+        )
+    if not any(f.actionable for f in template.features):
+        raise BadInput("population: features", "none is actionable", "at least one")
+    rng = np.random.default_rng([seed, SAMPLED_STREAM])
+    parts, spread = [], 0.0
+    for size in sizes:
+        rows = template.scm.sample(size, rng)
+        logits = network.evaluate(rows)[:, 0]
+        spread = spread or float(logits.std())
+        parts.append(rows[logits < template.accept.threshold])
+        if not len(parts[-1]):
+            raise BadInput("population: classifier", f"none of {size} drawn rows is refused", "some refused")
+    return Task(template, parts[0], parts[1], spread)
 
 
 def loan_task(template: Instance, seed: int = 0, sizes: tuple[int, int, int] = RELEASED_SIZES) -> Task:

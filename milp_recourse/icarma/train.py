@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from milp_recourse.icarma.flow import CausalFlow
 from milp_recourse.icarma.model import Proposed, Recommender
 from milp_recourse.icarma.sampling import Wishes, everyone
 from milp_recourse.icarma.settings import DAMPING, Settings
+from milp_recourse.icarma.structural import StructuralModel
 from milp_recourse.icarma.task import Task
 
 PREFERENCES, MASKS, VALIDATION = 1, 2, 3
@@ -72,7 +73,9 @@ class Trainer:
         Of torch.
     """
 
-    def __init__(self, task: Task, flow: CausalFlow, settings: Settings, device: str = "cpu") -> None:
+    def __init__(
+        self, task: Task, flow: CausalFlow | StructuralModel, settings: Settings, device: str = "cpu"
+    ) -> None:
         self.task, self.settings = task, settings
         self.device = torch.device(device)
         self.model = Recommender(flow, task.levers, task.bounds, settings).to(self.device)
@@ -227,7 +230,10 @@ class Trainer:
     # -- inside ------------------------------------------------------------------------------------
 
     def _wishes(self, size: int, rng: np.random.Generator) -> Wishes:
-        return self.settings.sampler.draw(size, rng) if self.settings.individual else everyone(size)
+        levers = len(self.task.levers)
+        if not self.settings.individual:
+            return everyone(size, levers)
+        return replace(self.settings.sampler, levers=levers).draw(size, rng)
 
     @torch.no_grad()
     def _applicants(self, rows: NDArray) -> Applicants:
@@ -237,7 +243,7 @@ class Trainer:
 
 def train(
     task: Task,
-    flow: CausalFlow,
+    flow: CausalFlow | StructuralModel,
     settings: Settings,
     folder: Path | None = None,
     device: str = "cpu",

@@ -1,4 +1,4 @@
-"""Fixed programs of many applicants: those who differ in numbers only are lowered once, together.
+"""Programs of many applicants: those who differ in numbers only are lowered once, together.
 
 What :func:`~milp_recourse.program.lower.lower` computes for one applicant with Fractions is computed for
 all at once with :class:`~milp_recourse.program.rationals.Rationals`, by the same functions. Where a
@@ -21,18 +21,6 @@ from milp_recourse.program.rationals import Mixed
 T = TypeVar("T")
 
 _FEW = 4  # people that it must tell apart on average for a further attempt to be worth it
-
-
-def programs(instances: Sequence[Instance]) -> Iterator[tuple[list[int], Program]]:
-    """Every applicant's fixed programs, one per configuration with something acted on.
-
-    Yields
-    ------
-    tuple
-        Numbers of applicants, and their common program; a single applicant's has plain numbers.
-    """
-    for people, fixed in together(instances, _fixed):
-        yield from ((people, program) for program in fixed)
 
 
 def together(
@@ -61,11 +49,6 @@ def together(
             waiting[:0] = _parts(people, mixed.labels)
         else:
             yield people, made
-
-
-def _fixed(instances: list[Instance], program: Program) -> list[Program]:
-    chosen = [acted for acted in program.configurations() if acted or not program.switched]
-    return [fixed for fixed in (program.fix(acted) for acted in chosen) if fixed.actions]
 
 
 def _parts(people: list[int], labels: NDArray[Any]) -> list[list[int]]:

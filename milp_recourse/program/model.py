@@ -147,10 +147,10 @@ class Program:
 
     Notes
     -----
-    A program of several applicants (:func:`~milp_recourse.program.cohort.programs`) has arrays, one number
+    A program of several applicants (:func:`~milp_recourse.program.cohort.together`) has arrays, one number
     per applicant, for the actions' bounds and the factual, and
-    :class:`~milp_recourse.program.rationals.Rationals` for the forms' constants and the weights. It can be
-    fixed and made a :class:`~milp_recourse.bounds.tape.Tape` to be stacked; no action is decoded with it.
+    :class:`~milp_recourse.program.rationals.Rationals` for the forms' constants and the weights. No action is
+    decoded with it.
     """
 
     atoms: tuple[Atom, ...]

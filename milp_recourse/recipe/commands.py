@@ -71,6 +71,33 @@ def real(
 
 
 @app.command()
+def gmsc(
+    models: Annotated[
+        Path, typer.Argument(help="The folder models that `milp-recourse gmsc` wrote.", exists=True)
+    ],
+    out: Out,
+    applicants: Annotated[int, typer.Option(min=2, help="So many people, half of them with recourse.")] = 8,
+    seed: Annotated[int, typer.Option(help="Of the draws.")] = 0,
+    confirm: Annotated[str, typer.Option(help="The back end that must agree with bab.")] = "highs",
+    time_limit: Annotated[float, typer.Option(help="Seconds per person and back end.")] = 120.0,
+) -> None:
+    """Write refused people drawn from the causal model learned from Give Me Some Credit: nobody's row.
+
+    Exits 4 where the two back ends contradict each other.
+    """
+    from milp_recourse.recipe.gmsc import write_expected, write_synthetic
+
+    report = write_synthetic(models, out, applicants, seed)
+    with progress_bar("solving", applicants) as bar:
+        complaints = write_expected(out, confirm, time_limit, bar.advance)
+    typer.echo(f"{applicants} people of {report['drawn']} draws written to {out}")
+    for line in complaints:
+        typer.echo(line, err=True)
+    if complaints:
+        raise typer.Exit(4)
+
+
+@app.command()
 def smoke(out: Out) -> None:
     """Write the hand-made smoke instances."""
     from milp_recourse.recipe.smoke import write_smoke

@@ -94,14 +94,19 @@ def _german(path: Path) -> tuple[pd.DataFrame, pd.Series]:
 
 
 def _gmsc(path: Path) -> tuple[pd.DataFrame, pd.Series]:
+    rows = clean_gmsc(_from_zip(path, "cs-training.csv", index_col=0))
+    return rows, rows["SeriousDlqin2yrs"] == 0
+
+
+def clean_gmsc(rows: pd.DataFrame) -> pd.DataFrame:
     """Rows without gaps; three caps; lateness counts above 90 are codes and become 18 (as in PEAR)."""
-    rows = _from_zip(path, "cs-training.csv", index_col=0).dropna()
+    rows = rows.dropna()
     caps = {"DebtRatio": 1.0, "MonthlyIncome": 17000.0, "RevolvingUtilizationOfUnsecuredLines": 1.0}
     for name, cap in caps.items():
         rows[name] = rows[name].clip(upper=cap)
     for name in LATE:
         rows[name] = rows[name].where(rows[name] <= 90, 18)
-    return rows, rows["SeriousDlqin2yrs"] == 0
+    return rows
 
 
 SETS: Mapping[str, DataSet] = {

@@ -182,7 +182,11 @@ class TreeSearch:
         [(score, point)] = outcomes.worst(1, self._rng)
         if score <= self.instance.accept.above:
             return point
-        result = solve(problem, self.backend, self._left())
+        left = self._left()
+        if left is not None and left <= 0:
+            self.message = "the time limit was reached"
+            return None
+        result = solve(problem, self.backend, left)
         self._count(result)
         held = holds(result)
         if held:

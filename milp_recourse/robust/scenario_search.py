@@ -137,7 +137,11 @@ class NetworkSearch:
         room = _ROUNDING * (1.0 + abs(needed))
         found = [point for logit, point in outcomes.worst(_EACH_TIME, self._rng) if logit < needed - room]
         if not found:
-            result = solve(outcomes.refusal, self.backend, self._left())
+            left = self._left()
+            if left is not None and left <= 0:
+                self.message = "the time limit was reached"
+                return None
+            result = solve(outcomes.refusal, self.backend, left)
             self.nodes += result.nodes or 0
             if result.proof == "solver":
                 self.proof = "solver"

@@ -1,4 +1,4 @@
-"""The batched branch and bound against references, ``highs`` and brute force, whatever the batch."""
+"""Branch and bound against references, ``highs`` and brute force, whoever is lowered together."""
 
 from __future__ import annotations
 
@@ -11,15 +11,14 @@ import numpy as np
 import pytest
 
 from milp_recourse import solve, solve_population
-from milp_recourse.backends import Options, bab
-from milp_recourse.backends.bab import BabBackend, People
+from milp_recourse.backends import Options
+from milp_recourse.backends.bab import BabBackend
 from milp_recourse.domain.cost import Cost
 from milp_recourse.domain.expression import NetworkOutput, Variable, as_expression
 from milp_recourse.domain.features import Feature
 from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.domain.noise import Normal
 from milp_recourse.domain.scm import Link, Mechanism, StructuralCausalModel
-from milp_recourse.engine.search import Search
 from milp_recourse.formats import read_instance
 from milp_recourse.instance import Instance, Population, Preferences
 from milp_recourse.judge import conclude
@@ -41,7 +40,7 @@ def able(instance: Instance) -> bool:
 
 @functools.cache
 def shipped(every: int) -> tuple[Instance, ...]:
-    """All of smoke and every so many of Loan; equal networks are one object, so that they share stacks."""
+    """All of smoke and every so many of Loan; equal networks are one object: lowered together."""
     found = [read_instance(path) for path in (*SMOKE, *LOAN[::every])]
     same: dict[bytes, ReluNetwork] = {}
     result = []
@@ -90,21 +89,19 @@ def test_one_batch_agrees_with_every_reference() -> None:
         assert complaints(instance, result) == []
 
 
-@pytest.mark.parametrize("way", ["alone", "shuffled", "small batches"])
-def test_the_answers_do_not_depend_on_the_batch(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("way", ["alone", "shuffled"])
+def test_the_answers_do_not_depend_on_the_batch(way: str) -> None:
     """Statuses, and costs within the gap."""
     instances = list(shipped(24))
     order = np.random.default_rng(1).permutation(len(instances))[: 12 if way == "alone" else 30]
     chosen = [instances[k] for k in order]
-    if way == "small batches":
-        monkeypatch.setattr(bab, "Search", functools.partial(Search, batch=64))
     found = [run([instance])[0] for instance in chosen] if way == "alone" else run(chosen)
     for k, result in zip(order, found, strict=True):
         check_same(together()[k], result, instances[k].name)
 
 
 def loan_population(count: int, every: int = 1) -> Population:
-    """Applicants of Loan with one model: all in one stack, as in a deployment."""
+    """Applicants of Loan with one model: all lowered together, as in a deployment."""
     people = [read_instance(path) for path in LOAN[::every][:count]]
     template = next(i for i in people if not i.plausible)
     return Population(template, [i.factual for i in people], tuple(i.preferences for i in people))
@@ -137,7 +134,7 @@ def test_bab_survives_brute_force_and_agrees_with_highs(seed: int) -> None:
 
 
 def test_random_problems_in_one_batch_are_those_alone() -> None:
-    """Nothing in common but the batch: every stack has its own structure."""
+    """Nothing in common but the batch: every problem has its own structure."""
     instances = [i for i in map(random_instance, range(500, 512)) if i.levers and able(i)]
     good = []
     for instance in instances:
@@ -225,14 +222,6 @@ def test_a_limit_is_honest(limit: float) -> None:
             assert result.cost is None
     if limit == 1e-6:
         assert stopped >= len(instances) // 2
-
-
-def test_lowering_counts_towards_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever has used up the time before the search is not searched for."""
-    instance = next(i for i in shipped(24) if i.name.startswith("loan") and i.plausible)
-    search = Search(People([instance]).stacks, 1, lambda *_: None, time_limit=5.0, spent=6.0)
-    [outcome] = search.run()
-    assert (outcome.late, outcome.nodes, outcome.bound) == (True, 0, 0.0)
 
 
 def test_a_wrong_bound_would_be_noticed() -> None:

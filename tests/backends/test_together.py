@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import fields, replace
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from milp_recourse.backends.bab import People
 from milp_recourse.benchmarks.settings import in_setting
-from milp_recourse.bounds.tape import Tape
-from milp_recourse.engine.stack import stack as make_stack
+from milp_recourse.compiled.problem import lowered
 from milp_recourse.errors import Unsupported
 from milp_recourse.formats import read_population
 from milp_recourse.instance import Instance, Preferences
 from milp_recourse.instances_path import instances_path
 from milp_recourse.program import lower
-from milp_recourse.program.cohort import programs
 from milp_recourse.program.rationals import Mixed, Rationals
 from tests.properties.generators import Style, _factual, supported_instance
 
@@ -32,52 +28,17 @@ STYLES = (
 
 
 def differences(instances: list[Instance]) -> Iterator[str]:
-    """Fields of the stacks that are not what one program per applicant and configuration gives."""
-    alone: defaultdict[tuple[int, tuple[str, ...]], list[Tape]] = defaultdict(list)
-    for person, instance in enumerate(instances):
-        program = lower(instance)
-        for acted in program.configurations():
-            tape = Tape(program.fix(acted))
-            if len(tape.actions):
-                alone[person, tuple(a.feature for a in tape.program.actions)].append(tape)
-    people = People(instances)
-    for k, (stack, persons) in enumerate(people.stacks):
-        for column, (person, tape) in enumerate(people.members[k]):
-            assert persons[column] == person
-            own = alone[person, tuple(a.feature for a in tape.program.actions)].pop(0)
-            expected = make_stack([own])
-            for f in fields(stack):
-                mine, its = getattr(stack, f.name), getattr(expected, f.name)
-                if isinstance(mine, tuple) and mine and isinstance(mine[0], np.ndarray):
-                    same = all(map(np.array_equal, mine, its))
-                elif isinstance(mine, np.ndarray):
-                    same = np.array_equal(mine[..., [column]] if f.name in OWN else mine, its)
-                else:
-                    same = mine == its
-                if not same:
-                    yield f.name
-    assert not any(alone.values()), "every configuration is in a stack"
-
-
-OWN = [
-    "unit_offset",
-    "first_offset",
-    "row_offset",
-    "row_low",
-    "row_high",
-    "residual_offset",
-    "ball_offset",
-    "lower",
-    "upper",
-    "factual",
-    "kappa",
-    "beta",
-    "omega",
-    "jump",
-    "jump_largest",
-    "fixed",
-]
-"""What each applicant has its own of."""
+    """Arrays of applicants lowered together that are not those that each gets alone."""
+    lowered_too = set[int]()
+    for people, group in lowered(instances):
+        lowered_too |= set(people)
+        for k, person in enumerate(people):
+            [(_, alone)] = lowered([instances[person]])
+            mine, its = group.problems(k), alone.problems(0)
+            yield from (
+                name for name in mine._fields if not np.array_equal(getattr(mine, name), getattr(its, name))
+            )
+    assert lowered_too == set(range(len(instances)))
 
 
 def others(instance: Instance, seed: int, count: int = 9) -> list[Instance]:
@@ -103,7 +64,7 @@ def test_random_populations(style: int) -> None:
     for seed in range(style, 120, len(STYLES)):
         instances = others(supported_instance(seed, STYLES[style]), seed)
         assert not list(differences(instances)), seed
-        together += any(len(people) > 1 for people, _ in programs(instances))
+        together += any(len(people) > 1 for people, _ in lowered(instances))
     assert together >= 8, "of 24 populations"
 
 
@@ -112,8 +73,18 @@ def test_loan(setting: str, plausible: bool) -> None:
     people = in_setting(read_population(instances_path() / "loan" / "population.json"), setting, plausible, 0)
     instances = [people[i] for i in range(60)]
     assert not list(differences(instances))
-    alone = sum(len(members) == 1 for members, _ in programs(instances))
+    alone = sum(len(members) == 1 for members, _ in lowered(instances))
     assert alone <= 6, "hardly anyone is lowered alone"
+
+
+def test_arrays_are_of_one_kind() -> None:
+    """Writable and contiguous, in one configuration or several: numba compiles once for each kind."""
+    people = read_population(instances_path() / "loan" / "population.json")
+    for setting in ("1", "4"):
+        chosen = in_setting(people, setting, True, 0)
+        for _, group in lowered([chosen[i] for i in range(3)], as_written=True):
+            arrays = [v for v in group.problems(0) if isinstance(v, np.ndarray)]
+            assert all(v.flags.writeable and v.flags.c_contiguous for v in arrays)
 
 
 def test_a_wrong_number_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -136,8 +107,8 @@ def test_numbers_are_exact_and_structure_is_asked() -> None:
         bool(x)
 
 
-def test_factuals_outside_their_bounds_part_the_applicants() -> None:
-    """Holding is allowed inside the bounds only, so the configurations differ."""
+def test_factuals_outside_their_bounds() -> None:
+    """Holding is allowed inside the bounds only: who may hold is each applicant's own."""
     people = read_population(instances_path() / "loan" / "population.json")
     template = people.template
     narrow = tuple(replace(f, bounds=(-1.0, 1.0)) if f.actionable else f for f in template.features)
@@ -145,5 +116,4 @@ def test_factuals_outside_their_bounds_part_the_applicants() -> None:
     instances = [
         replace(template, factual=people.factuals[i], preferences=people.preferences[i]) for i in range(40)
     ]
-    assert len({tuple(members) for members, _ in programs(instances)}) > 1
     assert not list(differences(instances))

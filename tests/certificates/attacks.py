@@ -746,7 +746,7 @@ def no_configurations(c):
     c["configurations"] = []
 
 
-@attack("loan_002.json.gz", "given before")
+@attack("loan_002.json.gz", "nothing stands for acting on exactly")
 def repeated_subset(c):
     """A set of features twice, in another's place."""
     c["configurations"][1] = c["configurations"][0]

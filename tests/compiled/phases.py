@@ -20,10 +20,10 @@ import numpy as np
 from milp_recourse.backends.cost_units import cost_units, in_own_units
 from milp_recourse.backends.protocol import Options
 from milp_recourse.compiled import door, search
+from milp_recourse.compiled.nearby import near
 from milp_recourse.compiled.problem import impossible, lowered
 from milp_recourse.formats.read import read_population
 from milp_recourse.judge import _judge, already_good, conclude
-from milp_recourse.search.repair import repair
 from milp_recourse.solve import sharing
 
 POPULATION = Path(__file__).parents[2] / "instances" / "loan" / "population.json"
@@ -80,7 +80,7 @@ def measure(people: int) -> tuple[dict[str, Any], list[list[Any]]]:
             spent[person, 2:4] = watch.spent, whole - watch.spent
             own = in_own_units(proposal, factor)
             spent[person, 4], result = timed(
-                lambda i=instances[person], p=own: conclude(i, p, "bab", 0.0, repair=repair)
+                lambda i=instances[person], p=own: conclude(i, p, "bab", 0.0, repair=near)
             )
             nodes[person] = own.nodes or 0
             if own.action is not None:

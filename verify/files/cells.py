@@ -126,7 +126,7 @@ def last_left(single: bool, threshold: float) -> float:
     """The largest double that is compared as at most a threshold; checked on both sides."""
     compared, end = float32 if single else float64, threshold
     if single:  # about half way between two neighbours
-        above = above32(threshold)
+        above = min(above32(threshold), 2.0**128)  # from there on numbers are rounded to infinity
         end = above / 2 - above32(-above) / 2
     if compared(end) > threshold:
         end = math.nextafter(end, -math.inf)

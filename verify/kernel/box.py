@@ -55,11 +55,9 @@ class Box:
         self.first = len(moved.acted)  # the first unit's key
         self.arguments: list[Interval] = []
         self.lines: list[tuple[Line | None, Line | None]] = []
-
-    def look_at_logarithms(self) -> None:
-        """Raise :class:`Empty` where one is nowhere defined: whatever the leaf says, nothing is plausible."""
-        logs = (key for key, unit in self.moved.units.items() if unit.function in ("log", "logit"))
-        self._make(max(logs, default=-1))
+        if ends:  # a logarithm that is nowhere defined raises Empty, whatever the box is asked for
+            logs = (key for key, unit in moved.units.items() if unit.function in ("log", "logit"))
+            self._make(max(logs, default=-1))
 
     @property
     def empty(self) -> bool:
@@ -118,10 +116,13 @@ class Box:
 
     def _most(self, form: Form, theta: Fraction = ZERO) -> Fraction:
         """The maximum of the form from above, where no more than the budget is spent unless theta is 0."""
+        Clock.look()
         affine = self._replaced(form, self.slopes)
         most = affine.get(ONE, ZERO) + theta * self.budget.most
-        both = zip(self.terms, self.ends, parts(self.moved, affine), strict=False)  # a point has no ends
-        return most + sum(highest(term, *ends, part, theta) for term, ends, part in both)
+        for term, ends, part in zip(self.terms, self.ends, parts(self.moved, affine), strict=False):
+            if theta or any(part):  # most forms are of few actions; a point has none
+                most += highest(term, *ends, part, theta)
+        return most
 
     def _make(self, last: int) -> None:
         """Lines for all units up to a key; a neuron's interval is cut at 0 where its sign was split on."""

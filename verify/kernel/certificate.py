@@ -113,29 +113,24 @@ def check_coverage(problem: Problem, configurations: list[list[str]]) -> None:
     in or not, until one stands for all of each.
     """
     levers = {f: 1 << k for k, f in enumerate(problem.levers)}
-    cubes, seen = [(0, 0)], set()  # the empty set is checked by itself
+    cubes = [(0, 0)]  # the empty set is checked by itself
     for k, acted in enumerate(configurations):
         Clock.look()
         chosen = set(acted)
         if not acted or acted != [f for f in levers if f in chosen]:
             raise Rejected(f"configurations.{k}.acted: not levers in the order of the features, or none")
-        if tuple(acted) in seen:
-            raise Rejected(f"configurations.{k}.acted: given before")
-        seen.add(tuple(acted))
         idle = Configuration(problem, acted).idle
         cubes.append((sum(levers[f] for f in acted if f not in idle), sum(levers[f] for f in acted)))
-    asked, waiting = sum(levers[f] for f in problem.asked_about), [(0, (1 << len(levers)) - 1, cubes)]
+    asked = sum(levers[f] for f in problem.asked_about)
+    waiting = [(0, (1 << len(levers)) - 1, cubes)]  # all sets from one to another, cubes that meet these
     while waiting:
         Clock.look()
-        least, most, close = (
-            waiting.pop()
-        )  # all sets from the one to the other, and the cubes that meet these
+        least, most, close = waiting.pop()
         met = [(low, high) for low, high in close if low & ~most == 0 == least & ~high]
         if any(low & ~least == 0 == most & ~high for low, high in met):
             continue
-        apart = next(
-            (part for low, high in met if (part := most & ~least & (low | ~high))), most & ~least & asked
-        )
+        open_ = most & ~least
+        apart = next((part for low, high in met if (part := open_ & (low | ~high))), open_ & asked)
         if apart:
             bit = apart & -apart
             waiting += [(least | bit, most, met), (least, most & ~bit, met)]
@@ -225,30 +220,26 @@ class Tree:
                 if not state["o",][1]:
                     raise Rejected(f"{here}: no alternative of the conditions is open")
                 return ("o",), alternatives(state["o",])
-            case ["t" | "m", *table]:
-                return ("t",), [self.less(table, here)]
+            case ["t", k]:
+                return ("t",), [self.tables.taken_out(k, self.ends, state["t",], self.target)]
+            case ["m"]:
+                if configuration.problem.model.plausible or any(state["o",]):
+                    raise Rejected(f"{here}: cells stand for others only where nothing else is asked")
+                return ("t",), [self.tables.merged(self.ends, state["t",])]
         self.leaf(node, here)
         return (), []
-
-    def priced(self, here: str) -> tuple[Prices, list[Interval], Any]:
-        """The tables of prices, and the box and what is gone of it."""
-        if self.prices is None:
-            raise Rejected(f"{here}: a node of prices in a configuration without prices")
-        return self.prices, self.ends, self.state["t",]
 
     @property
     def ends(self) -> list[Interval]:
         """The box of the node."""
         return [self.state["a", i] for i in range(len(self.configuration.box))]
 
-    def less(self, table: list[Any], here: str) -> Any:
-        """What is gone below a node that takes something out (section 7.5)."""
-        prices, ends, gone = self.priced(here)
-        if table:
-            return prices.taken_out(table[0], ends, gone, self.target)
-        if self.configuration.problem.model.plausible or any(self.state["o",]):
-            raise Rejected(f"{here}: cells stand for others only where nothing else is asked")
-        return prices.merged(ends, gone)
+    @property
+    def tables(self) -> Prices:
+        """The tables of prices."""
+        if self.prices is None:
+            raise Rejected(f"{self.where}: a node of prices in a configuration without prices")
+        return self.prices
 
     def leaf(self, node: Any, here: str) -> None:
         """Raise :class:`Rejected` unless a leaf of one of the three kinds holds (section 7)."""
@@ -259,8 +250,7 @@ class Tree:
                 if not closed(self.configuration, self.arithmetic, region, target):
                     raise Rejected(f"{here}: an 'e' leaf that none of the rules closes")
             case ["p", k]:
-                prices, ends, gone = self.priced(here)
-                bound = prices.bound(k, ends, gone)
+                bound = self.tables.bound(k, self.ends, self.state["t",])
                 if bound is not None and bound < target:
                     raise Rejected(f"{here}: prices that prove less than is claimed")
             case ["d", *_]:

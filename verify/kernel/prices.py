@@ -189,9 +189,7 @@ class Exact:
 
     def box(self, ends: Sequence[Interval], slopes: str, signs: Signs, budget: Budget = FREE) -> Box:
         """The bounds on a box; ``slopes`` and ``budget`` for the neurons' intervals."""
-        box = Box(self.configuration.moved, ends, self.configuration.terms, slopes, signs, budget)
-        box.look_at_logarithms()
-        return box
+        return Box(self.configuration.moved, ends, self.configuration.terms, slopes, signs, budget)
 
     def prices(self, tables: Tables, where: str) -> Prices:
         """The bounds by tables of prices."""

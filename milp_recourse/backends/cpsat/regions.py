@@ -3,7 +3,7 @@ r"""Trees inside a causal model: CP-SAT picks leaves, the network engine solves 
 Per piece, :class:`~milp_recourse.backends.cpsat.pieces.PieceModel` bounds all actions from below and names
 the leaves its cheapest point is in. These leaves are a box of the columns, and on it the ensemble is a
 constant: what is left is a causal problem without a classifier, which the engine of
-:mod:`milp_recourse.engine` solves exactly, whatever piece its optimum is in. The leaves are then forbidden,
+:mod:`milp_recourse.compiled` solves exactly, whatever piece its optimum is in. The leaves are then forbidden,
 and so on until no piece's bound is below the best action in hand (logic-based Benders decomposition). With
 :mod:`milp_recourse.forests.causal`, which solves the same problems for back end ``bab``, it shares pieces,
 costs and the table of leaves, and nothing of the search.

@@ -1,0 +1,132 @@
+"""Short searches: for a first action, for a feasible one next to a given one, or for any below a cost."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from milp_recourse.compiled import search
+from milp_recourse.compiled.causes import NotCovered, effects_of
+from milp_recourse.compiled.door import Run, ready
+from milp_recourse.compiled.layout import BEST_COST, GRID, HI, LABEL, LO, MODE
+from milp_recourse.compiled.problem import ACTED, Lowered, Problems, coordinates, impossible, lowered, why_not
+from milp_recourse.domain.conditions import TRUE
+from milp_recourse.domain.network import ReluNetwork
+from milp_recourse.errors import Unsupported
+from milp_recourse.instance import Instance
+from milp_recourse.program.lower import lower
+
+NODES, SECONDS = 1000, 2.0
+"""Most nodes of such a search, and most seconds between one thousand and the next."""
+
+REACHES = 2.0**-24, 2.0**-8
+"""Of a lever's width, how far from a given action a feasible one is looked for: a hair, then a little."""
+
+
+def first_action(instance: Instance) -> dict[str, float] | None:
+    """A good feasible action of a network's problem, if one is found soon."""
+    if not isinstance(instance.classifier, ReluNetwork) or why_not(instance) or not instance.levers:
+        return None
+    ready()
+    for _, group in lowered([instance]):
+        if not impossible(instance, group.moved):
+            state = Run(instance, group.problems(0))
+            if not state.few:
+                state.examine(0, 0)
+            return _found(state)
+    return None
+
+
+def near(instance: Instance, action: Mapping[str, float]) -> dict[str, float] | None:
+    """The cheapest feasible action next to one, on the same features; None without one, and of trees.
+
+    What solvers with tolerances return fails by a hair; where conditions leave alternatives, the one that it
+    meets best is kept.
+    """
+    if not isinstance(instance.classifier, ReluNetwork) or not action or why_not(instance):
+        return None
+    if not action.keys() <= instance.levers.keys():
+        return None
+    program = lower(instance).fix(frozenset(action))
+    if program.demand != TRUE:
+        program = program.at_point([float(value.midpoint) for value in program.enclose(action)])
+    names = tuple(name for name in instance.preferences.actionable if name in action)
+    alone = replace(instance, preferences=replace(instance.preferences, actionable=names))
+    ready()
+    try:
+        problem = Lowered([alone], effects_of([alone], program)).problems(0)
+    except (NotCovered, Unsupported):
+        return None
+    for reach in REACHES:
+        found = _found(Run(alone, _around(alone, problem, action, reach)))
+        if found is not None:
+            return found
+    return None
+
+
+def none_below(instance: Instance, cost: float, time_limit: float | None, nodes: int) -> bool:
+    """Whether no action is proven to cost less, by half the gap or more, within so many nodes.
+
+    Parameters
+    ----------
+    cost
+        inf for any.
+    """
+    if not instance.levers:
+        return True
+    late = math.inf if time_limit is None else time.perf_counter() + time_limit
+    ready()
+    for _, group in lowered([instance]):
+        if impossible(instance, group.moved):
+            return True
+        state = Run(instance, group.problems(0))
+        state.cost = state.work.scalar[BEST_COST] = cost
+        while int(state.tree.state[2]) < nodes and time.perf_counter() <= late:
+            why = state.examine(nodes - int(state.tree.state[2]))
+            if why == search.FULL:
+                state.tree = search.larger(state.tree, 2 * len(state.tree.heap))
+            elif why != search.MORE or state.work.scalar[BEST_COST] < cost:
+                closed = why == search.DONE and math.isinf(state.tree.stuck[0])
+                return closed and not state.work.scalar[BEST_COST] < cost
+    return False
+
+
+def _around(instance: Instance, problem: Problems, action: Mapping[str, float], reach: float) -> Problems:
+    """The problem on a small box around an action; what is whole stays."""
+    row = [action.get(f.name, instance.factual[f.name]) for f in instance.features]
+    [u] = coordinates(instance, problem, np.array([row]))
+    box, allowed = problem.box.copy(), problem.allowed.copy()
+    box[:, MODE] = ACTED
+    for i, value in enumerate(u.tolist()):
+        if problem.lever[LABEL, i]:
+            start, end = int(problem.start[i]), int(problem.start[i + 1])
+            own = np.arange(end - start) == round(value)
+            if (allowed[:, start:end] & own).any():
+                allowed[:, start:end] &= own
+            continue
+        low, high = box[0, LO, i], box[0, HI, i]
+        at = min(max(value, low), high)
+        room = 0.0 if problem.lever[GRID, i] else reach * (high - low)
+        box[:, LO, i], box[:, HI, i] = max(low, at - room), min(high, at + room)
+    return problem._replace(box=box, allowed=allowed, acts=np.ones_like(problem.acts))
+
+
+def _found(state: Run) -> dict[str, float] | None:
+    """What a short search finds."""
+    late = time.perf_counter() + SECONDS
+    while int(state.tree.state[2]) < NODES and time.perf_counter() < late:
+        why = state.examine(NODES - int(state.tree.state[2]))
+        if why == search.FULL:
+            state.tree = search.larger(state.tree, 2 * len(state.tree.heap))
+        elif why in (search.ASK, search.ASK_LAST):
+            state.answer(why == search.ASK_LAST)
+        elif why == search.FOUND:
+            state.confirm()
+        else:
+            break
+    state.confirm()
+    return state.action if math.isfinite(state.cost) else None

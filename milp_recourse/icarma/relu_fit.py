@@ -1,0 +1,107 @@
+"""Train a ReLU network with torch: a decision whose errors cost differently, or a structural equation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import deepcopy
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from milp_recourse.domain.network import DType, ReluNetwork
+from milp_recourse.icarma.networks import perceptron
+from milp_recourse.readers.fold import standardised
+
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class ReluTraining:
+    """Adam; the rate falls to zero along a cosine where ``decay``.
+
+    Parameters
+    ----------
+    hidden
+        ReLU units per hidden layer.
+    best
+        Whether the epoch with the least loss on the validation rows is kept, else the last one.
+    """
+
+    hidden: tuple[int, ...]
+    epochs: int
+    batch: int = 256
+    learning_rate: float = 1e-3
+    decay: bool = False
+    best: bool = False
+
+
+def fit_relu(
+    train: tuple[FloatArray, FloatArray],
+    validation: tuple[FloatArray, FloatArray],
+    settings: ReluTraining,
+    seed: int,
+    loss: Literal["squared", "logistic"],
+    row_weights: FloatArray | None = None,
+    dtype: DType = "float64",
+    on_epoch: Callable[[], None] = lambda: None,
+) -> ReluNetwork:
+    """A network of raw inputs: standardisation is folded into its first layer, units of y into its last.
+
+    Parameters
+    ----------
+    train, validation
+        Rows (n, d) and targets (n,): numbers for ``squared``; for ``logistic`` 0 or 1, the output is a logit.
+    row_weights
+        Of the train rows in the mean loss, shape (n,); None: 1.
+    dtype
+        Of the returned network, whose weights are rounded to it.
+    """
+    mean, sd = train[0].mean(axis=0), train[0].std(axis=0)
+    centre, unit = (train[1].mean(), train[1].std()) if loss == "squared" else (0.0, 1.0)
+    sets = [
+        (torch.as_tensor((x - mean) / sd), torch.as_tensor((y - centre) / unit, dtype=torch.float64))
+        for x, y in (train, validation)
+    ]
+    weights = torch.ones(len(train[1])) if row_weights is None else torch.as_tensor(row_weights)
+    criterion: Callable[..., torch.Tensor] = (
+        torch.nn.functional.mse_loss
+        if loss == "squared"
+        else torch.nn.functional.binary_cross_entropy_with_logits
+    )
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        model = perceptron(train[0].shape[1], settings.hidden, 1)
+    generator = torch.Generator().manual_seed(seed)
+    optimiser = torch.optim.Adam(model.parameters(), lr=settings.learning_rate)
+    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, settings.epochs)
+    least, kept = np.inf, deepcopy(model.state_dict())
+    rows, targets = sets[0]
+    for _ in range(settings.epochs):
+        order = torch.randperm(len(rows), generator=generator)
+        for start in range(0, len(rows), settings.batch):
+            index = order[start : start + settings.batch]
+            each = criterion(model(rows[index])[:, 0], targets[index], reduction="none")
+            optimiser.zero_grad()
+            (weights[index] * each).mean().backward()
+            optimiser.step()
+        if settings.decay:
+            schedule.step()
+        if settings.best:
+            with torch.no_grad():
+                held = float(criterion(model(sets[1][0])[:, 0], sets[1][1]))
+            if held < least:
+                least, kept = held, deepcopy(model.state_dict())
+        on_epoch()
+    if settings.best:
+        model.load_state_dict(kept)
+    layers = [
+        (layer.weight.detach().numpy(), layer.bias.detach().numpy())
+        for layer in model
+        if isinstance(layer, torch.nn.Linear)
+    ]
+    weight, bias = layers[-1]
+    layers[-1] = (weight * unit, bias * unit + centre)
+    return standardised(ReluNetwork.from_layers(layers), mean, sd, dtype=dtype)

@@ -1,1 +1,0 @@
-"""Finding good actions: samples, local search, and repair. Proves nothing."""
