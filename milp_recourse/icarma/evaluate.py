@@ -17,6 +17,7 @@ from milp_recourse.icarma.fit_flow import loan_flow_rows
 from milp_recourse.icarma.flow import CausalFlow
 from milp_recourse.icarma.model import Recommender
 from milp_recourse.icarma.score import Scored, outside_masks, recommend_timed, rows_of_population, score
+from milp_recourse.icarma.structural import StructuralModel
 from milp_recourse.icarma.tables import SETTINGS, draw
 from milp_recourse.instance import Population
 from milp_recourse.recipe.data import sample_loan
@@ -111,7 +112,9 @@ def mask_check(model: Recommender, predictions: int, seed: int = 0) -> int:
 FLOW_ROWS = 4000
 
 
-def flow_check(flow: CausalFlow, scm: StructuralCausalModel, seed: int = 11) -> list[dict[str, Any]]:
+def flow_check(
+    flow: CausalFlow | StructuralModel, scm: StructuralCausalModel, seed: int = 11
+) -> list[dict[str, Any]]:
     """How far the flow's counterfactuals are from the true model's, for do() of one feature and of several.
 
     Each of :data:`FLOW_ROWS` new rows gets the action x_i + N(0, sd_i); the last rows act on every lever with

@@ -1,6 +1,7 @@
 """The page about Give Me Some Credit says what its tables say."""
 
 import csv
+import json
 import re
 from pathlib import Path
 
@@ -36,8 +37,14 @@ def test_rows_of_certified_give_the_counts():
         assert sum(one == status for one in last.values()) == int(first[status])
 
 
-def test_nothing_is_contradicted():
-    """No recommendation beats a proof."""
+def test_certificates_and_contradictions():
+    """What the checker accepted, and what had no certificate in time; no recommendation beats a proof."""
+    checked = json.loads((FOLDER / "spot_check.json").read_text(encoding="utf-8"))
+    drawn, verified = checked["drawn"], checked["verified"]
+    assert f"Of {drawn} random answers, {verified} got a certificate" in PAGE
+    assert checked["agree"] == drawn
+    assert len(checked["complaints"]) == drawn - verified
+    assert all(line.endswith("no certificate") for line in checked["complaints"])
     assert all(row["contradicted"] == "0" for row in rows("proofs"))
 
 
