@@ -143,9 +143,7 @@ class Run:
 
     @property
     def target(self) -> float:
-        """Bounds that reach it need no proof: what nothing costs, or half the gap below the action in
-        hand.
-        """
+        """A sufficient bound: half the gap below the best action; without one, more than any action costs."""
         if self.action is None:
             return self.ceiling
         return self.cost - 0.5 * self.instance.gap_tolerance(self.cost)

@@ -31,6 +31,5 @@ BALL_SIZE, BALL_AT, _, BALL_SIDE, PHAT, BEST_PHAT, BALL_ROOM, BALL_LEAST = range
 # ints
 COLUMN, LEVER, ROW_OF, ORDER, KINDS = range(5)
 # scalar: the best action's cost and configuration, the configuration at hand, a bound that waits for a
-# judgement, the
-# cut's constant, the tolerance's part that is no share of the cost, what nothing costs
+# judgement, the cut's constant, the tolerance's part that is no share of the cost, more than any action costs
 BEST_COST, BEST_CASE, CASE, STUCK_BOUND, CUT_CONST, ALLOWANCE, CEILING = range(7)

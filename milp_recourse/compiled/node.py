@@ -1,10 +1,8 @@
-r"""One node: a box, signs of ReLUs, and what can be proven about its cheapest accepted point.
+r"""Bounds one node, that is a box, signs of ReLUs and a configuration, and chooses how to split it.
 
-Order: cut off what the target does not pay for; bound every open ReLU over the box and over what costs at
-most the target;
-a line above the logit; the least cost where line and signs allow it, by a Lagrangian; a second line with the
-slopes that are tight at
-the relaxed optimum; then what to split.
+Steps of :func:`examine`: cut the box to what the target leaves; bound the argument of every open ReLU over the
+box, the ball, and what costs at most the target; put a line above the logit; bound the least cost subject to
+the lines by a Lagrangian; repeat with slopes that are tight at the relaxed optimum.
 """
 
 from __future__ import annotations
@@ -326,7 +324,7 @@ def _bound_layers(p, w, budget):
             return -1
         if ball > 0 and not contract_by_ball(v, b, w.box, w.allowed, w.col[LINE], w.col[GAIN]):
             return -1
-    # below an action's cost the parent's cut has what the ball says where it matters
+    # the parent's cut holds the ball's multiplier already
     used = 0 if cut_const < INF and w.scalar[BEST_COST] < INF else ball
     for k in range(1, len(p.widths)):
         if not _bound_layer(v, n, b, parts, budget, cut_const, squares, k, used):
@@ -341,7 +339,9 @@ def _bound_layer(v, n, b, parts, budget, cut_const, squares, k, ball):
     zl, zh, zs, alpha, size = unit[ZL, k], unit[ZH, k], unit[ZS, k], unit[ALPHA, k], layer[0]
     line = col[LINE]
     cut, shares = col[CUT], at[CUT_SHARES]
-    if not cut_const < INF:  # else it implies the budget, nearly, and is much tighter
+    if (
+        not cut_const < INF
+    ):  # no cut yet: a row of zeros; a cut nearly implies the budget, and is much tighter
         cut, shares, cut_const = col[NOTHING], at[IDLE], 0.0
     radius, inverse, least, priced = 0.0, at[INVERSE], 0.0, 0.0
     if squares:
@@ -478,7 +478,7 @@ def stated_size(p, w, box, allowed, r):
 
 @compiled
 def stated_row(p, w, box, allowed, r, count):
-    """One of these rows, likewise."""
+    """Add one of the problem's own rows if the box does not imply it; the new count, -1 if nothing is left."""
     v, n = levers_of(p), layers_of(p)
     slack = p.line * stated_size(p, w, box, allowed, r) + p.tiny
     const = _form_line(n, w, p.row[0, r], p.row_caused[0, r], p.row_const[0, r], 1.0) + slack
@@ -626,7 +626,7 @@ def examine(p, w, target, lines, steps):
     Parameters
     ----------
     target
-        What costs as much needs no proof.
+        Actions that cost at least this need not be ruled out.
     lines
         Most lines above the logit.
     steps
@@ -755,7 +755,7 @@ def examine(p, w, target, lines, steps):
 
 @compiled
 def take_cut(p, w, count):
-    """What the rows at the last prices say together: cut u + constant >= 0 wherever the node is feasible."""
+    """The rows summed with the last multipliers, a valid cut for children: cut u + constant >= 0."""
     cut, size, shares = w.col[CUT], w.col[SIZE], w.at[SHARES]
     prices, consts = w.row[PRICES], w.row[CONSTS]
     total, slack = 0.0, 0.0
@@ -920,7 +920,7 @@ def _between(p, w, i):
 
 
 LITTLE = 2.0**-10
-"""A lever's loss, of its cost at the relaxed optimum, that is split on last."""
+"""Splits on percentile costs that lose less than this share of the lever's cost come last."""
 
 FEW_LEVERS, FEW_WITHOUT_ACTION, FEW_OPEN = 4, 8, 6
 """With so few levers at most, with an action in hand and without, and more open units than this, intervals

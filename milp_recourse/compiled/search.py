@@ -353,7 +353,7 @@ def _largest_ball(p, w):
 
 @compiled
 def target_of(w):
-    """What costs as much needs no proof: half the tolerance below the best action, or what nothing costs."""
+    """Actions that cost at least this need not be ruled out: half the tolerance below the best, or the ceiling."""
     best = w.scalar[BEST_COST]
     if not best < INF:
         return w.scalar[CEILING]
