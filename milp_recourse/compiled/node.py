@@ -1,8 +1,8 @@
 r"""Bounds one node, that is a box, signs of ReLUs and a configuration, and chooses how to split it.
 
-Steps of :func:`examine`: cut the box to what the target leaves; bound the argument of every open ReLU over the
-box, the ball, and what costs at most the target; put a line above the logit; bound the least cost subject to
-the lines by a Lagrangian; repeat with slopes that are tight at the relaxed optimum.
+Steps of :func:`examine`: cut the box to what the target leaves; bound the argument of every open ReLU over
+the box, the ball, and what costs at most the target; put a line above the logit; bound the least cost
+subject to the lines by a Lagrangian; repeat with slopes that are tight at the relaxed optimum.
 """
 
 from __future__ import annotations
@@ -478,7 +478,7 @@ def stated_size(p, w, box, allowed, r):
 
 @compiled
 def stated_row(p, w, box, allowed, r, count):
-    """Add one of the problem's own rows if the box does not imply it; the new count, -1 if nothing is left."""
+    """Add a row of the problem's own if the box does not imply it; the new count, -1 if nothing is left."""
     v, n = levers_of(p), layers_of(p)
     slack = p.line * stated_size(p, w, box, allowed, r) + p.tiny
     const = _form_line(n, w, p.row[0, r], p.row_caused[0, r], p.row_const[0, r], 1.0) + slack

@@ -353,7 +353,7 @@ def _largest_ball(p, w):
 
 @compiled
 def target_of(w):
-    """Actions that cost at least this need not be ruled out: half the tolerance below the best, or the ceiling."""
+    """Actions that cost this need not be ruled out: half the tolerance below the best, or the ceiling."""
     best = w.scalar[BEST_COST]
     if not best < INF:
         return w.scalar[CEILING]
