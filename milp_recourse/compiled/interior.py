@@ -76,7 +76,7 @@ from milp_recourse.compiled.layout import (
     Y,
 )
 from milp_recourse.compiled.levers import respond, top_of
-from milp_recourse.compiled.numerics import CLOSE, FINE, PIVOT, ROUNDOFF
+from milp_recourse.compiled.numerics import CLOSE, FINE, HUGE, PIVOT, ROUNDOFF
 from milp_recourse.compiled.problem import levers_of
 from milp_recourse.compiling import compiled
 
@@ -102,6 +102,11 @@ def dual_value(p, box, allowed, rows, consts, count, prices, shares, gain, size,
         Work, (P,).
     choice
         Gets the minimiser.
+
+    Returns
+    -------
+    float
+        inf where nothing is left of a lever, -inf where prices are so large that products could overflow.
     """
     start = p.start
     columns = rows.shape[1]
@@ -119,6 +124,9 @@ def dual_value(p, box, allowed, rows, consts, count, prices, shares, gain, size,
             for c in range(columns):
                 gain[c] += v * rows[r, c]
                 size[c] += v * abs(rows[r, c])
+    for c in range(columns):  # a product that overflows is no number, and would read as "nothing is left"
+        if not size[c] < HUGE:
+            return -INF
     for i in range(d):
         v = respond(p, box, allowed, i, gain, 1.0, shares[i], choice)
         if v == INF:

@@ -33,8 +33,8 @@ BELOW = 1.0 - 8 * ROUNDOFF
 """A factor just below one."""
 
 PIVOT, FINE, CLOSE, SEEN, COARSE, HUGE = 2.0**-46, 2.0**-48, 2.0**-36, 2.0**-30, 2.0**-20, 2.0**200
-"""When guesses are good enough: a vanishing pivot, a converged method, a change that is none, and a range
-for a search. No proof
+"""When guesses are good enough: a vanishing pivot, a converged method, a change that is none, a range
+for a search (sums beyond it are given up before a product of them could overflow). No proof
 rests on them."""
 
 

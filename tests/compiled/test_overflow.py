@@ -1,0 +1,77 @@
+"""Multipliers that grow without end prove nothing: a product that overflows must not read as a bound."""
+
+from __future__ import annotations
+
+import math
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from milp_recourse.compiled.nearby import none_below
+from milp_recourse.forests.regions import region
+from milp_recourse.instance import Instance
+from tests.forests.tree_samples import random_causal_instance
+
+
+def only_the_factual() -> Instance:
+    """A problem that accepts everything and whose plausible actions all leave the factual as it is."""
+    instance = random_causal_instance(274, one_hot=True)
+    assert instance is not None
+    found = region(instance, np.zeros(5, dtype=int), np.array([2, 0, 0, 0, 0]), {"f2": 0}, outward=True)
+    assert found is not None
+    return found
+
+
+def test_a_feasible_action_without_any_room_around_it_is_not_ruled_out() -> None:
+    """The convex problem has no interior, and its multipliers grow beyond every double."""
+    assert not none_below(only_the_factual(), math.inf, None, 1000)
+
+
+def bound(price: float) -> float:
+    """What multipliers of one price prove; run where nothing is compiled."""
+    from milp_recourse.compiled.door import Run
+    from milp_recourse.compiled.interior import dual_value
+    from milp_recourse.compiled.layout import CHOICE, GAIN, SHARES, SIZE
+    from milp_recourse.compiled.problem import case, levers_of, lowered
+
+    instance = only_the_factual()
+    for _, group in lowered([instance]):
+        state = Run(instance, group.problems(0))
+        p, w = case(state.problem, 0), state.work
+        w.rows[:] = -1.0
+        return float(
+            dual_value(
+                levers_of(p),
+                p.box,
+                p.allowed,
+                w.rows,
+                np.ones(len(w.rows)),
+                1,
+                np.full(len(w.rows), price),
+                np.zeros_like(w.at[SHARES]),
+                w.col[GAIN],
+                w.col[SIZE],
+                w.at[CHOICE],
+            )
+        )
+    raise AssertionError
+
+
+@pytest.mark.parametrize("price", ["1e300", "1e308", "math.inf"])
+def test_prices_without_end_prove_nothing(price: str) -> None:
+    """Nor do they say that nothing is left of a lever."""
+    code = f"import math; from tests.compiled.test_overflow import bound; print(bound({price}), bound(1.0))"
+    environment = {**os.environ, "NUMBA_DISABLE_JIT": "1"}
+    ran = subprocess.run(
+        [sys.executable, "-c", code],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stderr
+    large, usual = map(float, ran.stdout.split())
+    assert large == -math.inf and math.isfinite(usual)
