@@ -29,7 +29,7 @@ REACHES = 2.0**-24, 2.0**-8
 
 def first_action(instance: Instance) -> dict[str, float] | None:
     """A good feasible action of a network's problem, if one is found soon."""
-    if not isinstance(instance.classifier, ReluNetwork) or why_not(instance) or not instance.levers:
+    if not isinstance(instance.classifier, ReluNetwork) or why_not(instance):
         return None
     ready()
     for _, group in lowered([instance]):
@@ -76,8 +76,6 @@ def none_below(instance: Instance, cost: float, time_limit: float | None, nodes:
     cost
         inf for any.
     """
-    if not instance.levers:
-        return True
     late = math.inf if time_limit is None else time.perf_counter() + time_limit
     ready()
     for _, group in lowered([instance]):

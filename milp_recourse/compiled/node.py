@@ -707,7 +707,9 @@ def examine(p, w, target, lines, steps):
         for c in range(w.col.shape[1]):
             w.rows[ball, c] = 0.0
     bound = value = -INF
+    solved = count
     for turn in range(lines):
+        solved = count
         value = solve_node(
             p, w, w.box, w.allowed, count, ball, target, w.at[POINT], w.at[CHOICE], steps, unsure == 0
         )
@@ -750,7 +752,7 @@ def examine(p, w, target, lines, steps):
             break
     if ball >= 0:
         _ball_seen(p, w, ball)
-    return max(bound, 0.0), value, count, unsure, ball
+    return max(bound, 0.0), value, solved, unsure, ball
 
 
 @compiled

@@ -327,9 +327,8 @@ def case(p: Any, c: Any) -> Any:
 
 
 def impossible(instance: Instance, moved: Sequence[str] = ()) -> bool:
-    """Whether a feature that cannot be acted on, and is not ``moved``, leaves its domain at its factual
-    value."""
-    return any(
+    """Whether nothing can be acted on, or what neither levers nor ``moved`` name leaves its domain."""
+    return not instance.levers or any(
         f.domain is not None
         and f.name not in instance.levers
         and f.name not in moved

@@ -36,6 +36,17 @@ def test_another_integer_solver_agrees_on_trees():
     assert lines == []
 
 
+def test_rows_that_were_not_solved_with_have_no_prices():
+    """Lines of a curve, drawn again, may cut nothing off: then the bound's prices do not know their rows."""
+    assert run.check(86, "mixed", False, ("bab", "highs"), 60.0)[1] == []
+
+
+@pytest.mark.parametrize(("seed", "kind"), [(238, "acted"), (149, "sum")])
+def test_leaves_in_which_nothing_can_be_acted_on(seed, kind):
+    """What is left of a problem in some leaves may have no lever; the engine is asked all the same."""
+    assert run.check(seed, kind, True, ("bab", "cpsat"), 60.0)[1] == []
+
+
 def test_a_case_that_is_forgotten_is_seen(monkeypatch):
     """A search that leaves out the last alternative of every "any of" is caught by the other back end."""
     split = cases.CaseSearch._split
