@@ -46,10 +46,6 @@ What is not: whether a point that looks feasible is feasible is decided by the p
 `two` counts the draws that two back ends settled; in the others one stopped at its time limit, or refuses the
 problem in one line. Of older rows it is what the statuses leave at least. Draws that brute force was not
 asked about have nothing to act on, or are of nobody with such a problem among twenty seeds.
-
-Known: the three lines of `minimal` for networks are of one person, case 19, whose sets stayed unsettled in
-the time limit on a loaded machine; one that was not proven minimal was listed all the same. Now only what is
-settled is listed; the row is of before.
 """
 
 
