@@ -8,7 +8,6 @@ import subprocess
 import sys
 
 import numpy as np
-import pytest
 
 from milp_recourse.compiled.nearby import none_below
 from milp_recourse.forests.regions import region
@@ -60,10 +59,9 @@ def bound(price: float) -> float:
     raise AssertionError
 
 
-@pytest.mark.parametrize("price", ["1e300", "1e308", "math.inf"])
-def test_prices_without_end_prove_nothing(price: str) -> None:
+def test_prices_without_end_prove_nothing() -> None:
     """Nor do they say that nothing is left of a lever."""
-    code = f"import math; from tests.compiled.test_overflow import bound; print(bound({price}), bound(1.0))"
+    code = "from tests.compiled.test_overflow import bound; print(*map(bound, (1e300, 1e308, 1e999, 1.0)))"
     environment = {**os.environ, "NUMBA_DISABLE_JIT": "1"}
     ran = subprocess.run(
         [sys.executable, "-c", code],
@@ -73,5 +71,5 @@ def test_prices_without_end_prove_nothing(price: str) -> None:
         check=False,
     )
     assert ran.returncode == 0, ran.stderr
-    large, usual = map(float, ran.stdout.split())
-    assert large == -math.inf and math.isfinite(usual)
+    *large, usual = map(float, ran.stdout.split())
+    assert large == [-math.inf] * 3 and math.isfinite(usual)

@@ -14,7 +14,7 @@ from tests.conditions.random_conditions import KINDS
 def test_networks_under_conditions(kind):
     """bab goes case by case, HiGHS has rows and 0/1 columns: the same answers."""
     lines = [
-        line for seed in range(500, 506) for line in run.check(seed, kind, False, ("bab", "highs"), 60.0)[1]
+        line for seed in range(500, 504) for line in run.check(seed, kind, False, ("bab", "highs"), 60.0)[1]
     ]
     assert lines == []
 
@@ -23,7 +23,7 @@ def test_networks_under_conditions(kind):
 def test_trees_under_conditions(kind):
     """Trees with and without causes."""
     lines = [
-        line for seed in range(500, 506) for line in run.check(seed, kind, True, ("bab", "highs"), 60.0)[1]
+        line for seed in range(500, 504) for line in run.check(seed, kind, True, ("bab", "highs"), 60.0)[1]
     ]
     assert lines == []
 
