@@ -32,10 +32,13 @@ TINY = 2.0**-900
 BELOW = 1.0 - 8 * ROUNDOFF
 """A factor just below one."""
 
-PIVOT, FINE, CLOSE, SEEN, COARSE, HUGE = 2.0**-46, 2.0**-48, 2.0**-36, 2.0**-30, 2.0**-20, 2.0**200
-"""When guesses are good enough: a vanishing pivot, a converged method, a change that is none, a range
-for a search (sums beyond it are given up before a product of them could overflow). No proof
-rests on them."""
+PIVOT, FINE, CLOSE, SEEN, COARSE = 2.0**-46, 2.0**-48, 2.0**-36, 2.0**-30, 2.0**-20
+"""When guesses are good enough: a vanishing pivot, a converged method, a change that is none. No proof rests
+on them."""
+
+HUGE = 2.0**200
+"""Where a search gives up, and sums over multipliers prove nothing any more. Coordinates are at most about 1,
+so no product of such a sum with one overflows below it; a smaller number would only lose proofs."""
 
 
 LN2, LN2_REST = 6.93147180369123816490e-01, 1.90821492927058770002e-10
