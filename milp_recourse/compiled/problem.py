@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -350,14 +350,8 @@ def why_not(instance: Instance) -> str | None:
     return None
 
 
-def lowered(instances: Sequence[Instance], as_written: bool = False) -> Iterator[tuple[list[int], Lowered]]:
-    """Positions of instances that are lowered together, and their arrays; those not covered are left out.
-
-    Parameters
-    ----------
-    as_written
-        Whether the arrays are for proofs, see :func:`~milp_recourse.compiled.causes.effects_of`.
-    """
+def lowered(instances: Sequence[Instance]) -> Iterator[tuple[list[int], Lowered]]:
+    """Positions of instances that are lowered together, and their arrays; those not covered are left out."""
     covered = [k for k, instance in enumerate(instances) if why_not(instance) is None]
     chosen = [instances[k] for k in covered]
     for group in of_one_model(chosen):
@@ -366,8 +360,7 @@ def lowered(instances: Sequence[Instance], as_written: bool = False) -> Iterator
             members = [instances[k] for k in people]
             yield people, Lowered(members, no_effects(members[0]))
             continue
-        make = partial(_with_effects, as_written=as_written)
-        for part, made in together([instances[k] for k in people], make):
+        for part, made in together([instances[k] for k in people], _with_effects):
             if made is not None:
                 yield [people[k] for k in part], made
 
@@ -390,9 +383,9 @@ def _without_effects(instance: Instance) -> bool:
     return free and not instance.scenarios and all(instance.scm.descendants({f}) == {f} for f in levers)
 
 
-def _with_effects(instances: list[Instance], program: Program, as_written: bool) -> Lowered | None:
+def _with_effects(instances: list[Instance], program: Program) -> Lowered | None:
     try:
-        return Lowered(instances, effects_of(instances, program, as_written))
+        return Lowered(instances, effects_of(instances, program))
     except NotCovered:
         return None
 
