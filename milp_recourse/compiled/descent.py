@@ -1,4 +1,4 @@
-r"""Good actions early: linearise, solve, hop; pull levers back; drop one and repair.
+r"""Good actions early: steps along linearisations, levers pulled back to the factual, one dropped and repair.
 
 Nothing here proves anything. A point counts as accepted only if its logit is above what is needed by more
 than what rounding can take

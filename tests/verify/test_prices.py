@@ -1,4 +1,4 @@
-"""Tables of prices never take out what a cheap accepted action needs; the fast path does as the kernel."""
+"""Tables of prices take out no cell or leaf of a cheap accepted action; fast path and kernel agree."""
 
 from __future__ import annotations
 
@@ -93,12 +93,12 @@ def points(configuration, prices):
 
 
 def left_by(gone, cells, leaves):
-    """Whether a point is left."""
+    """Whether none of a point's cells and leaves has been taken out."""
     return not (gone.cells & cells or gone.leaves & leaves)
 
 
 def walks(prices, fast, configuration, rng, target):
-    """A random way down: what both have left after each table, merging or split."""
+    """A random path down a proof tree: what kernel and fast path have left after each of its nodes."""
     ends = list(configuration.box)
     gone, left = prices.start(), fast.start()
     for _ in range(6):
@@ -182,7 +182,7 @@ def test_no_table_takes_out_a_cheap_accepted_action(tmp_path):
 
 
 def test_cells_stand_for_others_only_where_nothing_else_is_asked(tmp_path):
-    """A condition may allow the dearer cell alone."""
+    """With a condition the cheapest of several cells may be forbidden, so the rule is refused there."""
     given = json.loads((HERE / "instances/taken_out_trees.json").read_text())
     given["conditions"] = [{"feature": "f3", "of": "counterfactual", "in": ["c"]}]
     file = tmp_path / "instance.json"
@@ -194,7 +194,7 @@ def test_cells_stand_for_others_only_where_nothing_else_is_asked(tmp_path):
 
 
 def test_a_number_stands_for_empty_lists(tmp_path):
-    """What the producer writes shortly is read as the lists it stands for."""
+    """A number in a table stands for that many empty lists; the file is read as if they were there."""
     shorter = 0
     for seed, configuration in configurations(tmp_path, range(30), 6):
         rng = random.Random(seed)
@@ -220,7 +220,7 @@ def test_the_examples_use_every_rule():
 
 
 def test_cells_with_a_hole_are_refused(tmp_path):
-    """The kernel takes cells from nobody without a look: none may be left out, nor a double between two."""
+    """The kernel checks that cells leave no double of the box out, whoever made them."""
     refused = 0
     for _, configuration in configurations(tmp_path, range(12)):
         whole = Priced([], "here", configuration)
