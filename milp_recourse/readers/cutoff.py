@@ -73,6 +73,15 @@ class Cutoff:
         return t * (1.0 - t)
 
 
+def logistic(score: float) -> tuple[float, float]:
+    """Both classes' probabilities at a logit, in doubles."""
+    try:
+        second = 1.0 / (1.0 + math.exp(-score))
+    except OverflowError:
+        second = 0.0
+    return 1.0 - second, second
+
+
 def is_cutoff(model: Any) -> bool:
     """Whether a model is scikit-learn's FixedThresholdClassifier or TunedThresholdClassifierCV."""
     return _named(model, "FixedThresholdClassifier", "TunedThresholdClassifierCV")

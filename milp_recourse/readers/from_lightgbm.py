@@ -6,14 +6,13 @@ read as 0. Numbers up to ``1e-35`` (as a float) in size are read as 0 too.
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 
 from milp_recourse.domain.forest import Tree, TreeEnsemble
 from milp_recourse.readers.classes import Target
-from milp_recourse.readers.cutoff import Cutoff
+from milp_recourse.readers.cutoff import Cutoff, logistic
 from milp_recourse.readers.refusal import refuse
 from milp_recourse.readers.tree_parts import (
     CategorySplit,
@@ -73,18 +72,10 @@ def judge_lightgbm(model: Any, target: Target, cutoff: Cutoff | None = None) -> 
     steepness = float(said[1].split(" ")[0]) if len(said) == 2 else 1.0
     ensemble, splits = _ensemble(content)
     if cutoff is not None:
-        rule = cutoff.accept(lambda s: _probabilities(steepness * s))
+        rule = cutoff.accept(lambda s: logistic(steepness * s))
     else:
-        rule = above(last_refused(lambda s: _probabilities(steepness * s)[1] > 0.5, 0.0, 1.0, single=False))
+        rule = above(last_refused(lambda s: logistic(steepness * s)[1] > 0.5, 0.0, 1.0, single=False))
     return judged_sum(ensemble, rule, target.index == 1, splits)
-
-
-def _probabilities(score: float) -> tuple[float, float]:
-    try:
-        second = 1.0 / (1.0 + math.exp(-score))
-    except OverflowError:
-        second = 0.0
-    return 1.0 - second, second
 
 
 def class_count(model: Any) -> int:

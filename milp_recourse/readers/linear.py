@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from milp_recourse.readers.cutoff import Cutoff
+from milp_recourse.readers.cutoff import Cutoff, logistic
 from milp_recourse.readers.layers import UNIT, Layers
 from milp_recourse.readers.refusal import refuse
 
@@ -84,14 +84,7 @@ def logit_from(estimator: Any, cutoff: Cutoff, where: str) -> tuple[float, float
     if isinstance(estimator, MLPClassifier) and any(w.dtype == np.float32 for w in estimator.coefs_):
         unit = UNIT["float32"]
     slack = 0.25 * _SIGMOID * unit / UNIT["float64"] / cutoff.steepness
-    return cutoff.accept(_logistic).threshold, slack
-
-
-def _logistic(score: float) -> tuple[float, float]:
-    from scipy.special import expit
-
-    p = float(expit(score))
-    return 1.0 - p, p
+    return cutoff.accept(logistic).threshold, slack
 
 
 def _no_probabilities(score: float) -> tuple[float, float]:
