@@ -398,10 +398,13 @@ class Recourse:
         judged, confirmed = asked(rows, self.columns, results, self._predict, self._wants, doubt)
         facts = {"desired": self.reading.desired, "cost": self._cost}
         if population is not None and population.template.accept.margin:
-            margin = population.template.accept.margin
-            facts["margin"] = (
-                f"accepted means a logit of at least {margin:.3g}, which covers the model's rounding"
+            accept = population.template.accept
+            least = (
+                f"{accept.threshold:.6g} + {accept.margin:.3g}"
+                if accept.threshold
+                else f"{accept.margin:.3g}"
             )
+            facts["margin"] = f"accepted means a logit of at least {least}, which covers the model's rounding"
         ties = _ties(self._problem)
         if ties is not None:
             facts["ties"] = ties
@@ -415,7 +418,9 @@ def _ties(problem: Instance) -> str | None:
         return None
     if forest.parts and threshold:
         return f"a class whose score is within {threshold:.2g} of the wanted one's counts as predicted"
-    if forest.aggregate == "mean" and threshold > 0.5:
+    if (
+        forest.aggregate == "mean" and 0.5 < threshold < 0.5 + 2.0**-30
+    ):  # a threshold of a wrapper gives nothing away
         return "a tie between the classes, up to rounding, counts as refused"
     return None
 
