@@ -620,7 +620,7 @@ def _split(p, w, t, kind, index, value, bound):
         grid = p.lever[GRID, index]
         cut, above = value, value
         if grid > 0.0:
-            cut = math.floor((value - p.lever[SHIFT, index]) / grid) * grid + p.lever[SHIFT, index]
+            cut = np.floor((value - p.lever[SHIFT, index]) / grid) * grid + p.lever[SHIFT, index]
             above = cut + grid
         hi[index] = cut
         if l <= cut:

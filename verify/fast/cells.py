@@ -8,8 +8,8 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from verify.kernel.checks import Clock
-from verify.kernel.costs import Interval
 from verify.kernel.prices import Prices
+from verify.kernel.problem import Interval
 from verify.kernel.trees import Node
 
 Inner = tuple[int, float, int, int, bool | None]
