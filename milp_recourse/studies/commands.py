@@ -39,7 +39,8 @@ def reproduce(
     networks: Annotated[
         list[Path] | None,
         typer.Option(
-            metavar="DIR", help="checkpoint or icarma train's folder, for tables 1 and 5; repeatable"
+            metavar="DIR",
+            help="checkpoint or icarma train's folder, shown where trained for; repeatable",
         ),
     ] = None,
     draws: Annotated[int, typer.Option(min=2, help="Of race, profiles and rankings, for fairness.")] = 200,
