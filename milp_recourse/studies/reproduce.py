@@ -19,7 +19,16 @@ from milp_recourse.studies.amortised import Networks, amortised_rows, recommenda
 from milp_recourse.studies.answers import METHODS, Answers
 from milp_recourse.studies.cells import COUNTS, SCENARIOS, SENSITIVITY, TABLES, Cell, Draws, Problem
 from milp_recourse.studies.spot_check import spot_check
-from milp_recourse.studies.tables import COLUMNS, Density, Served, contradictions, factual_rows, served, table
+from milp_recourse.studies.tables import (
+    COLUMNS,
+    Density,
+    Served,
+    contradictions,
+    density_rows,
+    factual_rows,
+    served,
+    table,
+)
 
 Row = dict[str, Any]
 TARGETS = (*TABLES, "all")
@@ -188,18 +197,20 @@ class Reproduction:
             figures.by_group(rows, self.folder / "figure4.png")
             figures.gaps(rows, self.folder / "figure4_gaps.png")
             return rows
+        by_count = dict(zip(COUNTS, (sides[cell] for cell in cells), strict=False))
+        if name == "figure3":
+            factual = self.population.template.scm.log_density(factual_rows(self.population))
+            rows = [row for cell in cells for row in density_rows(cell, factual, sides[cell])]
+            write_rows(rows, tuple(rows[0]), self.folder / f"{name}.csv")
+            figures.densities(factual, by_count, self.folder / "figure3.png")
+            return rows
         rows = []
         for cell in cells:
             rows += table(name, cell, sides[cell]["grid"], sides[cell]["certified"])
             if name != "table6":
                 rows += amortised_rows(name, cell, self.draws, self.asked.networks)
         write_rows(rows, COLUMNS, self.folder / f"{name}.csv")
-        by_count = dict(zip(COUNTS, (sides[cell] for cell in cells), strict=False))
-        if name == "figure3":
-            factual = self.population.template.scm.log_density(factual_rows(self.population))
-            figures.densities(factual, by_count, self.folder / "figure3.png")
-        else:
-            figures.bars(name, rows, self.folder / f"{name}.png")
+        figures.bars(name, rows, self.folder / f"{name}.png")
         if name == "table1":
             figures.excesses(by_count, self.folder / "excess.png")
         return rows

@@ -38,7 +38,7 @@ from milp_recourse.reports.progress import progress_bar
 
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False)
 
-MARGINS: dict[str, float] = {"margin": 0.05, "density_margin": 0.1}
+MARGINS: dict[str, float] = {"margin": 0.05, "density_margin": 0.2}
 IMITATION = 10.0
 """Chosen by ``choose``: the most validation rows served."""
 
@@ -59,7 +59,7 @@ CANDIDATES: tuple[dict[str, float], ...] = (
     *({"imitation": w} for w in (1.0, 10.0, 100.0)),
     *(
         {"margin": m, "density_margin": d, "imitation": w}
-        for m, d in ((0.03, 0.1), (0.08, 0.4))
+        for m, d in ((0.03, 0.1), (0.05, 0.2))
         for w in (1.0, 10.0, 100.0)
     ),
 )
