@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from milp_recourse.compiled.elementary import LOG, RELU, distance, draw_lines, is_open, steepness
 from milp_recourse.compiled.elementary import value as curve
 from milp_recourse.compiled.interior import solve_node
@@ -1059,7 +1061,7 @@ def choose(p, w, count, unsure):
                 best, kind, index, value = total, 2 if mode_[i] == 1 else 3, i, cut
         if grid > 0.0 and mode_[i] == 1 and lo[i] < hi[i]:
             part = (t - p.lever[SHIFT, i]) / grid
-            part -= math.floor(part)
+            part -= np.floor(part)
             part = min(part, 1.0 - part)
             if part > COARSE:
                 moved = 0.0

@@ -4,7 +4,7 @@ A lever's coordinate is :math:`u_i = (a_i - x_i) / s_i` with s a power of two ne
 so the factual is the
 origin and no digit is lost. A lever with labels has one column per label, its own label's being zero. What
 levers cause
-(:mod:`milp_recourse.compiled.causes`) are forms over the columns and over causal units, the ReLUs of
+(:mod:`milp_recourse.compiled.causes`) are forms over the columns and over causal units, the functions in
 structural
 equations; these are the network's layer 0, which few problems have any unit in.
 """
