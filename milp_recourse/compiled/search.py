@@ -318,8 +318,9 @@ def largest_logit(p, w):
         count = p.widths[k + 1] if k + 1 < layers else 1
         for i in range(count):
             new[i] = abs(p.biases[k, i])
-            for j in range(p.widths[k]):
-                new[i] += abs(p.weights[k, i, j]) * sizes[j]
+        for j in range(p.widths[k]):
+            for i in range(count):
+                new[i] += abs(p.turned[k, j, i]) * sizes[j]
         for i in range(count):
             sizes[i] = new[i]
     return sizes[0]
