@@ -1,4 +1,4 @@
-r"""Good actions early: linearise, solve, hop; pull levers back; drop one and repair.
+r"""Good actions early: steps along linearisations, levers pulled back to the factual, one dropped and repair.
 
 Nothing here proves anything. A point counts as accepted only if its logit is above what is needed by more
 than what rounding can take
@@ -355,7 +355,8 @@ def cheapest(p, w, box, allowed, g, need, u, out, other):
         w.unit[ZL, 0, m], w.unit[ZH, 0, m] = w.kept[0, m], w.kept[1, m]
     if count < 0:
         return False
-    dear = min(w.scalar[BEST_COST], w.scalar[CEILING]) - p.base[0]
+    # what is not clearly cheaper than the action in hand is no news
+    dear = min(w.scalar[BEST_COST] * (1.0 - COARSE), w.scalar[CEILING]) - p.base[0]
     return solve_node(p, w, box, allowed, count, ball, dear, out, other, 24, True) < dear
 
 
@@ -485,7 +486,7 @@ def pull_back(p, w, u):
                     u[i] = start
             continue
         low, high = 0.0, 1.0
-        for _ in range(14):
+        for _ in range(9):
             middle = 0.5 * (low + high)
             u[i] = goal + middle * (start - goal)
             if try_point(p, w, u):

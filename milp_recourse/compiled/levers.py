@@ -1,4 +1,4 @@
-r"""What one lever does best at given prices, in closed form.
+r"""The best value of one lever at given multipliers of the rows, in closed form; its cost and its interval.
 
 A box is ``lo, hi, mode`` per lever and ``allowed`` per column
 (:class:`~milp_recourse.compiled.problem.Problem`).

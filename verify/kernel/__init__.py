@@ -1,4 +1,4 @@
-"""Ring 1, the trust base: the problem, exact arithmetic in plain fractions, and the rules.
+"""The kernel, which has to be trusted: the problem, exact arithmetic in plain fractions, and the rules.
 
 Whoever trusts this folder can trust what ``python -m verify --slow`` says about a problem. Read it in this
 order: ``problem`` (what it costs, what limits it), ``forms`` (what follows from an action), ``curves`` and
