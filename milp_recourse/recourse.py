@@ -1,4 +1,4 @@
-"""The DataFrame door: a fitted model and a table in, proven answers as tables out.
+"""``Recourse``: a fitted model and a table in, proven answers as tables out.
 
 >>> recourse = Recourse(model, X, immutable=["age"])           # doctest: +SKIP
 >>> answers = recourse.certify(X[model.predict(X) == 0])       # doctest: +SKIP
@@ -35,7 +35,7 @@ from milp_recourse.frames.arguments import (
 )
 from milp_recourse.frames.columns import TableColumn, is_missing, printable
 from milp_recourse.frames.conditions import conditions_of
-from milp_recourse.frames.heard import Heard, hear
+from milp_recourse.frames.known_rows import KnownRows, ask_model
 from milp_recourse.frames.plausibility_argument import Plausibility
 from milp_recourse.frames.preferences import people_preferences
 from milp_recourse.frames.problem import (
@@ -235,7 +235,7 @@ class Recourse:
         own = people_preferences(preferences, self._problem.preferences, self.columns, rows.frame)
         rows, own = self._plausibility.offsets(self._problem, self.columns, self.X, rows, own)
         rows = self._judged(rows, own)
-        starts = None if self._heard is None else self._heard.starts
+        starts = None if self._known_rows is None else self._known_rows.starts
         options = check_options(time_limit, jobs, certificates, starts)
         results: list[Result | None] = [None] * len(rows)
         readable = [i for i in range(len(rows)) if i not in rows.faults]
@@ -381,11 +381,11 @@ class Recourse:
         return Population(template, factuals, tuple(own), rows.faults, own_names(rows.frame.index))
 
     @cached_property
-    def _heard(self) -> Heard | None:
+    def _known_rows(self) -> KnownRows | None:
         """What the model itself says about rows of X; None where it cannot be asked."""
         if self._predict is None:
             return None
-        return hear(self._predict, self._wants, self.X, self.columns)
+        return ask_model(self._predict, self._wants, self.X, self.columns)
 
     def _answers(
         self,
@@ -394,14 +394,17 @@ class Recourse:
         results: Sequence[Result | None],
         how: Mapping[str, Any],
     ) -> Answers:
-        doubt = None if self._heard is None else self._heard.doubt(self._problem)
+        doubt = None if self._known_rows is None else self._known_rows.doubt(self._problem)
         judged, confirmed = asked(rows, self.columns, results, self._predict, self._wants, doubt)
         facts = {"desired": self.reading.desired, "cost": self._cost}
         if population is not None and population.template.accept.margin:
-            margin = population.template.accept.margin
-            facts["margin"] = (
-                f"accepted means a logit of at least {margin:.3g}, which covers the model's rounding"
+            accept = population.template.accept
+            least = (
+                f"{accept.threshold:.6g} + {accept.margin:.3g}"
+                if accept.threshold
+                else f"{accept.margin:.3g}"
             )
+            facts["margin"] = f"accepted means a logit of at least {least}, which covers the model's rounding"
         ties = _ties(self._problem)
         if ties is not None:
             facts["ties"] = ties
@@ -415,7 +418,9 @@ def _ties(problem: Instance) -> str | None:
         return None
     if forest.parts and threshold:
         return f"a class whose score is within {threshold:.2g} of the wanted one's counts as predicted"
-    if forest.aggregate == "mean" and threshold > 0.5:
+    if (
+        forest.aggregate == "mean" and 0.5 < threshold < 0.5 + 2.0**-30
+    ):  # a threshold of a wrapper gives nothing away
         return "a tie between the classes, up to rounding, counts as refused"
     return None
 

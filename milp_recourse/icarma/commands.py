@@ -10,7 +10,10 @@ import typer
 
 if TYPE_CHECKING:
     from milp_recourse.icarma.model import Recommender
+    from milp_recourse.icarma.settings import Settings
     from milp_recourse.icarma.shipped import Kind
+    from milp_recourse.icarma.task import Task
+    from milp_recourse.icarma.training_optima import Optima
     from milp_recourse.instance import Population
 
 app = typer.Typer(no_args_is_help=True, help="The amortised solver: train, predict, evaluate.")
@@ -49,6 +52,14 @@ def train(
         int, typer.Option(min=1, help="so many seeds, 1000 apart; the best by validation wins")
     ] = 1,
     epochs: Annotated[int | None, typer.Option(min=1, help="default: the recipe's")] = None,
+    imitation: Annotated[
+        float | None,
+        typer.Option(min=0, help="weight of the distance to certified optima, for --profile constant"),
+    ] = None,
+    margin: Annotated[
+        float | None, typer.Option(min=0, help="of acceptance, in standard deviations of the logit")
+    ] = None,
+    density_margin: Annotated[float | None, typer.Option(min=0, help="of plausibility, in nats")] = None,
     flow_epochs: Annotated[int, typer.Option(min=1, help="of the causal flow")] = 60,
     threads: Annotated[int, typer.Option(min=1, help="of torch")] = 2,
     device: Annotated[str, typer.Option(help="auto (a GPU where there is one), cpu, cuda")] = "auto",
@@ -73,8 +84,8 @@ def train(
     if device == "auto":
         device = "cuda" if torch.cuda.is_available() else "cpu"
     changes: dict[str, Any] = {"profile": profile, "distribution": distribution, "individual": not carma}
-    if epochs is not None:
-        changes["epochs"] = epochs
+    given = {"epochs": epochs, "imitation": imitation, "margin": margin, "density_margin": density_margin}
+    changes |= {name: value for name, value in given.items() if value is not None}
     settings = Settings.of_recipe(
         _choice("--recipe", recipe, get_args(Recipe)),
         _choice("--elicitation", elicitation, get_args(Elicitation)),
@@ -87,9 +98,12 @@ def train(
     else:
         task, flow_epochs = sampled_task(template), 0
         through = StructuralModel.of_rows(template.scm, task.train)
+    optima = _optima(task, settings, out / "optima") if settings.imitation else None
     chosen = [seed + 1000 * k for k in range(seeds)]
     with progress_bar("training", flow_epochs + seeds * settings.epochs, rate=True) as bar:
-        rows = train_seeds(task, settings, chosen, out, flow_epochs, device, bar.advance, through=through)
+        rows = train_seeds(
+            task, settings, chosen, out, flow_epochs, device, bar.advance, through=through, optima=optima
+        )
     for row in rows:
         typer.echo(
             f"seed {row['seed']}: best epoch {row['best_epoch']} of {settings.epochs}, "
@@ -316,6 +330,15 @@ def gap(
         typer.echo("no plot: pip install matplotlib", err=True)
     if any(row["contradicted"] for row in rows):
         raise typer.Exit(4)
+
+
+def _optima(task: Task, settings: Settings, folder: Path) -> Optima:
+    from milp_recourse.icarma.training_optima import certify_optima
+    from milp_recourse.reports.progress import progress_bar
+
+    margins = settings.logit_margin(task.spread), settings.density_margin
+    with progress_bar("certified optima", 0, rate=True) as bar:
+        return certify_optima(task, task.train, *margins, folder, expect=bar.expect, advance=bar.advance)
 
 
 def _model(checkpoint: Path | None, kind: Kind, people: Population | None = None) -> Recommender:

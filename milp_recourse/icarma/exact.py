@@ -183,7 +183,8 @@ def _digest(people: Population, time_limit: float) -> str:
     template = people.template
     parts = [
         getattr(template.classifier, "content", b""),
-        repr((template.features, template.accept, template.cost, template.plausible, time_limit)).encode(),
+        repr((template.features, template.accept, template.cost, time_limit)).encode(),
+        repr((template.plausible, template.density_offset)).encode(),
         repr([sorted(one.items()) for one in people.factuals]).encode(),
     ]
     digest = sha256()

@@ -60,9 +60,27 @@ def validity_hinge(decision: Tensor, margin: float) -> Tensor:
     return torch.relu(margin - decision)
 
 
-def implausibility(log_density: Tensor, log_density_after: Tensor) -> Tensor:
-    r"""Equation 15: :math:`\max(0, \log p(x) - \log p(x^{CF}))`, shape (n,)."""
-    return torch.relu(log_density - log_density_after)
+def implausibility(log_density: Tensor, log_density_after: Tensor, margin: float = 0.0) -> Tensor:
+    r"""Equation 15: :math:`\max(0, \log p(x) + m - \log p(x^{CF}))`, shape (n,); m is 0 in the paper."""
+    return torch.relu(log_density + margin - log_density_after)
+
+
+def distance(values: Tensor, optimal: Tensor, known: Tensor, scale: Tensor) -> Tensor:
+    r"""Squared distance to a certified optimum: :math:`\sum_i ((x^{CF}_i - x^*_i) / s_i)^2`, shape (n,).
+
+    Between counterfactuals, not actions: holding a feature that would not move otherwise is no action more.
+
+    Parameters
+    ----------
+    values, optimal
+        Counterfactual values of the k features, raw units, shape (n, k).
+    known
+        Where there is an optimum, boolean, shape (n,); elsewhere the distance is 0.
+    scale
+        s of the cost, shape (k,).
+    """
+    apart = ((values - optimal) / scale).square().sum(dim=-1)
+    return torch.where(known, apart, 0.0)
 
 
 def infeasibility(values: Tensor, low: Tensor, high: Tensor, actionable: Tensor) -> Tensor:

@@ -26,6 +26,7 @@ from milp_recourse.icarma.settings import Settings
 from milp_recourse.icarma.structural import StructuralModel
 from milp_recourse.icarma.task import Task
 from milp_recourse.icarma.train import train
+from milp_recourse.icarma.training_optima import Optima
 
 FLOW_SEED = 0
 
@@ -40,6 +41,7 @@ def train_seeds(
     advance: Callable[[str], None] = lambda _: None,
     flow_sizes: tuple[int, int, int] = FLOW_SIZES,
     through: StructuralModel | None = None,
+    optima: Optima | None = None,
 ) -> list[dict[str, Any]]:
     """Train every seed and keep the one with the least validation loss as DIR/recommender.npz.
 
@@ -52,6 +54,8 @@ def train_seeds(
         Called after every epoch, the flow's and the networks', with a few words.
     through
         The equations that the networks look through; None: Loan's flow, which is trained first.
+    optima
+        Of the train rows, where the settings imitate them.
 
     Returns
     -------
@@ -66,7 +70,7 @@ def train_seeds(
         def say(numbers: Mapping[str, Any], seed: int = seed) -> None:
             advance(f"seed {seed}: loss {numbers['loss']:.3f}, valid {numbers['valid']:.2f}")
 
-        trainer = train(task, flow, mine, place, device, say)
+        trainer = train(task, flow, mine, place, device, say, optima=optima)
         best = trainer.history[trainer.best_epoch - 1]
         row: dict[str, Any] = {"seed": seed, "best_epoch": trainer.best_epoch}
         row |= {k: best[k] for k in ("loss", "valid", "plausible", "cost")}

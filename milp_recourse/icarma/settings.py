@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, get_args
 
@@ -89,12 +90,20 @@ class Settings:
         (damped dual ascent, :data:`DAMPING`), instead of staying at ``validity``.
     margin
         beta of the hinge.
+    density_margin
+        By how many nats the counterfactual's log density is to exceed the factual's in equation 15. 0 is the
+        paper's.
     temperature
         tau of the Gumbel-softmax.
     cost, plausibility, feasibility, divergence
         Weights of equations 10, 15, 16 and 13.
     validity
         lambda where it is constant: ours. Also its weight in the validation loss.
+    imitation
+        Weight of the squared distance to the certified optimum
+        (:func:`~milp_recourse.icarma.losses.distance`); 0: no optimum is asked for. Above 0 the optima are
+        those of the problem whose two boundaries are tightened by ``margin`` and ``density_margin``, and
+        weights are constant.
     """
 
     seed: int = SEEDS[0]
@@ -117,12 +126,14 @@ class Settings:
     hinge: Literal["logit", "probability"] = "logit"
     dual: bool = False
     margin: float = 0.013
+    density_margin: float = 0.0
     temperature: float = 0.36
     cost: float = 1.1
     plausibility: float = 0.225
     feasibility: float = 0.1
     divergence: float = 1.5
     validity: float = 10.0
+    imitation: float = 0.0
 
     def __post_init__(self) -> None:
         for name in ("batch", "epochs"):
@@ -131,6 +142,11 @@ class Settings:
         for name in ("learning_rate", "temperature"):
             if not getattr(self, name) > 0:
                 raise BadInput(name, getattr(self, name), "a number above 0")
+        for name in ("density_margin", "imitation"):
+            if not getattr(self, name) >= 0:
+                raise BadInput(name, getattr(self, name), "0 or more")
+        if self.imitation and (self.profile, self.individual) != ("constant", True):
+            raise BadInput("imitation", self.imitation, "0, or networks for constant weights")
         for name, known in _CHOICES.items():
             if getattr(self, name) not in known:
                 raise BadInput(name, getattr(self, name), ", ".join(known))
@@ -177,6 +193,12 @@ class Settings:
     def sampler(self) -> PreferenceSampler:
         """What draws the preferences of an epoch."""
         return PreferenceSampler(self.elicitation, self.profile, self.hard, distribution=self.distribution)
+
+    def logit_margin(self, spread: float) -> float:
+        """The logit at which the hinge ends; ``spread``: its standard deviation on the train rows."""
+        if self.hinge == "logit":
+            return self.margin * spread
+        return math.log((1 + self.margin) / (1 - self.margin))
 
     def as_json(self) -> dict[str, Any]:
         """As JSON writes it."""

@@ -24,6 +24,7 @@ from milp_recourse.icarma.sampling import Wishes, everyone
 from milp_recourse.icarma.settings import DAMPING, Settings
 from milp_recourse.icarma.structural import StructuralModel
 from milp_recourse.icarma.task import Task
+from milp_recourse.icarma.training_optima import Optima
 
 PREFERENCES, MASKS, VALIDATION = 1, 2, 3
 """Streams of randomness. What is drawn in an epoch depends on seed and epoch alone: resuming is exact."""
@@ -43,21 +44,27 @@ class Applicants:
 
 @dataclass(frozen=True)
 class Wanted:
-    """Preferences as tensors, shape (n, k)."""
+    """Preferences as tensors, shape (n, k); ``optimal`` is the optimal counterfactual's levers, nan where
+    there is none, and None where nobody learns from optima."""
 
     actionable: Tensor
     weights: Tensor
     height: Tensor
     priors: Tensor
+    optimal: Tensor | None = None
 
     @staticmethod
-    def of(wishes: Wishes, device: torch.device) -> Wanted:
-        """From arrays."""
-        arrays = (wishes.actionable, wishes.weights, wishes.height, wishes.priors)
+    def of(wishes: Wishes, device: torch.device, optima: Optima | None = None) -> Wanted:
+        """From arrays; ``optima`` are those of the same rows."""
+        arrays = [wishes.actionable, wishes.weights, wishes.height, wishes.priors]
+        if optima is not None:
+            arrays.append(optima.of(np.arange(len(wishes)), wishes.actionable))
         return Wanted(*(torch.as_tensor(a, device=device) for a in arrays))
 
     def __getitem__(self, index: Tensor) -> Wanted:
-        return Wanted(self.actionable[index], self.weights[index], self.height[index], self.priors[index])
+        optimal = None if self.optimal is None else self.optimal[index]
+        actionable, weights = self.actionable[index], self.weights[index]
+        return Wanted(actionable, weights, self.height[index], self.priors[index], optimal)
 
 
 class Trainer:
@@ -71,12 +78,28 @@ class Trainer:
         Trained; frozen here.
     device
         Of torch.
+    optima
+        Of the train rows, where the settings imitate them.
+
+    Raises
+    ------
+    BadInput
+        The settings imitate optima and there are none, or none of these rows.
     """
 
     def __init__(
-        self, task: Task, flow: CausalFlow | StructuralModel, settings: Settings, device: str = "cpu"
+        self,
+        task: Task,
+        flow: CausalFlow | StructuralModel,
+        settings: Settings,
+        device: str = "cpu",
+        optima: Optima | None = None,
     ) -> None:
+        if settings.imitation and (optima is None or len(optima.values) != len(task.train)):
+            got = "none" if optima is None else len(optima.values)
+            raise BadInput("optima", got, f"those of the {len(task.train)} train rows")
         self.task, self.settings = task, settings
+        self.optima = optima if settings.imitation else None
         self.device = torch.device(device)
         self.model = Recommender(flow, task.levers, task.bounds, settings).to(self.device)
         weights = [*self.model.mask.parameters(), *self.model.action.parameters()]
@@ -98,7 +121,7 @@ class Trainer:
         """One epoch of the train rows, each with newly drawn preferences; then validation."""
         seed, epoch = self.settings.seed, self.epoch
         rng = np.random.default_rng([seed, PREFERENCES, epoch])
-        wanted = Wanted.of(self._wishes(len(self.train.rows), rng), self.device)
+        wanted = Wanted.of(self._wishes(len(self.train.rows), rng), self.device, self.optima)
         stream = int(np.random.SeedSequence([seed, MASKS, epoch]).generate_state(1)[0])
         generator = torch.Generator().manual_seed(stream)
         if self.settings.decay:
@@ -146,13 +169,18 @@ class Trainer:
         else:
             decision = decision / self.task.spread
         density = self.model.flow.log_density(after)
-        return {
+        terms = {
             "cost": losses.action_cost(proposed.acted, wanted.weights, change),
             "divergence": losses.mask_divergence(proposed.logits, wanted.priors, wanted.actionable),
             "validity": losses.validity_hinge(decision, self.settings.margin),
-            "plausibility": losses.implausibility(people.log_density, density),
+            "plausibility": losses.implausibility(people.log_density, density, self.settings.density_margin),
             "feasibility": losses.infeasibility(after[:, columns], self.low, self.high, wanted.actionable),
         }
+        if wanted.optimal is not None:
+            known = ~wanted.optimal.isnan().any(dim=-1)
+            target = torch.where(known[:, None], wanted.optimal, after[:, columns].detach())
+            terms["imitation"] = losses.distance(after[:, columns], target, known, self.scale)
+        return terms
 
     def settings_weight(self, term: str) -> float:
         """A term's weight in the loss."""
@@ -210,7 +238,7 @@ class Trainer:
             The file belongs to a run with other settings or another flow.
         """
         arrays, about = read_arrays(path)
-        if about.get("kind") != "training" or about["settings"] != self.settings.as_json():
+        if about.get("kind") != "training" or Settings.of_json(about["settings"]) != self.settings:
             raise BadInput(str(path), "another run's checkpoint", "a new folder, or the same options")
         for name, value in tensors(arrays, "flow.").items():
             if not torch.equal(value, self.model.flow.state_dict()[name].cpu()):
@@ -249,6 +277,7 @@ def train(
     device: str = "cpu",
     on_epoch: Callable[[Mapping[str, Any]], None] = lambda _: None,
     every: int = 10,
+    optima: Optima | None = None,
 ) -> Trainer:
     """Train to the end, or go on to it; the returned trainer's model is the best epoch's.
 
@@ -258,8 +287,10 @@ def train(
         Where ``training.npz`` is kept, every so many epochs; None keeps nothing.
     on_epoch
         Called after every epoch with the validation's numbers.
+    optima
+        Of the train rows, where the settings imitate them.
     """
-    trainer = Trainer(task, flow, settings, device)
+    trainer = Trainer(task, flow, settings, device, optima)
     path = None if folder is None else folder / "training.npz"
     if path is not None and path.exists():
         trainer.resume(path)

@@ -6,13 +6,13 @@ read as 0. Numbers up to ``1e-35`` (as a float) in size are read as 0 too.
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 
 from milp_recourse.domain.forest import Tree, TreeEnsemble
 from milp_recourse.readers.classes import Target
+from milp_recourse.readers.cutoff import Cutoff, logistic
 from milp_recourse.readers.refusal import refuse
 from milp_recourse.readers.tree_parts import (
     CategorySplit,
@@ -58,20 +58,24 @@ def is_lightgbm(model: Any) -> bool:
     return type(model).__module__.split(".")[0] == "lightgbm"
 
 
-def judge_lightgbm(model: Any, target: Target) -> Judged:
+def judge_lightgbm(model: Any, target: Target, cutoff: Cutoff | None = None) -> Judged:
     """The model's decision for a class, or against it: its probability, in doubles, above or not above 1/2.
 
     Of more than two classes, the first whose probability is largest is predicted. A ``Booster`` has no
-    decision of its own: its probability is compared with 1/2, or with the other classes'.
+    decision of its own: its probability is compared with 1/2, or with the other classes'. A ``cutoff`` takes
+    the place of 1/2.
     """
     content = _content(model)
     if class_count(content) > 2:
         return judged_classes(_class_shares(content), target.index, target.wanted)
     said = str(content.get("objective", "")).split("sigmoid:")
     steepness = float(said[1].split(" ")[0]) if len(said) == 2 else 1.0
-    last = last_refused(lambda s: 1.0 / (1.0 + math.exp(-steepness * s)) > 0.5, 0.0, 1.0, single=False)
     ensemble, splits = _ensemble(content)
-    return judged_sum(ensemble, above(last), target.index == 1, splits)
+    if cutoff is not None:
+        rule = cutoff.accept(lambda s: logistic(steepness * s))
+    else:
+        rule = above(last_refused(lambda s: logistic(steepness * s)[1] > 0.5, 0.0, 1.0, single=False))
+    return judged_sum(ensemble, rule, target.index == 1, splits)
 
 
 def class_count(model: Any) -> int:

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from milp_recourse.domain.forest import Tree, TreeEnsemble
 from milp_recourse.instance import Acceptance
 from milp_recourse.readers.classes import Target
+from milp_recourse.readers.cutoff import Cutoff, Probabilities
 from milp_recourse.readers.refusal import refuse, require
 from milp_recourse.readers.tree_parts import (
     LARGEST,
@@ -84,7 +85,9 @@ def is_sklearn_trees(estimator: Any) -> bool:
     return isinstance(estimator, (tree.DecisionTreeClassifier, *forests, *boosting))
 
 
-def judge_sklearn_trees(estimator: Any, target: Target, sparse: bool = False) -> Judged:
+def judge_sklearn_trees(
+    estimator: Any, target: Target, sparse: bool = False, cutoff: Cutoff | None = None
+) -> Judged:
     r"""The estimator's decision for a class, or against it.
 
     A forest compares two means of shares, each rounded. Where all shares are multiples of :math:`2^{-20}`
@@ -100,6 +103,8 @@ def judge_sklearn_trees(estimator: Any, target: Target, sparse: bool = False) ->
         The class.
     sparse
         Whether it receives a sparse matrix, in which it takes no missing values.
+    cutoff
+        The threshold that a wrapper puts on it; None: the estimator's own decision.
     """
     from sklearn import ensemble
 
@@ -108,14 +113,19 @@ def judge_sklearn_trees(estimator: Any, target: Target, sparse: bool = False) ->
     if isinstance(estimator, ensemble.GradientBoostingClassifier):
         if not two:
             return judged_classes(_boosting_shares(estimator), index, target.wanted)
-        return judged_sum(_boosting(estimator), Acceptance(0.0), index == 1)
+        rule = Acceptance(0.0) if cutoff is None else cutoff.accept(_boosted_probabilities(estimator))
+        return judged_sum(_boosting(estimator), rule, index == 1)
     if isinstance(estimator, ensemble.HistGradientBoostingClassifier):
         if not two:
             return judged_classes(_histogram_shares(estimator), index, target.wanted)
         made, splits = _histogram_boosting(estimator)
-        return judged_sum(made, above(0.0), index == 1, splits)
+        rule = above(0.0) if cutoff is None else cutoff.accept(_boosted_probabilities(estimator))
+        return judged_sum(made, rule, index == 1, splits)
     members = getattr(estimator, "estimators_", [estimator])
     shares = [m.tree_.value[:, 0, :] for m in members]
+    if cutoff is not None:  # of the mean of one class's shares, as predict_proba returns it
+        made = _mean(estimator, members, [s[:, cutoff.positive] for s in shares], sparse)
+        return judged_sum(made, Acceptance(float(cutoff.threshold)), index == cutoff.positive)
     if len(members) == 1:
         won = [((s.argmax(axis=1) == index) == target.wanted).astype(np.float64) for s in shares]
         return Judged(_mean(estimator, members, won, sparse), above(0.5))
@@ -127,6 +137,16 @@ def judge_sklearn_trees(estimator: Any, target: Target, sparse: bool = False) ->
     if exact:
         return Judged(made, Acceptance(0.5, strict=index == 1))
     return Judged(made, above(0.5 + 2 * len(members) * 2.0**-52))
+
+
+def _boosted_probabilities(estimator: Any) -> Probabilities:
+    """Of a raw prediction, as predict_proba computes them."""
+
+    def probabilities(score: float) -> tuple[float, float]:
+        row = estimator._loss.predict_proba(np.array([score]))[0]
+        return row[0], row[1]
+
+    return probabilities
 
 
 def _forest_shares(estimator: Any, members: Sequence[Any], exact: bool, sparse: bool) -> Shares:

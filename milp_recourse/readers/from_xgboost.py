@@ -16,6 +16,7 @@ import numpy as np
 
 from milp_recourse.domain.forest import Tree, TreeEnsemble
 from milp_recourse.readers.classes import Target
+from milp_recourse.readers.cutoff import Cutoff, Probabilities
 from milp_recourse.readers.refusal import refuse, require
 from milp_recourse.readers.tree_parts import (
     LARGEST,
@@ -63,17 +64,22 @@ def is_xgboost(model: Any) -> bool:
     return type(model).__module__.split(".")[0] == "xgboost"
 
 
-def judge_xgboost(model: Any, target: Target) -> Judged:
+def judge_xgboost(model: Any, target: Target, cutoff: Cutoff | None = None) -> Judged:
     """The model's decision for a class, or against it: its probability, in float32, above or not above 1/2.
 
     Of more than two classes, the first whose probability is largest is predicted. A ``Booster`` has no
-    decision of its own: its probability is compared with 1/2, or with the other classes'.
+    decision of its own: its probability is compared with 1/2, or with the other classes'. A ``cutoff`` takes
+    the place of 1/2.
     """
     content, last = _content(model)
     if _objective(content) in _SEVERAL:
         return judged_classes(_class_shares(content, last), target.index, target.wanted)
     second = target.index == 1
     ensemble, splits = _ensemble(content, last)
+    if cutoff is not None:
+        if _objective(content) == "binary:logitraw":
+            raise refuse("model", "a threshold on binary:logitraw", "binary:logistic")
+        return judged_sum(ensemble, cutoff.accept(_probabilities(), single=True), second, splits)
     if _objective(content) == "binary:logitraw":
         half = 0.5 if hasattr(model, "get_booster") else 0.0  # XGBClassifier compares the margin with 1/2
         return judged_sum(ensemble, above(half), second, splits)
@@ -88,18 +94,26 @@ def class_count(model: Any) -> int:
 
 
 @cache
-def _last_half() -> float:
-    """The largest float32 margin that XGBoost itself does not turn into more than 1/2."""
+def _probabilities() -> Probabilities:
+    """What XGBoost itself, and its classifier, make of a float32 margin."""
     xgboost = require("xgboost", "read_model", "xgboost")
     row = np.zeros((1, 1))
     settings = {"objective": "binary:logistic", "nthread": 1}
     empty = xgboost.train(settings, xgboost.DMatrix(row, label=[0], nthread=1), num_boost_round=0)
 
-    def accepts(margin: float) -> bool:
+    def probabilities(margin: float) -> tuple[Any, Any]:
         data = xgboost.DMatrix(row, base_margin=np.array([margin], dtype=np.float32), nthread=1)
-        return bool(empty.predict(data)[0] > 0.5)
+        second = empty.predict(data)[0]
+        return np.float32(1.0) - second, second
 
-    return last_refused(accepts, 0.0, 1e-6, single=True)
+    return probabilities
+
+
+@cache
+def _last_half() -> float:
+    """The largest float32 margin that XGBoost itself does not turn into more than 1/2."""
+    probabilities = _probabilities()
+    return last_refused(lambda margin: bool(probabilities(margin)[1] > 0.5), 0.0, 1e-6, single=True)
 
 
 def _content(model: Any) -> tuple[dict[str, Any], int | None]:

@@ -7,10 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from milp_recourse.readers.cutoff import Cutoff, logistic
 from milp_recourse.readers.layers import UNIT, Layers
 from milp_recourse.readers.refusal import refuse
 
 _SIGMOID = 2.0**-46  # a logistic function of more than this is above 1/2 in doubles, whatever its last bits
+_STEEP = 1e-6 * (1 - 1e-6)
 
 
 def is_linear(estimator: Any) -> bool:
@@ -50,6 +52,43 @@ def read_linear(estimator: Any, layers: Layers, where: str) -> float:
         return _read_perceptron(estimator, layers, where)
     _linear(estimator, layers, where)
     return 0.0
+
+
+def logit_from(estimator: Any, cutoff: Cutoff, where: str) -> tuple[float, float]:
+    r"""The logit from which on a threshold predicts class 1, and what the closing function may hide of it.
+
+    Where the logistic function is off by at most d at probability t, logits are by
+    :math:`d / (t (1 - t))`.
+
+    Raises
+    ------
+    Unsupported
+        The classifier's probability is no function that is known here, or the threshold is too near 0 or 1.
+    """
+    from sklearn.linear_model import LogisticRegression, SGDClassifier
+    from sklearn.neural_network import MLPClassifier
+
+    if cutoff.on_scores:
+        return cutoff.accept(_no_probabilities).threshold, 0.0
+    if not isinstance(estimator, LogisticRegression | MLPClassifier) and not (
+        isinstance(estimator, SGDClassifier) and estimator.loss == "log_loss"
+    ):
+        raise refuse(
+            where,
+            f"a threshold on the probability of {type(estimator).__name__}",
+            "one on a logistic function, or on the decision function",
+        )
+    if cutoff.steepness < _STEEP:
+        raise refuse(where, f"threshold {cutoff.threshold}", "probabilities between 1e-6 and 1 - 1e-6")
+    unit = UNIT["float64"]
+    if isinstance(estimator, MLPClassifier) and any(w.dtype == np.float32 for w in estimator.coefs_):
+        unit = UNIT["float32"]
+    slack = 0.25 * _SIGMOID * unit / UNIT["float64"] / cutoff.steepness
+    return cutoff.accept(logistic).threshold, slack
+
+
+def _no_probabilities(score: float) -> tuple[float, float]:
+    raise AssertionError("a threshold on scores asks for no probability")
 
 
 def _linear(estimator: Any, layers: Layers, where: str) -> None:

@@ -16,6 +16,7 @@ from milp_recourse.instance import Acceptance
 from milp_recourse.readers.categories import has_own_categories, native_labels
 from milp_recourse.readers.classes import Target, choose_logit, choose_target, plain
 from milp_recourse.readers.column import Column, Reading
+from milp_recourse.readers.cutoff import Cutoff, inner, is_cutoff, is_frozen, read_cutoff
 from milp_recourse.readers.from_lightgbm import class_count as lightgbm_classes
 from milp_recourse.readers.from_lightgbm import is_lightgbm, judge_lightgbm
 from milp_recourse.readers.from_onnx import append_onnx
@@ -25,7 +26,7 @@ from milp_recourse.readers.from_xgboost import class_count as xgboost_classes
 from milp_recourse.readers.from_xgboost import is_xgboost, judge_xgboost
 from milp_recourse.readers.front import Front, model_columns, read_front
 from milp_recourse.readers.layers import UNIT, Layers
-from milp_recourse.readers.linear import is_linear, read_linear
+from milp_recourse.readers.linear import is_linear, logit_from, read_linear
 from milp_recourse.readers.margins import Arithmetic, Entry, margin_of
 from milp_recourse.readers.operations import apply
 from milp_recourse.readers.raw_trees import on_raw_columns
@@ -35,7 +36,7 @@ from milp_recourse.readers.tree_parts import Judged
 
 _ALLOWED = (
     "a linear classifier, MLPClassifier, or trees of scikit-learn, XGBoost or LightGBM, alone or in a "
-    "Pipeline; a torch module; an ONNX model"
+    "Pipeline, a search or a classifier with a threshold; a torch module; an ONNX model"
 )
 
 
@@ -70,9 +71,9 @@ def read_model(model: Any, X: Any, desired: object = None) -> Reading:
     """
     if isinstance(model, str | PathLike) and not Path(model).is_file():
         raise refuse("model", f"{str(model)!r}, which is no file", "a fitted classifier, or an ONNX file")
-    steps, final = _unwrap(model, "model")
+    steps, final, cutoff = _unwrap(model, "model")
     names = model_columns(model, X)
-    graph = None if steps else _graph(final)
+    graph = None if steps or cutoff else _graph(final)
     if graph is not None:
         return _read_graph(graph, final, read_front([], names, X), X, desired)
     if is_xgboost(final) or is_lightgbm(final):
@@ -81,7 +82,7 @@ def read_model(model: Any, X: Any, desired: object = None) -> Reading:
         )
         classes = _classes(final, count)
         target = choose_target(desired, classes)
-        judged = judge(final, target)
+        judged = judge(final, target, cutoff)
         if steps and has_own_categories(final):
             raise refuse(
                 "model",
@@ -106,12 +107,12 @@ def read_model(model: Any, X: Any, desired: object = None) -> Reading:
             target = choose_target(desired, classes)
             own = getattr(final, "_preprocessor", None)  # of histogram boosting on categories
             front = read_front(steps if own is None else [*steps, ("model", own)], names, X)
-            judged = judge_sklearn_trees(final, target, front.sparse)
+            judged = judge_sklearn_trees(final, target, front.sparse, cutoff)
             return _trees(judged, front, X, classes, target)
         if is_linear(final):
             classes = _classes(final)
             target = choose_target(desired, classes)
-            return _network(final, read_front(steps, names, X), X, classes, target)
+            return _network(final, read_front(steps, names, X), X, classes, target, cutoff)
     except NotFittedError as error:
         raise refuse("model", "one that is not fitted", "a fitted one: call fit first") from error
     raise refuse("model", type(final).__name__, _ALLOWED)
@@ -175,21 +176,31 @@ def _read_graph(
     return Reading(columns, layers.network(dtype), Acceptance(), classes, target.words, arithmetic)
 
 
-def _unwrap(model: Any, where: str) -> tuple[list[tuple[str, Any]], Any]:
-    """The transformers in order and the classifier, looking into pipelines and searches."""
+def _unwrap(model: Any, where: str) -> tuple[list[tuple[str, Any]], Any, Cutoff | None]:
+    """The transformers in order, the classifier, and a threshold put on it; looks into pipelines, searches
+    and wrappers.
+    """
     if hasattr(model, "best_estimator_"):
         return _unwrap(model.best_estimator_, where)
+    if is_frozen(model):
+        return _unwrap(inner(model, where), where)
+    if is_cutoff(model):
+        steps, final, more = _unwrap(inner(model, where), where)
+        if more is not None:
+            raise refuse(where, "a threshold on a threshold", "one")
+        return steps, final, read_cutoff(model, where)
     if type(model).__name__.endswith("SearchCV"):
         raise refuse(
             where, f"{type(model).__name__} without best_estimator_", "a fitted search with refit=True"
         )
     if not hasattr(model, "steps"):
-        return [], model
+        return [], model, None
     *before, (name, last) = model.steps
     if last is None or last == "passthrough":
         raise refuse(where, "a Pipeline without a classifier", "a classifier as the last step")
-    after, final = _unwrap(last, f"step {name!r}")
-    return [(f"step {n!r}", s) for n, s in before if s is not None and s != "passthrough"] + after, final
+    after, final, cutoff = _unwrap(last, f"step {name!r}")
+    steps = [(f"step {n!r}", s) for n, s in before if s is not None and s != "passthrough"]
+    return steps + after, final, cutoff
 
 
 def _classes(final: Any, count: Callable[[Any], int] | None = None) -> tuple[object, ...]:
@@ -208,14 +219,21 @@ def _trees(judged: Judged, front: Front, X: Any, classes: tuple[object, ...], ta
     return Reading(columns, ensemble, judged.accept, classes, target.words)
 
 
-def _network(final: Any, front: Front, X: Any, classes: tuple[object, ...], target: Target) -> Reading:
+def _network(
+    final: Any, front: Front, X: Any, classes: tuple[object, ...], target: Target, cutoff: Cutoff | None
+) -> Reading:
     columns, entries, layers = _entry(front, list(X.columns))
     softmax = read_linear(final, layers, "model")
+    accept = Acceptance()
+    if cutoff is not None:
+        least, slack = logit_from(final, cutoff, "model")
+        layers.slack += slack
+        accept = Acceptance(least if target.index == 1 else 0.0 - least)
     choose_logit(layers, target, len(classes))
     narrow = UNIT["float32"] if front.narrow else 0.0
     segments = tuple(tuple(segment) for segment in layers.segments)
     arithmetic = Arithmetic(entries, segments, layers.slack, softmax, narrow)
-    return Reading(columns, layers.network("float64"), Acceptance(), classes, target.words, arithmetic)
+    return Reading(columns, layers.network("float64"), accept, classes, target.words, arithmetic)
 
 
 def _entry(front: Front, order: Sequence[object]) -> tuple[tuple[Column, ...], tuple[Entry, ...], Layers]:

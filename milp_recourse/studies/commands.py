@@ -39,7 +39,8 @@ def reproduce(
     networks: Annotated[
         list[Path] | None,
         typer.Option(
-            metavar="DIR", help="checkpoint or icarma train's folder, for tables 1 and 5; repeatable"
+            metavar="DIR",
+            help="checkpoint or icarma train's folder, shown where trained for; repeatable",
         ),
     ] = None,
     draws: Annotated[int, typer.Option(min=2, help="Of race, profiles and rankings, for fairness.")] = 200,
@@ -169,7 +170,7 @@ def _print(summary: dict[str, Any]) -> None:
     if not console.is_terminal:
         console = Console(width=180)
     for name, rows in summary["rows"].items():
-        columns = [c for c in SHOWN if c in rows[0]] if "method" in rows[0] else list(rows[0])
+        columns = [c for c in SHOWN if c in rows[0]] if "within" in rows[0] else list(rows[0])
         columns = list(FAIRNESS) if name == "figure4" else columns
         shown = rows if name != "figure4" else [r for r in rows if " - " in r["group"]]  # the rest: its file
         console.print(_table(name, shown, columns))

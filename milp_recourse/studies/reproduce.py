@@ -15,11 +15,20 @@ from milp_recourse.errors import BadInput
 from milp_recourse.formats.write import population_digest
 from milp_recourse.instance import Population
 from milp_recourse.studies import fairness
-from milp_recourse.studies.amortised import Networks, amortised_rows
+from milp_recourse.studies.amortised import Networks, amortised_rows, recommendations
 from milp_recourse.studies.answers import METHODS, Answers
 from milp_recourse.studies.cells import COUNTS, SCENARIOS, SENSITIVITY, TABLES, Cell, Draws, Problem
 from milp_recourse.studies.spot_check import spot_check
-from milp_recourse.studies.tables import COLUMNS, Density, Served, contradictions, factual_rows, served, table
+from milp_recourse.studies.tables import (
+    COLUMNS,
+    Density,
+    Served,
+    contradictions,
+    density_rows,
+    factual_rows,
+    served,
+    table,
+)
 
 Row = dict[str, Any]
 TARGETS = (*TABLES, "all")
@@ -40,7 +49,7 @@ class Asked:
     density
         A learned density to measure plausibility with, beside the true model's.
     networks
-        Trained networks to show beside the oracle's rows of tables 1 and 5.
+        Trained networks to show beside the oracle's rows, in the cells they were trained for.
     population_name
         For the report.
     """
@@ -156,6 +165,17 @@ class Reproduction:
         learned = self.asked.density
         return {m: served(self.draws, cell, problems, self.answers.known[m], learned) for m in METHODS}
 
+    def _with_networks(
+        self, cell: Cell, problems: list[Problem], sides: Mapping[str, Served]
+    ) -> dict[str, Served]:
+        """The sides of a figure: grid, certified, and the first seed of all networks trained for the cell."""
+        every = dict(sides)
+        for networks in self.asked.networks:
+            if networks.answer(cell):
+                said = recommendations(networks, cell, problems, self.draws)
+                every[networks.method] = served(self.draws, cell, problems, said, self.asked.density)
+        return every
+
     def _write_target(
         self,
         name: str,
@@ -165,6 +185,8 @@ class Reproduction:
         from milp_recourse.studies import figures
 
         cells = TABLES[name]
+        if name in ("figure3", "figure4"):
+            sides = {cell: self._with_networks(cell, problems[cell], sides[cell]) for cell in cells}
         if name == "figure4":
             rows = [
                 row
@@ -175,18 +197,20 @@ class Reproduction:
             figures.by_group(rows, self.folder / "figure4.png")
             figures.gaps(rows, self.folder / "figure4_gaps.png")
             return rows
-        rows = []
-        for cell in cells:
-            rows += table(name, cell, sides[cell]["grid"], sides[cell]["certified"])
-            if name in ("table1", "table5"):
-                rows += amortised_rows(name, cell, self.draws, self.asked.networks)
-        write_rows(rows, COLUMNS, self.folder / f"{name}.csv")
         by_count = dict(zip(COUNTS, (sides[cell] for cell in cells), strict=False))
         if name == "figure3":
             factual = self.population.template.scm.log_density(factual_rows(self.population))
+            rows = [row for cell in cells for row in density_rows(cell, factual, sides[cell])]
+            write_rows(rows, tuple(rows[0]), self.folder / f"{name}.csv")
             figures.densities(factual, by_count, self.folder / "figure3.png")
-        else:
-            figures.bars(name, rows, self.folder / f"{name}.png")
+            return rows
+        rows = []
+        for cell in cells:
+            rows += table(name, cell, sides[cell]["grid"], sides[cell]["certified"])
+            if name != "table6":
+                rows += amortised_rows(name, cell, self.draws, self.asked.networks)
+        write_rows(rows, COLUMNS, self.folder / f"{name}.csv")
+        figures.bars(name, rows, self.folder / f"{name}.png")
         if name == "table1":
             figures.excesses(by_count, self.folder / "excess.png")
         return rows

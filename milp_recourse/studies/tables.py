@@ -198,6 +198,21 @@ def table(target: str, cell: Cell, grid: Served, certified: Served) -> list[dict
     return [{column: row.get(column) for column in COLUMNS} for row in rows]
 
 
+def density_rows(cell: Cell, factual: Array, sides: Mapping[str, Served]) -> list[dict[str, Any]]:
+    """Figure 3 in numbers: quartiles of the log density of each method's counterfactuals and of the same
+    people's factuals."""
+    rows = []
+    for method, mine in sides.items():
+        row: dict[str, Any] = {"actionable": cell.actionable, "method": method, "applicants": len(factual)}
+        row |= {"served": int(mine.served.sum()), "plausible": _mean(mine.gain[mine.served] >= -BALL_HAIR)}
+        for name, values in (("counterfactual", mine.log_density), ("their factual", factual)):
+            shown = values[mine.served]
+            for share, quartile in ((0.25, "lower quartile"), (0.5, "median"), (0.75, "upper quartile")):
+                row[f"{name} {quartile}"] = float(np.quantile(shown, share)) if len(shown) else float("nan")
+        rows.append(row)
+    return rows
+
+
 def _own(mine: Served, both: NDArray[np.bool_]) -> dict[str, Any]:
     who, costs = mine.served, mine.unweighted
     return {

@@ -145,6 +145,7 @@ def test_bad_input_is_one_line(tmp_path, capsys) -> None:
         ["icarma", "predict", str(csv), *out, "--checkpoint", str(csv)],
         ["icarma", "train", "--out", str(tmp_path / "t"), "--elicitation", "vote"],
         ["icarma", "train", "--out", str(tmp_path / "t"), "--recipe", "worst"],
+        ["icarma", "train", "--out", str(tmp_path / "t"), "--imitation", "1"],  # of a mixed profile
         ["icarma", "decompose", "--out", str(tmp_path / "d"), "--population", "loan-rough"],
         ["reproduce", "table1", "--out", str(tmp_path / "r"), "--networks", str(tmp_path)],
         ["gap", "--tables", "4", "--out", str(tmp_path / "g")],
@@ -155,13 +156,33 @@ def test_bad_input_is_one_line(tmp_path, capsys) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_train_and_go_on(tmp_path, capsys, monkeypatch) -> None:
-    """One small run by command: networks are written, and the same command has nothing left to do."""
+def _small(monkeypatch, sizes) -> None:
+    """A flow of 300 rows, and so many rows to train on, to choose by and to test."""
     from milp_recourse.icarma import runs, task
 
-    monkeypatch.setattr(runs.loan_flow, "__defaults__", ((300, 50, 1),))
-    monkeypatch.setattr(runs.train_seeds, "__defaults__", (*runs.train_seeds.__defaults__[:-1], (300, 50, 1)))
-    monkeypatch.setattr(task.loan_task, "__defaults__", (0, (600, 200, 1)))
+    defaults = tuple((300, 50, 1) if one == runs.FLOW_SIZES else one for one in runs.train_seeds.__defaults__)
+    monkeypatch.setattr(runs.train_seeds, "__defaults__", defaults)
+    monkeypatch.setattr(task.loan_task, "__defaults__", (0, sizes))
+
+
+def test_train_on_optima(tmp_path, monkeypatch) -> None:
+    """By command: optima of the train rows are certified once, and their margins are the networks' own."""
+    _small(monkeypatch, (60, 40, 1))
+    arguments = ["icarma", "train", "--out", str(tmp_path), "--epochs", "1", "--flow-epochs", "1"]
+    arguments += ["--threads", "1", "--device", "cpu", "--profile", "constant", "--imitation", "3"]
+    arguments += ["--margin", "0.05", "--density-margin", "0.2"]
+    assert main(arguments) == 0
+    settings = read_recommender(tmp_path / "recommender.npz")[0].settings
+    assert (settings.imitation, settings.margin, settings.density_margin) == (3.0, 0.05, 0.2)
+    (kept,) = (tmp_path / "optima").glob("plausible_*.npz")
+    before = kept.stat().st_mtime_ns
+    assert main(arguments) == 0
+    assert kept.stat().st_mtime_ns == before
+
+
+def test_train_and_go_on(tmp_path, capsys, monkeypatch) -> None:
+    """One small run by command: networks are written, and the same command has nothing left to do."""
+    _small(monkeypatch, (600, 200, 1))
     arguments = ["icarma", "train", "--out", str(tmp_path), "--epochs", "2", "--flow-epochs", "1"]
     assert main([*arguments, "--seeds", "2", "--threads", "1", "--device", "cpu"]) == 0
     said = capsys.readouterr().out

@@ -114,12 +114,12 @@ def decide(reading: Reading, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Whether each row gets the desired class, and whether the reading is sure of it, rounding included."""
     if isinstance(reading.classifier, TreeEnsemble):
         said, threshold = scores(reading.classifier, rows), reading.accept.threshold
-        tie = reading.classifier.aggregate == "mean" and threshold > 0.5
+        tie = reading.classifier.aggregate == "mean" and 0.5 < threshold < 0.5 + 2.0**-30
         return said > reading.accept.above, ~(tie & (np.abs(said - 0.5) <= threshold - 0.5))
     margin = rounding_margin(reading, rows.min(axis=0), rows.max(axis=0))
     logits = [reading.classifier.enclose([Dyadic.of(v) for v in row])[0].lower for row in rows]
     yes = np.array([v >= reading.accept.threshold for v in logits])
-    return yes, np.array([abs(v) >= margin for v in logits])
+    return yes, np.array([abs(v - reading.accept.threshold) >= margin for v in logits])
 
 
 def scores(ensemble: TreeEnsemble, rows: np.ndarray) -> np.ndarray:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,10 +17,18 @@ from milp_recourse.cli import main
 from milp_recourse.errors import BadInput
 from milp_recourse.formats import read_population
 from milp_recourse.icarma.evaluate import table_one
+from milp_recourse.icarma.sampling import Wishes
+from milp_recourse.icarma.score import score
 from milp_recourse.icarma.shipped import shipped
 from milp_recourse.instances_path import population_file
-from milp_recourse.studies.amortised import amortised_rows, published_icarma, read_networks
+from milp_recourse.studies.amortised import (
+    amortised_rows,
+    published_icarma,
+    read_networks,
+    recommendations,
+)
 from milp_recourse.studies.cells import TABLES, Cell, Draws
+from milp_recourse.studies.tables import factual_rows, served
 
 
 @pytest.fixture(scope="module")
@@ -63,13 +72,56 @@ def test_mean_and_spread_over_seeds(people, folder) -> None:
     assert values[0] != values[1]
 
 
-def test_only_where_weights_are_constant(people, tmp_path) -> None:
-    """Ranked weights ask for other networks; without networks there are no rows."""
-    networks = [read_networks(shipped("constant"))]
-    assert amortised_rows("table2", Cell("4", profile="linear"), Draws(0, people), networks) == []
-    assert amortised_rows("table1", Cell("4"), Draws(0, people), []) == []
+def test_networks_answer_what_they_were_trained_for(people, tmp_path) -> None:
+    """Constant weights; every profile; one distribution of rankings; nothing without networks."""
+    constant, every = (read_networks(shipped(kind)) for kind in ("constant", "rank"))
+    own = read_networks(shipped("constant"))
+    own.models[0].settings = replace(own.models[0].settings, distribution="causal")
+    linear, causal = Cell("4", profile="linear"), Cell("3", distribution="causal")
+    asked = {
+        "uniform": [networks.answer(Cell("3")) for networks in (constant, every, own)],
+        "linear": [networks.answer(linear) for networks in (constant, every, own)],
+        "causal": [networks.answer(causal) for networks in (constant, every, own)],
+        "scenario": [networks.answer(TABLES["figure4"][2]) for networks in (constant, every, own)],
+        "anything goes": [networks.answer(Cell("3", plausible=False)) for networks in (constant, every, own)],
+    }
+    assert asked == {
+        "uniform": [True, True, False],
+        "linear": [False, True, False],
+        "causal": [True, True, True],
+        "scenario": [True, True, False],
+        "anything goes": [False, False, False],
+    }
+    draws = Draws(0, people)
+    assert amortised_rows("table2", linear, draws, [constant]) == []
+    printed, row = amortised_rows("table2", linear, draws, [constant, every])
+    assert (printed["hap"], row["method"]) == (0.029, "iCARMA loan_smooth_rank, all profiles")
+    assert own.method == "iCARMA loan_smooth, own orders"
+    assert amortised_rows("table1", Cell("4"), draws, []) == []
     with pytest.raises(BadInput, match="icarma train"):
         read_networks(tmp_path)
+
+
+def test_figures_show_the_accepted(people) -> None:
+    """A recommendation is an answer where the deployed model accepts it, with its own action and cost."""
+    networks, draws, cell = read_networks(shipped("constant")), Draws(0, people), TABLES["table1"][3]
+    problems, model, rows = draws.problems(cell), networks.models[0], factual_rows(people)
+    wishes = Wishes.of_scores(draws.scores(cell), "constant")
+    action, _ = model.recommend(rows, wishes)
+    scored = score(people.template, model, rows, wishes, action)
+    said = recommendations(networks, cell, problems, draws)
+    assert [said[p].status == "found" for p in problems] == scored.valid_deployed.tolist()
+    assert 0 < scored.valid_deployed.sum() < len(problems)
+    for k, problem in enumerate(problems):
+        if said[problem].action is not None:
+            (name,) = problem.mask
+            expected = action[k, model.flow.features.index(name)]
+            assert (said[problem].action, said[problem].cost) == ({name: expected}, scored.cost[k])
+    shown = served(draws, cell, problems, said)
+    accepted = scored.valid_deployed
+    assert (shown.served == accepted).all()
+    assert shown.unweighted[accepted] == pytest.approx(scored.plain_cost[accepted])
+    assert ((shown.gain >= 0) == scored.plausible)[accepted].all()
 
 
 def test_the_command_shows_them_beside_the_oracle(folder, tmp_path) -> None:

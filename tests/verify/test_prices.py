@@ -1,8 +1,9 @@
-"""Tables of prices never take out what a cheap accepted action needs; the fast path does as the kernel."""
+"""Tables of prices take out no cell or leaf of a cheap accepted action; fast path and kernel agree."""
 
 from __future__ import annotations
 
 import json
+import math
 import random
 from dataclasses import replace
 from fractions import Fraction
@@ -23,8 +24,8 @@ from verify.files.reading import parse_json
 from verify.kernel.certificate import check
 from verify.kernel.checks import Empty, Rejected
 from verify.kernel.configuration import Configuration
-from verify.kernel.costs import total
 from verify.kernel.prices import Exact, Gone, Prices
+from verify.kernel.problem import total
 from verify.kernel.trees import float32
 
 UNIT = 2.0**-8
@@ -89,13 +90,13 @@ def points(configuration, prices):
         if score > forest.threshold or (score == forest.threshold and not forest.strict):
             terms = zip(configuration.terms, nearest, strict=True)
             cost = configuration.fixed + total(term.ends(a, a)[0] for term, a in terms)
-            cells = set(zip(prices.actions, chosen, strict=True))
-            yield cells, cost, {(t, number) for t, (number, _) in enumerate(leaves)}
+            cells = {("cell", j, c) for j, c in zip(prices.actions, chosen, strict=True)}
+            yield cells, cost, {("leaf", t, number) for t, (number, _) in enumerate(leaves)}
 
 
 def left_by(gone, cells, leaves):
     """Whether a point is left."""
-    return not (gone.cells & cells or gone.leaves & leaves)
+    return not gone & (cells | leaves)
 
 
 def walks(prices, fast, configuration, rng, room):
@@ -110,10 +111,10 @@ def walks(prices, fast, configuration, rng, room):
         if kind == "t":
             k = rng.randrange(len(prices.tables.listed))
             try:
-                total, *rises = prices._terms(k, ends, gone)
+                total, rises = prices._terms(k, ends, gone)
             except Empty:
                 return
-            reached = sorted({more for part in rises for more in part.values() if more is not None})
+            reached = sorted({more for more in rises.values() if more < math.inf})
             target = total + rng.choice(reached[len(reached) // 2 :]) - room
             gone, left = prices.taken_out(k, ends, gone, target), fast.taken_out(k, ends, left, target)
         elif kind == "m":
@@ -145,7 +146,7 @@ def test_the_fast_path_takes_out_what_the_kernel_does(trees, ways, size, tmp_pat
     for seed, configuration in configurations(tmp_path, range(60), trees, **size):
         rng = random.Random(seed)
         listed = tables(configuration, rng)
-        prices, fast = (kind(configuration, listed, "here") for kind in (Prices, Fast))
+        prices, fast = (kind(configuration, listed) for kind in (Prices, Fast))
         room = (trees + len(configuration.acted) + 4) * Fraction(UNIT) / 2**24
         steps = (walks(prices, fast, configuration, rng, 2 * room) for _ in range(ways))
         for kind, ends, gone, left in chain.from_iterable(steps):
@@ -169,7 +170,7 @@ def test_no_table_takes_out_a_cheap_accepted_action(tmp_path):
     taken = merged = 0
     for seed, configuration in configurations(tmp_path, range(100)):
         rng = random.Random(seed)
-        prices = Prices(configuration, tables(configuration, rng), "here")
+        prices = Prices(configuration, tables(configuration, rng))
         accepted = list(points(configuration, prices))
         if not accepted or len(accepted) > 4000:
             continue
@@ -192,7 +193,7 @@ def test_no_table_takes_out_a_cheap_accepted_action(tmp_path):
 
 
 def test_cells_stand_for_others_only_where_nothing_else_is_asked(tmp_path):
-    """A condition may allow the dearer cell alone."""
+    """With a condition the cheapest of several cells may be forbidden, so the rule is refused there."""
     given = json.loads((HERE / "instances/taken_out_trees.json").read_text())
     given["conditions"] = [{"feature": "f3", "of": "counterfactual", "in": ["c"]}]
     file = tmp_path / "instance.json"
@@ -204,7 +205,7 @@ def test_cells_stand_for_others_only_where_nothing_else_is_asked(tmp_path):
 
 
 def test_a_number_stands_for_empty_lists(tmp_path):
-    """What the producer writes shortly is read as the lists it stands for."""
+    """A number in a table stands for that many empty lists; the file is read as if they were there."""
     shorter = 0
     for seed, configuration in configurations(tmp_path, range(30), 6):
         rng = random.Random(seed)
@@ -231,11 +232,11 @@ def test_the_examples_use_every_rule():
 
 
 def test_cells_with_a_hole_are_refused(tmp_path):
-    """The kernel takes cells from nobody without a look: none may be left out, nor a double between two."""
+    """The kernel checks that cells leave no double of the box out, whoever made them."""
     refused = 0
     for _, configuration in configurations(tmp_path, range(12)):
         whole = Priced([], "here", configuration)
-        Prices(configuration, whole, "here")
+        Prices(configuration, whole)
         for i, cells in enumerate(whole.cells):
             low, high = cells[-1]
             shorter = [[], [*cells[:-1], (low, high - Fraction(1, 2**60))]] if low < high else [cells[:-1]]
@@ -243,6 +244,6 @@ def test_cells_with_a_hole_are_refused(tmp_path):
                 part = Priced([], "here", configuration)
                 part.cells = [*whole.cells[:i], other, *whole.cells[i + 1 :]]
                 with pytest.raises(Rejected, match="cells that"):
-                    Prices(configuration, part, "here")
+                    Prices(configuration, part)
                 refused += 1
     assert refused > 20

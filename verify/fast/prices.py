@@ -20,8 +20,8 @@ from verify.fast.cells import Leaf, Ordered, listed
 from verify.kernel import prices as kernel
 from verify.kernel.checks import Clock, Empty, multipliers, shares
 from verify.kernel.configuration import Configuration
-from verify.kernel.costs import Interval
 from verify.kernel.prices import Tables
+from verify.kernel.problem import Interval
 
 FINER = 24
 """The grid is finer than the unit of prices by so many binary digits."""
@@ -67,8 +67,8 @@ class Left(NamedTuple):
 class Prices(kernel.Prices):
     """A configuration's tables of prices, each read when a node first needs it."""
 
-    def __init__(self, configuration: Configuration, tables: Tables, where: str) -> None:
-        super().__init__(configuration, tables, where)
+    def __init__(self, configuration: Configuration, tables: Tables) -> None:
+        super().__init__(configuration, tables)
         self.ordered = Ordered(self)
         self.read: dict[float, Table] = {}
         values = [value.as_integer_ratio() for value in self.ordered.values]
@@ -318,8 +318,8 @@ class Table:
     def __init__(self, prices: Prices, given: kernel.Table) -> None:
         self.prices, view = prices, prices.ordered
         self.grid = given.unit / 2**FINER
-        self.shares = shares(given.shares, len(view.levers), prices.where)
-        rates = multipliers(given.rates, len(prices.goals), prices.where)
+        self.shares = shares(given.shares, len(view.levers))
+        rates = multipliers(given.rates, len(prices.goals))
         at = {j: i for i, j in enumerate(prices.actions)}
         self.paid = [{at[j]: list(map(int, own)) for j, own in tree.items()} for tree in given.prices]
         steps = [[0] * len(lever.cells) for lever in view.levers]

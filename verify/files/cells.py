@@ -11,13 +11,13 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
-from verify.files.shapes import conform, positive
+from verify.files.shapes import conform, index, positive
+from verify.kernel import checks
 from verify.kernel.certificate import Read
-from verify.kernel.checks import Rejected, index
+from verify.kernel.checks import Rejected
 from verify.kernel.configuration import Configuration
-from verify.kernel.costs import Interval
 from verify.kernel.prices import Table
-from verify.kernel.problem import Feature
+from verify.kernel.problem import Feature, Interval
 from verify.kernel.trees import Ensemble, Node, above32, float32, float64
 
 LARGEST_PRICE = 2.0**53
@@ -58,7 +58,7 @@ class Priced:
 
     def table(self, k: float) -> Table:
         """One table, its numbers counted."""
-        where = f"{self.where}.{index(k, len(self.listed), self.where)}"
+        where = f"{self.where}.{checks.index(k, len(self.listed))}"
         given, parts = conform(self.listed[int(k)], TABLE, where), len(self.forests)
         weights = given["weights"] or []
         if len(weights) != (parts if parts > 1 else 0):
@@ -91,7 +91,7 @@ def filled(listed: Any, count: int, where: str) -> dict[int, list[Any]]:
                 found[place] = one
             place += 1
         else:
-            place += index(conform(one, float, where), count - place + 1, where)
+            place += index(count - place + 1)(one, where)
     if place not in (0, count):
         raise Rejected(f"{where}: {place} lists; allowed: none or {count}")
     return found

@@ -49,8 +49,8 @@ class CellModel(LeafModel):
     def solve(self, seconds: float | None, watch: Watch | None = None) -> tuple[str, float, Cells | None]:
         """``optimal``, ``infeasible`` or ``stopped``; the lower bound of exact costs; the point."""
         if watch is not None:
-            heard, unit = watch, self.unit
-            status, whole, point = self.run(seconds, lambda cost, low: heard(cost / unit, low / unit))
+            tell, unit = watch, self.unit
+            status, whole, point = self.run(seconds, lambda cost, low: tell(cost / unit, low / unit))
         else:
             status, whole, point = self.run(seconds)
         if status == "infeasible":

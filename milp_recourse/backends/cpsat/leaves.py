@@ -68,7 +68,7 @@ class LeafModel:
         solver.parameters.linearization_level = 2
         if seconds is not None:
             solver.parameters.max_time_in_seconds = seconds
-        status = solver.solve(self.model, None if watch is None else self._heard(solver, watch))
+        status = solver.solve(self.model, None if watch is None else self._watcher(solver, watch))
         self.branches = int(solver.num_branches)
         if status == self.cp.INFEASIBLE:
             return "infeasible", 0, None
@@ -79,11 +79,11 @@ class LeafModel:
         name = "optimal" if status == self.cp.OPTIMAL else "stopped"
         return name, bound, np.array(cells, dtype=np.int64)
 
-    def _heard(self, solver: Any, watch: Watch) -> Any:
+    def _watcher(self, solver: Any, watch: Watch) -> Any:
         """A callback that tells of every better point; bounds are told, too."""
         best = [math.inf, 0.0]
 
-        class Heard(self.cp.CpSolverSolutionCallback):  # type: ignore[name-defined, misc]
+        class Watcher(self.cp.CpSolverSolutionCallback):  # type: ignore[name-defined, misc]
             def on_solution_callback(self) -> None:
                 best[0] = self.objective_value
                 watch(*best)
@@ -93,7 +93,7 @@ class LeafModel:
             watch(*best)
 
         solver.best_bound_callback = bound
-        return Heard()
+        return Watcher()
 
     def accepts(self, point: Cells) -> bool:
         """Whether the deployed score of a point's leaves is accepted."""

@@ -36,12 +36,12 @@ _ROOM = 1e-5  # by which the score's row is looser than the goal, in units of th
 def watched(highs: Any, watch: Watch) -> None:
     """Tell who watches of every better point, and of the bound whenever HiGHS would print a line."""
 
-    def heard(event: Any) -> None:
+    def tell(event: Any) -> None:
         cost, bound = event.data_out.mip_primal_bound, event.data_out.mip_dual_bound
         watch(float(cost) if abs(cost) < 1e300 else math.inf, max(0.0, float(bound)))
 
-    highs.cbMipImprovingSolution.subscribe(heard)
-    highs.cbMipLogging.subscribe(heard)
+    highs.cbMipImprovingSolution.subscribe(tell)
+    highs.cbMipLogging.subscribe(tell)
 
 
 class HighsCells:

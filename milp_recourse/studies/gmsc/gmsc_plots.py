@@ -70,27 +70,41 @@ def interventions(found: Fidelity, path: Path) -> None:
     _save(figure, path)
 
 
+UNITS = {"age": "age (years)", "income": "income (thousand dollars a month)"}
+LEAST_SHOWN = 2e-4
+"""Lower end of the logarithmic axes: the share of rows in a bin."""
+
+
 def marginals(found: Fidelity, path: Path) -> None:
-    """Figure 7: every feature as the rows, the flow and the learned equations have it."""
-    figure, axes = plt.subplots(2, 5, figsize=(12.5, 5.0), layout="constrained")
+    """Figure 7: every feature as the rows, the flow and the learned equations have it.
+
+    Shares of all rows per bin, so that what a model puts outside the picture is missing from it. Counts have
+    a bin per whole number: the rows' noise between -1/2 and 1/2 is rounded away, and the models' values too.
+    """
+    figure, axes = plt.subplots(2, 5, figsize=(13.0, 5.4), layout="constrained")
     for axis, (k, f) in zip(axes.flat, enumerate(FEATURES), strict=True):
-        true = found.samples["data"][:, k]
+        unit = 1000.0 if f == "income" else 1.0
+        true = found.samples["data"][:, k] / unit
         low, high = np.quantile(true, [0.001, 0.995])
         if f in COUNTS:
-            low, high = np.floor(low), np.ceil(high)
-        margin = 0.15 * (high - low)
-        edges = np.linspace(low - margin, high + margin, 45)
+            edges = np.arange(np.floor(low) - 2.5, np.ceil(high) + 1.6)
+        else:
+            margin = 0.15 * (high - low)
+            edges = np.linspace(low - margin, high + margin, 45)
         for name, rows in found.samples.items():
-            colour = COLOURS[name.split(",")[0]]
+            colour, values = COLOURS[name.split(",")[0]], rows[:, k] / unit
             style: dict[str, Any] = {"histtype": "stepfilled" if name == "data" else "step"}
-            axis.hist(rows[:, k], edges, density=True, color=colour, label=name, **style)
-        axis.set_title(f, fontsize=10)
-        axis.set_yticks([])
-        if f.startswith("late"):
+            weights = np.full(len(values), 1 / len(values))
+            axis.hist(values, edges, weights=weights, color=colour, label=name, **style)
+        axis.set_xlabel(UNITS.get(f, f), fontsize=9)
+        if f.startswith("late") or f in ("utilization", "debt_ratio"):
             axis.set_yscale("log")
-            axis.set_yticks([])
+            axis.set_ylim(LEAST_SHOWN, 1.5)
+        axis.tick_params(labelsize=8)
+        axis.grid(alpha=0.25, axis="y")
+    for line in axes:
+        line[0].set_ylabel("share of the rows per bin", fontsize=9)
     figure.legend(*axes.flat[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
-    figure.supylabel("density (log scale: late payments)", fontsize=9)
     _save(figure, path)
 
 

@@ -1,4 +1,4 @@
-"""What the model itself says about rows of X: where searches may start, and whether it was read rightly."""
+"""Rows of X that the model has decided: where searches start, and a test of whether it was read rightly."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ NEAR = 1e-3
 
 
 @dataclass(frozen=True)
-class Heard:
+class KnownRows:
     """Rows of X that can be read, and the model's own word about them.
 
     Attributes
@@ -75,9 +75,9 @@ class Heard:
         )
 
 
-def hear(
+def ask_model(
     predict: Predict, wants: Callable[[object], bool], X: pd.DataFrame, columns: Sequence[TableColumn]
-) -> Heard:
+) -> KnownRows:
     """Ask the model about a sample of X: of it, the first rows, and of the rest enough that are accepted."""
     some = X.sample(min(len(X), SAMPLE), random_state=0)
     wanted = verdicts(predict, some, wants)
@@ -85,4 +85,4 @@ def hear(
     kept = [*range(min(CHECKED, len(some))), *(k for k in order.tolist() if wanted[k])]
     rows = read_rows(some.iloc[kept], columns, X.columns)
     known = np.array([i not in rows.faults for i in range(len(rows))], dtype=bool)
-    return Heard(rows.frame.index[known], rows.values[known], wanted[kept][known])
+    return KnownRows(rows.frame.index[known], rows.values[known], wanted[kept][known])

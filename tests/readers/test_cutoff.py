@@ -1,0 +1,133 @@
+"""Thresholds put on a classifier's probability or score decide as scikit-learn's wrappers do."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+pytest.importorskip("sklearn")  # an optional extra: without it there is nothing to read
+pytest.importorskip("xgboost")  # an optional extra
+pytest.importorskip("lightgbm")  # an optional extra
+
+from sklearn.linear_model import LogisticRegression, SGDClassifier
+from sklearn.model_selection import FixedThresholdClassifier, GridSearchCV, TunedThresholdClassifierCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC
+
+from milp_recourse import Recourse
+from milp_recourse.domain.forest import TreeEnsemble
+from milp_recourse.errors import Unsupported
+from milp_recourse.readers import read_model
+
+from .pipelines import FINALS, at_thresholds, decide, encode, model_columns, predict, random_pipeline
+
+frozen = pytest.importorskip("sklearn.frozen")  # since scikit-learn 1.6
+
+NO_PROBABILITY = ("svc", "ridge", "perceptron")
+SCORED = ("logistic", "svc", "sgd", "ridge", "perceptron", "boosting", "histogram")
+
+
+@pytest.mark.parametrize("final", FINALS)
+@pytest.mark.parametrize("seed", range(2))
+def test_a_threshold_is_read_as_deployed(final: str, seed: int) -> None:
+    """Also where probabilities equal the threshold: it is one that a person has."""
+    rng = np.random.default_rng([seed, FINALS.index(final)])
+    model, X, _, people = random_pipeline(seed, final, several=False)
+    people, known = people.head(30), []
+    classes = list(model.classes_)
+    probability = hasattr(model, "predict_proba")
+    assert probability or final in NO_PROBABILITY or final == "sgd"
+    responses = ["predict_proba"] if probability else []
+    responses += ["decision_function"] if final in SCORED else []
+    for response in responses:
+        for positive in (0, 1):
+            held = getattr(model, response)(people[model_columns(model, X)])
+            held = held[:, positive] if held.ndim == 2 else held if positive == 1 else -held
+            met = [rng.choice(held) for _ in range(2)]
+            for threshold in [float(met[0]), np.float64(met[1]), 0.35]:
+                near = response == "predict_proba" and not 1e-5 < threshold < 1 - 1e-5
+                if near and not _trees(final):
+                    continue  # refused for networks
+                wrapped = FixedThresholdClassifier(
+                    frozen.FrozenEstimator(model),
+                    threshold=threshold,
+                    pos_label=classes[positive],
+                    response_method=response,
+                )
+                for desired in classes:
+                    reading = read_model(wrapped, X, desired)
+                    assert isinstance(reading.classifier, TreeEnsemble) == _trees(final)
+                    rows = at_thresholds(reading, people, rng)
+                    yes, sure = decide(reading, encode(reading, rows))
+                    assert (yes == (predict(wrapped, X, rows) == desired))[sure].all()
+                    known.append(sure.mean())
+    assert np.mean(known) > 0.8  # all of a network's logits may be one number, and the threshold this one
+
+
+def _trees(final: str) -> bool:
+    return final in ("tree", "forest", "stumps", "extra", "boosting", "histogram", "xgboost", "lightgbm")
+
+
+def _fitted(threshold: float = 0.8, **options: object) -> tuple[FixedThresholdClassifier, object]:
+    _, X, y, _ = random_pipeline(1, "logistic", several=False)
+    X = X.select_dtypes("number").dropna(axis=1)
+    inner = make_pipeline(StandardScaler(), LogisticRegression())
+    return FixedThresholdClassifier(inner, threshold=threshold, **options).fit(X, y), X
+
+
+def test_recourse_reaches_the_threshold() -> None:
+    """A returned row flips the wrapper, a search around it, and costs more than at the usual threshold."""
+    wrapped, X = _fitted(0.8)
+    y = wrapped.predict(X)
+    good = wrapped.classes_[1]
+    searched = GridSearchCV(
+        FixedThresholdClassifier(make_pipeline(StandardScaler(), LogisticRegression())),
+        {"threshold": [0.8]},
+        cv=2,
+    ).fit(X, y)
+    for model in (wrapped, searched):
+        people = X[model.predict(X) != good].head(4)
+        answers = Recourse(model, X, desired=good).certify(people)
+        assert (answers.table["status"] == "optimal").all()
+        assert (model.predict(answers.counterfactuals[X.columns]) == good).all()
+    easy = Recourse(wrapped.estimator_, X, desired=good).certify(people)
+    strict = Recourse(wrapped, X, desired=good).certify(people)
+    assert (strict.table["cost"] > easy.table["cost"]).all()
+
+
+def test_a_tuned_threshold_is_read() -> None:
+    wrapped, X = _fitted()
+    y = wrapped.predict(X)
+    model = TunedThresholdClassifierCV(LogisticRegression(max_iter=1000), cv=2, scoring="balanced_accuracy")
+    model.fit(X, y)
+    reading = read_model(model, X)
+    yes, sure = decide(reading, encode(reading, X))
+    assert (yes == (model.predict(X) == reading.classes[1]))[sure].all()
+    assert reading.accept.threshold != 0.0
+
+
+@pytest.mark.parametrize(
+    ("inner", "options", "message"),
+    [
+        (LogisticRegression(), {"threshold": 1.0}, "threshold 1.0"),
+        (SGDClassifier(loss="modified_huber"), {"threshold": 0.7}, "probability of SGDClassifier"),
+    ],
+)
+def test_what_is_not_read_is_refused(inner: object, options: dict[str, float], message: str) -> None:
+    _, X = _fitted()
+    y = _fitted()[0].predict(X)
+    model = FixedThresholdClassifier(inner, **options).fit(X, y)
+    with pytest.raises(Unsupported, match=message):
+        read_model(model, X)
+
+
+def test_a_wrapper_without_a_fitted_model_is_refused() -> None:
+    _, X = _fitted()
+    for model in (
+        FixedThresholdClassifier(LogisticRegression()),
+        TunedThresholdClassifierCV(LinearSVC()),
+        FixedThresholdClassifier(FixedThresholdClassifier(LogisticRegression())),
+    ):
+        with pytest.raises(Unsupported):
+            read_model(model, X)
