@@ -5,7 +5,7 @@ means is said by a condition per earlier choice, so every problem on the way is 
 end solves conditions solves it, and a certificate can be had.
 
 * ``features``: u leaves alone at least one feature that :math:`u_i` acts on. Acting on more besides is no
-  other way: any optimum can be made to act on one feature more by a hair's breadth at a hair's cost. What is
+  other way: any optimum can be made to act on one more feature by a tiny amount, at a tiny cost. What is
   so listed is every set of features whose own optimum acts on all of them, cheapest first.
 * ``distance``: after u some lever's value is at least d scales away from where it is after :math:`u_i`
   (a changed category counts as 1).

@@ -1,4 +1,4 @@
-"""Compiling with numba: what is compiled once stays on disk under a key that covers the whole room.
+"""Compiling with numba, kept on disk under a key that covers every source in the functions' folder.
 
 numba keeps a cache per function and looks at that function's own file only, while it freezes globals and
 inlines callees from other files. Here the key is a digest of every source in the function's folder and of the
@@ -51,15 +51,15 @@ def announced() -> Iterator[None]:
 
 
 @cache
-def digest(room: Path) -> str:
+def digest(sources: Path) -> str:
     """The key: sources of a folder, this file and versions, as hexadecimal digits."""
     said = hashlib.sha256(f"{sys.version} {np.__version__} {numba.__version__}".encode())
-    for path in (Path(__file__), *sorted(room.glob("*.py"))):
+    for path in (Path(__file__), *sorted(sources.glob("*.py"))):
         said.update(path.name.encode() + b"\0" + path.read_bytes())
     return said.hexdigest()[:20]
 
 
-def folders(room: Path) -> list[Path]:
+def folders(sources: Path) -> list[Path]:
     """Where compiled code may be kept, best first: numba's own setting, the user's cache, the
     temporary folder.
     """
@@ -67,30 +67,30 @@ def folders(room: Path) -> list[Path]:
     home = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
     user = f"milp_recourse-{os.getuid()}" if hasattr(os, "getuid") else "milp_recourse"
     places = [own] if own else [home, os.path.join(tempfile.gettempdir(), user)]
-    return [Path(place) / "milp_recourse" / digest(room) for place in places]
+    return [Path(place) / "milp_recourse" / digest(sources) for place in places]
 
 
 class _Locator(caching._CacheLocator):
     """Tells numba where a function is kept."""
 
-    def __init__(self, py_func: Callable[..., Any], room: Path, folder: Path) -> None:
+    def __init__(self, py_func: Callable[..., Any], sources: Path, folder: Path) -> None:
         self._name = f"{py_func.__module__}.{py_func.__qualname__}"
-        self._room, self._folder = room, folder
+        self._sources, self._folder = sources, folder
 
     def get_cache_path(self) -> str:
         return str(self._folder)
 
     def get_source_stamp(self) -> str:
-        return digest(self._room)
+        return digest(self._sources)
 
     def get_disambiguator(self) -> str:
         return self._name
 
     @classmethod
     def from_function(cls, py_func: Callable[..., Any], py_file: str) -> _Locator | None:
-        room = Path(py_func.__code__.co_filename).resolve().parent
-        for folder in folders(room):
-            locator = cls(py_func, room, folder)
+        sources = Path(py_func.__code__.co_filename).resolve().parent
+        for folder in folders(sources):
+            locator = cls(py_func, sources, folder)
             try:
                 locator.ensure_cache_path()
             except OSError:

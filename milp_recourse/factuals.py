@@ -1,4 +1,4 @@
-"""People as numbers: values of features read strictly, and who among them cannot be read."""
+"""Factual values as numbers, read strictly, and whose cannot be read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Numbers too large for a search in doubles: refused, because what overflows bounds nothing."""
+"""Numbers too large, or costs too small, for a search in doubles: refused, as bounds would say nothing."""
 
 from __future__ import annotations
 
@@ -13,6 +13,9 @@ from milp_recourse.instance import Instance
 from milp_recourse.program.lower import reachable
 
 LARGEST_COST = 1e300
+SMALLEST_COST = 1e-270
+"""Bounds of costs below it are lost among numbers without all their digits, and a search would not end."""
+
 LARGEST_NUMBER = 1e150
 """Squares, differences and long sums of numbers up to this size do not overflow a double."""
 
@@ -54,6 +57,9 @@ def _costs(instances: Sequence[Instance]) -> str | None:
     for name, scale in scales if cost.uses_scale else ():
         if not 1 / LARGEST_NUMBER <= scale <= LARGEST_NUMBER:
             return f"cost.scale of {name!r} is {scale:g}: its square leaves the range of a double"
+    least = {name: min(i.weight(name) for i in instances) for name in farthest}
+    if 0 < max(cost.exact(farthest, least), cost.exact(down, least)) < SMALLEST_COST:
+        return f"no action could cost as much as {SMALLEST_COST:g}: reduce cost.scale or enlarge the weights"
     return None
 
 

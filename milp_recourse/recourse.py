@@ -1,4 +1,4 @@
-"""The DataFrame door: a fitted model and a table in, proven answers as tables out.
+"""``Recourse``: a fitted model and a table in, proven answers as tables out.
 
 >>> recourse = Recourse(model, X, immutable=["age"])           # doctest: +SKIP
 >>> answers = recourse.certify(X[model.predict(X) == 0])       # doctest: +SKIP

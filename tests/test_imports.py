@@ -31,20 +31,20 @@ LAYERS = (
         ),
     ),
     (
-        "6 doors",
+        "6 interfaces",
         ("export", "reports", "frames", "recourse", "", "evaluation", "icarma", "cli", "__main__"),
     ),
-    ("7 lab", ("recipe", "benchmarks", "studies")),
+    ("7 experiments", ("recipe", "benchmarks", "studies")),
 )
 """A part imports the layers below its own and, without cycles, its own; "" is milp_recourse itself, its
 public names. A new module takes its place here first."""
 
 MOUNT = "milp_recourse.cli.app"
-"""The one module that may import the lab: it puts the lab's commands beside the others."""
+"""The one module that may import the experiments: it puts their commands beside the others."""
 
 UPWARD = {
     ("milp_recourse.compiled.door", "backends.protocol"),  # Options belongs below the engines
-    ("milp_recourse.icarma.commands", "benchmarks"),  # icarma's experiments belong into the lab
+    ("milp_recourse.icarma.commands", "benchmarks"),  # icarma's experiments belong there
     ("milp_recourse.icarma.commands", "studies"),
     ("milp_recourse.icarma.evaluate", "recipe"),
     ("milp_recourse.icarma.tables", "studies"),
@@ -228,7 +228,7 @@ def test_no_new_file_name_stands_twice() -> None:
 
 
 def test_the_check_sees_what_it_should() -> None:
-    """An upward import, one inside a function, a relative one, a name imported from the package, the lab."""
+    """An upward import, one inside a function, a relative one, a name from the package, an experiment."""
     assert wrong_imports("milp_recourse.domain.scm", "from milp_recourse.program import lower")
     assert wrong_imports("milp_recourse.program.lower", "def f():\n    import milp_recourse.bounds.tape")
     assert wrong_imports("milp_recourse.judge", "from milp_recourse.backends import Proposal")

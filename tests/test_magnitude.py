@@ -36,6 +36,7 @@ REFUSED = {
     "Bounds": (problem(bound=1e308, scale=1e300), "'x' could pass 1e+150 in size"),
     "Cost": (problem(bound=1e140, scale=1e-140), "an action could cost more than 1e+300"),
     "ScaleTooLarge": (problem(scale=1e160), "cost.scale of 'x' is 1e+160"),
+    "CostsTooSmall": (problem(bound=0.5, scale=1e140), "no action could cost as much as 1e-270"),
     "Weights": (problem(weight=1e200), "the classifier's numbers could pass 1e+150"),
     "WeightsTogether": (problem(weight=1e100, second=1e100), "the classifier's numbers could pass"),
     "LargestWeights": (problem(weight=1e308, second=1e308), "the classifier's numbers could pass"),

@@ -1,4 +1,4 @@
-"""One Loan applicant, one condition at a time: what each does to the cheapest action."""
+"""One Loan applicant under eight lists of conditions, one after the other: the cheapest action of each."""
 
 from dataclasses import replace
 

@@ -237,6 +237,8 @@ def print_report(said: Mapping[str, Any], time_limit: float) -> None:
     title = f"one thread, processor seconds; not proven within {time_limit:g} s of wall time: those spent"
     columns = dict.fromkeys(name for line in said["summary"] for name in line)
     print_rows(title, [{name: line.get(name) for name in columns} for line in said["summary"]])
+    if said["against"]:
+        print_rows("bab against each peer: ratios of processor seconds", said["against"])
     for line in (*said["refused"], *said["false_claims"]):
         typer.echo(line)
 

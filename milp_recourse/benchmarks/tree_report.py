@@ -167,12 +167,56 @@ def compared(rows: Sequence[Row], time_limit: float) -> list[Row]:
     ]
 
 
+def against(rows: Sequence[Row], time_limit: float) -> list[Row]:
+    """``bab`` and every other solver, problem by problem, for each kind of cost and for all.
+
+    Where neither has proven anything the ratio of times says nothing; such problems are counted alone.
+    ``median_ratio`` is the peer's seconds over ``bab``'s; ``p90_slower`` the 90th percentile of ``bab``'s
+    over the peer's. ``action_elsewhere`` counts problems where the peer has an action and ``bab`` none.
+    """
+    known, said = right(rows), []
+    own = {problem_of(r): r for r in rows if r["solver"] == "bab" and r["status"] not in FAILED}
+    kinds = [*dict.fromkeys(r["cost_kind"] for r in rows), "all"]
+    for solver in dict.fromkeys(r["solver"] for r in rows if r["solver"] != "bab"):
+        for kind in kinds:
+            pairs = [
+                (own[problem_of(r)], r)
+                for r in rows
+                if r["solver"] == solver
+                and r["status"] not in FAILED
+                and kind in (r["cost_kind"], "all")
+                and problem_of(r) in own
+            ]
+            if not pairs:
+                continue
+            proven = [(holds(mine, known), holds(peer, known)) for mine, peer in pairs]
+            told = [pair for pair, one in zip(pairs, proven, strict=True) if any(one)]
+            ratios = [seconds(p, known, time_limit) / seconds(m, known, time_limit) for m, p in told]
+            said.append(
+                {
+                    "peer": solver,
+                    "cost_kind": kind,
+                    "problems": len(pairs),
+                    "both_open": sum(not any(one) for one in proven),
+                    "bab_alone_proves": sum(one == (True, False) for one in proven),
+                    "peer_alone_proves": sum(one == (False, True) for one in proven),
+                    "median_ratio": median(ratios) if ratios else None,
+                    "p90_slower": float(np.quantile(1.0 / np.array(ratios), 0.9)) if ratios else None,
+                    "action_elsewhere": sum(
+                        bool(peer["cost"]) and usable(peer) and not mine["cost"] for mine, peer in pairs
+                    ),
+                }
+            )
+    return said
+
+
 def write(rows: Sequence[Row], folder: Path, time_limit: float, name: str = "trees") -> Row:
     """``name``.json and, with matplotlib, ``name``.png; what the former holds."""
     content: Row = {
         "time_limit": time_limit,
         "summary": summarise(rows, time_limit),
         "compared": compared(rows, time_limit),
+        "against": against(rows, time_limit),
         "false_claims": false_claims(rows),
         "refused": sorted(
             {f"{size_of(r)} {r['solver']}: {r['message']}" for r in rows if r["status"] in FAILED}

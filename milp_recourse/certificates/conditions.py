@@ -66,7 +66,7 @@ class Case:
     open: tuple[AnyOf, ...] = ()
 
     def joined(self, demand: Demand) -> Case:
-        """The case in which a demand holds too; who is acted on must be settled."""
+        """The case in which a demand holds too; which features are acted on must be decided."""
         parts = demand.parts if isinstance(demand, AllOf) else (demand,)
         rows = tuple(part for part in parts if isinstance(part, Row))
         return Case(self.rows + rows, self.open + tuple(part for part in parts if isinstance(part, AnyOf)))

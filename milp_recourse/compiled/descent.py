@@ -1,4 +1,4 @@
-r"""Good actions early: linearise, solve, hop; pull levers back; drop one and repair.
+r"""Good actions early: steps along linearisations, levers pulled back to the factual, one dropped and repair.
 
 Nothing here proves anything. A point counts as accepted only if its logit is above what is needed by more
 than what rounding can take
@@ -84,7 +84,7 @@ def snap(p, u):
             continue
         a = p.lever[FACTUAL, i] + p.lever[UNIT, i] * u[i]
         if p.lever[GRID, i] > 0.0:
-            a = math.floor(a + 0.5)
+            a = np.floor(a + 0.5)
         if p.box[MODE, i] == 0 and not p.ends[0, i] <= a <= p.ends[1, i]:
             inside = min(max(a, p.ends[0, i]), p.ends[1, i])
             if abs(inside - a) > abs(a - p.lever[FACTUAL, i]):
@@ -285,8 +285,8 @@ def one_largest(p, box, allowed, g, need, most, out, other):
             grid = p.lever[GRID, i]
             if grid > 0.0:
                 shift = p.lever[SHIFT, i]
-                l = math.ceil((l - shift) / grid) * grid + shift
-                h = math.floor((h - shift) / grid) * grid + shift
+                l = np.ceil((l - shift) / grid) * grid + shift
+                h = np.floor((h - shift) / grid) * grid + shift
             if not l <= h:
                 left = left and box[MODE, i] == 0
                 continue
@@ -355,7 +355,8 @@ def cheapest(p, w, box, allowed, g, need, u, out, other):
         w.unit[ZL, 0, m], w.unit[ZH, 0, m] = w.kept[0, m], w.kept[1, m]
     if count < 0:
         return False
-    dear = min(w.scalar[BEST_COST], w.scalar[CEILING]) - p.base[0]
+    # what is not clearly cheaper than the action in hand is no news
+    dear = min(w.scalar[BEST_COST] * (1.0 - COARSE), w.scalar[CEILING]) - p.base[0]
     return solve_node(p, w, box, allowed, count, ball, dear, out, other, 24, True) < dear
 
 
@@ -485,7 +486,7 @@ def pull_back(p, w, u):
                     u[i] = start
             continue
         low, high = 0.0, 1.0
-        for _ in range(14):
+        for _ in range(9):
             middle = 0.5 * (low + high)
             u[i] = goal + middle * (start - goal)
             if try_point(p, w, u):
@@ -557,7 +558,7 @@ def drops(p, w, rounds):
                 cut = u[i] * (0.3 + 1.2 * random(w))
                 grid = p.lever[GRID, i]
                 if grid > 0.0:
-                    cut = math.floor((cut - p.lever[SHIFT, i]) / grid) * grid + p.lever[SHIFT, i]
+                    cut = np.floor((cut - p.lever[SHIFT, i]) / grid) * grid + p.lever[SHIFT, i]
                 cut = min(max(cut, lo_[i]), hi_[i])
                 if u[i] > 0.0 and cut >= lo_[i]:
                     hi[i] = max(cut, lo[i])
@@ -591,7 +592,7 @@ def scan(p, w, u, parts):
             step = (end - before) / parts
             grid = p.lever[GRID, i]
             if grid > 0.0:
-                step = math.copysign(max(math.floor(abs(step) / grid), 1.0) * grid, step)
+                step = math.copysign(max(np.floor(abs(step) / grid), 1.0) * grid, step)
             if (side == 0) != (step > 0.0) or step == 0.0:
                 continue
             for k in range(1, parts + 1):
@@ -727,7 +728,7 @@ def _paid(p, w, i, side):
     grid, shift = p.lever[GRID, i], p.lever[SHIFT, i]
     if grid > 0.0:
         whole = (far - shift) / grid
-        far = (math.floor(whole + SEEN) if side > 0.0 else math.ceil(whole - SEEN)) * grid + shift
+        far = (np.floor(whole + SEEN) if side > 0.0 else np.ceil(whole - SEEN)) * grid + shift
     return far
 
 

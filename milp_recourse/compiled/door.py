@@ -23,12 +23,10 @@ from milp_recourse.compiled.layout import (
     CASE,
     COST,
     FIXED,
-    HI,
     KNOTS,
     LABEL,
     LARGEST,
     LINEAR,
-    LO,
     OWN_FIXED,
     RATE,
     SQUARE,
@@ -86,9 +84,9 @@ def memory(p: Problems) -> tuple[Work, search.Pool]:
     sizes = (
         p.lever.shape[1],
         p.allowed.shape[-1],
-        bool((p.kind > 0).any()),
+        p.kind.tobytes(),
         p.weights.shape,
-        tuple(p.widths),
+        p.widths.tobytes(),
         p.row.shape,
         p.residual.shape,
     )
@@ -153,7 +151,7 @@ class Run:
         :func:`~milp_recourse.compiled.search.run`.
         """
         memory = self.problem, self.work, self.tree
-        dives = 4 if self.few else 1
+        dives = 2 if self.few else 1
         how = MOST_LINES, 40, dives, not self.unconfirmed, self.careful
         return int(search.run(*memory, share, *how, around, self.starts, *effort))
 
@@ -226,14 +224,15 @@ class Run:
 def ceiling(p: Problems) -> float:
     """More than any point of the root boxes costs."""
     total, largest = float(p.base.max()), 0.0
+    reach = np.abs(p.box[0, :2]).max(axis=0).tolist()
     for i, lever in enumerate(p.lever.T.tolist()):
         if lever[LABEL]:
             here = slice(p.start[i], p.start[i + 1])
             cost, top = float(p.column[COST, here].max()), float(p.column[TOP, here].max())
         else:
-            far = max(abs(p.box[0, LO, i]), abs(p.box[0, HI, i]))
-            cost = float(lever[FIXED] + lever[LINEAR] * far + lever[SQUARE] * far * far)
-            top = float(lever[LARGEST] * far)
+            far = reach[i]
+            cost = lever[FIXED] + lever[LINEAR] * far + lever[SQUARE] * far * far
+            top = lever[LARGEST] * far
             if lever[KNOTS]:
                 most = float(p.knot[1, i].max())
                 cost, top = float(lever[OWN_FIXED] + lever[RATE] * most), float(lever[TOP_RATE] * most)

@@ -165,24 +165,25 @@ def _dot(x, y, first, after):
 
 @compiled
 def _factor(m, k):
-    """Cholesky's factor in place, lower; pivots that vanish are made large, which leaves their row out."""
+    """Cholesky's factor in place, lower, its diagonal inverted; pivots that vanish are made large, which
+    leaves their row out."""
     for j in range(k):
         row = m[j]
         v = row[j] - _dot(row, row, 0, j)
         if not v > row[j] * PIVOT:
             v = max(row[j], 1.0) / ROUNDOFF
-        root = math.sqrt(v)
-        row[j] = root
+        inverse = 1.0 / math.sqrt(v)
+        row[j] = inverse
         for i in range(j + 1, k):
-            m[i, j] = (m[i, j] - _dot(m[i], row, 0, j)) / root
+            m[i, j] = (m[i, j] - _dot(m[i], row, 0, j)) * inverse
 
 
 @compiled
 def _solve(m, k, x):
     for i in range(k):
-        x[i] = (x[i] - _dot(m[i], x, 0, i)) / m[i, i]
+        x[i] = (x[i] - _dot(m[i], x, 0, i)) * m[i, i]
     for i in range(k - 1, -1, -1):
-        v = x[i] / m[i, i]
+        v = x[i] * m[i, i]
         x[i] = v
         for t in range(i):
             x[t] -= m[i, t] * v
@@ -366,6 +367,12 @@ def _rows(p, w, count, ball, m, point):
 
 
 @compiled
+def _counts(p, f):
+    """Whether a residual is in the ball at all."""
+    return p.precision[f] > 0.0 or (p.bent and f == len(p.noise) - 1)
+
+
+@compiled
 def _ball_lines(p, w, m, point):
     """The residuals' lines in the variables y; returns what the ball is divided by, 0 where it cannot
     move."""
@@ -374,6 +381,8 @@ def _ball_lines(p, w, m, point):
     far = 0.0
     for f in range(len(p.noise)):
         reach = 0.0
+        if not _counts(p, f):
+            continue
         for side in range(2):
             at, line = w.ball[side, f], w.tangent[side, f]
             for i in range(p.lever.shape[1]):
@@ -405,12 +414,15 @@ def _ball_at(p, w, m, y, scale, row):
         w.a[row, j] = 0.0
     for f in range(len(p.noise)):
         n, weight = p.noise[f], p.precision[f]
+        w.ball[BALL_SIDE, f], w.ball[PHAT, f] = -1.0, 0.0
+        if not _counts(p, f):
+            continue
         above, below = w.ball[BALL_AT, f], w.ball[BALL_AT + 1, f]
         for j in range(m):
             above += w.pull[0, f, j] * y[j]
             below += w.pull[1, f, j] * y[j]
         if p.bent and f == len(p.noise) - 1:
-            w.ball[BALL_SIDE, f], w.ball[PHAT, f], w.ball[BALL_LEAST, f] = -1.0, 0.0, -below
+            w.ball[BALL_LEAST, f] = -below
             total -= below
             for j in range(m):
                 w.a[row, j] += w.pull[1, f, j] / scale
@@ -446,26 +458,46 @@ def _onto_ball(p, w):
 
 @compiled
 def _ball_curvature(p, w, m, k, scale, price):
-    """The ball's second derivatives as rows k, k + 1, ... of w.a; their diagonal into w.kvec[DIAGONAL]."""
+    """The ball's second derivatives as rows k, k + 1, ... of w.a, the inverse of what each counts for into
+    w.kvec[DIAGONAL]; returns the number of all rows."""
+    every = k
     for f in range(len(p.noise)):
-        side, weight = w.ball[BALL_SIDE, f], p.precision[f]
-        bend = 2.0 * weight * price / scale
-        if side < 0.0 or not bend > 0.0:
+        side, bend = w.ball[BALL_SIDE, f], 2.0 * p.precision[f] * price / scale
+        if side >= 0.0 and bend > 0.0:
             for j in range(m):
-                w.a[k + f, j] = 0.0
-            w.kvec[DIAGONAL, k + f] = 1.0
-            continue
-        for j in range(m):
-            w.a[k + f, j] = w.pull[int(side), f, j]
-        w.kvec[DIAGONAL, k + f] = 1.0 / bend
+                w.a[every, j] = w.pull[int(side), f, j]
+            w.kvec[DIAGONAL, every] = 1.0 / bend
+            every += 1
+    return every
 
 
 @compiled
-def _factored(vec, kvec, a, matrix, m, k, every):
-    """The matrix of the normal equations, factored; rows k to ``every`` are the ball's curvature."""
-    y, z, v, q, theta, scaled = vec[Y], vec[ZZ], vec[V], vec[Q], vec[THETA], vec[SCALED]
+def _by_variables(vec, kvec, a, matrix, m, k, every):
+    r"""The matrix of the reduced Newton system in the variables, factored; for fewer variables than rows.
+
+    .. math:: \Theta^{-1} + A^T (\Lambda / S) A + P^T B P
+
+    with the ball's curvature B in rows k to ``every``. What rows count for goes into kvec[X].
+    """
+    theta, weight = vec[THETA], kvec[X]
     for j in range(m):
-        theta[j] = 1.0 / (2.0 * q[j] + z[j] / y[j] + v[j] / (1.0 - y[j]))
+        for t in range(j):
+            matrix[j, t] = 0.0
+        matrix[j, j] = 1.0 / theta[j]
+    for r in range(every):
+        row = a[r]
+        weight[r] = kvec[LAM, r] / kvec[S, r] if r < k else 1.0 / kvec[DIAGONAL, r]
+        for j in range(m):
+            v = weight[r] * row[j]
+            for t in range(j + 1):
+                matrix[j, t] += v * row[t]
+    _factor(matrix, m)
+
+
+@compiled
+def _by_rows(vec, kvec, a, matrix, m, k, every):
+    r"""The matrix of the normal equations in the rows, :math:`A \Theta A^T + S / \Lambda`, factored."""
+    theta, scaled = vec[THETA], vec[SCALED]
     last = m - 1
     for r in range(every):
         row, first, after = a[r], last, 0
@@ -484,11 +516,23 @@ def _factored(vec, kvec, a, matrix, m, k, every):
 
 
 @compiled
+def _factored(vec, kvec, a, matrix, m, k, every):
+    """The matrix of a Newton step, of whichever of the two systems is smaller."""
+    y, z, v, q, theta = vec[Y], vec[ZZ], vec[V], vec[Q], vec[THETA]
+    for j in range(m):
+        theta[j] = 1.0 / (2.0 * q[j] + z[j] / y[j] + v[j] / (1.0 - y[j]))
+    if m < every:
+        _by_variables(vec, kvec, a, matrix, m, k, every)
+    else:
+        _by_rows(vec, kvec, a, matrix, m, k, every)
+
+
+@compiled
 def _direction(vec, kvec, a, matrix, m, k, every, target, corrected):
     """A Newton step towards complementarity ``target``; with Mehrotra's correction from the step before."""
-    y, z, v, theta, h = vec[Y], vec[ZZ], vec[V], vec[THETA], vec[H]
-    dy, dz, dv, rz, rv, scaled = vec[DY], vec[DZ], vec[DV], vec[RZ], vec[RV], vec[SCALED]
-    s, lam, x, rl, dl, ds = kvec[S], kvec[LAM], kvec[X], kvec[RL], kvec[DL], kvec[DS]
+    y, z, v, h = vec[Y], vec[ZZ], vec[V], vec[H]
+    dy, dz, dv, rz, rv = vec[DY], vec[DZ], vec[DV], vec[RZ], vec[RV]
+    s, lam, rl, dl, ds = kvec[S], kvec[LAM], kvec[RL], kvec[DL], kvec[DS]
     for j in range(m):
         at_low, at_high = -y[j] * z[j], -(1.0 - y[j]) * v[j]
         if corrected:
@@ -497,13 +541,47 @@ def _direction(vec, kvec, a, matrix, m, k, every, target, corrected):
         rz[j], rv[j] = at_low, at_high
         h[j] = -vec[RD, j] + at_low / y[j] - at_high / (1.0 - y[j])
     for r in range(k):
-        at_row = -s[r] * lam[r]
+        rl[r] = -s[r] * lam[r]
         if corrected:
-            at_row += target - ds[r] * dl[r]
-        rl[r] = at_row
-        x[r] = at_row / lam[r] - kvec[RP, r]
-    for r in range(k, every):
-        x[r] = 0.0
+            rl[r] += target - ds[r] * dl[r]
+    if m < every:
+        _step_by_variables(vec, kvec, a, matrix, m, k)
+    else:
+        _step_by_rows(vec, kvec, a, matrix, m, k, every)
+    for j in range(m):
+        dz[j] = (rz[j] - z[j] * dy[j]) / y[j]
+        dv[j] = (rv[j] + v[j] * dy[j]) / (1.0 - y[j])
+    for r in range(k):
+        ds[r] = (rl[r] - s[r] * dl[r]) / lam[r]
+
+
+@compiled
+def _step_by_variables(vec, kvec, a, matrix, m, k):
+    """The step of the variables and of the rows' multipliers, from the matrix of :func:`_by_variables`."""
+    dy, h = vec[DY], vec[H]
+    s, lam, rl, rp, dl, weight = kvec[S], kvec[LAM], kvec[RL], kvec[RP], kvec[DL], kvec[X]
+    for j in range(m):
+        dy[j] = h[j]
+    for r in range(k):
+        row = a[r]
+        dl[r] = (rl[r] - lam[r] * rp[r]) / s[r]
+        for j in range(m):
+            dy[j] += row[j] * dl[r]
+    _solve(matrix, m, dy)
+    for r in range(k):
+        row, moved = a[r], 0.0
+        for j in range(m):
+            moved += row[j] * dy[j]
+        dl[r] -= weight[r] * moved
+
+
+@compiled
+def _step_by_rows(vec, kvec, a, matrix, m, k, every):
+    """The same from the matrix of :func:`_by_rows`."""
+    theta, h, dy, scaled = vec[THETA], vec[H], vec[DY], vec[SCALED]
+    x, dl = kvec[X], kvec[DL]
+    for r in range(every):
+        x[r] = kvec[RL, r] / kvec[LAM, r] - kvec[RP, r] if r < k else 0.0
     for j in range(m):
         scaled[j] = theta[j] * h[j]
     for r in range(every):
@@ -516,10 +594,6 @@ def _direction(vec, kvec, a, matrix, m, k, every, target, corrected):
             h[j] += row[j] * x[r]
     for j in range(m):
         dy[j] = h[j] * theta[j]
-        dz[j] = (rz[j] - z[j] * dy[j]) / y[j]
-        dv[j] = (rv[j] + v[j] * dy[j]) / (1.0 - y[j])
-    for r in range(k):
-        ds[r] = (rl[r] - s[r] * dl[r]) / lam[r]
 
 
 @compiled
@@ -728,7 +802,7 @@ def solve_node(p, w, box, allowed, count, ball, target, point, choice, steps, ex
         if ball_scale > 0.0:
             kvec[ROW_SCALE, k], w.ints[ROW_OF, k], kvec[B, k] = ball_scale, ball, 0.0
             curved, k = len(p.noise), k + 1
-    every = k + curved
+    every = k
     for j in range(m):
         y[j] = 0.5
         vec[ZZ, j] = 1.0
@@ -776,7 +850,7 @@ def solve_node(p, w, box, allowed, count, ball, target, point, choice, steps, ex
             if gap < near and best - before < near and not exactly:
                 break
         if curved > 0:
-            _ball_curvature(p, w, m, k, ball_scale, kvec[LAM, k - 1])
+            every = _ball_curvature(p, w, m, k, ball_scale, kvec[LAM, k - 1])
         _factored(vec, kvec, a, matrix, m, k, every)
         _direction(vec, kvec, a, matrix, m, k, every, 0.0, False)
         primal, dual = _lengths(vec, kvec, m, k)

@@ -1,4 +1,4 @@
-r"""What one lever does best at given prices, in closed form.
+r"""The best value of one lever at given multipliers of the rows, in closed form; its cost and its interval.
 
 A box is ``lo, hi, mode`` per lever and ``allowed`` per column
 (:class:`~milp_recourse.compiled.problem.Problem`).
@@ -7,6 +7,8 @@ A box is ``lo, hi, mode`` per lever and ``allowed`` per column
 from __future__ import annotations
 
 import math
+
+import numpy as np
 
 from milp_recourse.compiled.layout import (
     COST,
@@ -75,7 +77,7 @@ def respond(p, box, allowed, i, gain, theta, share, choice):
         grid = p.lever[GRID, i]
         if grid > 0.0 and low < t < high:
             shift = p.lever[SHIFT, i]
-            below = max(math.floor((t - shift) / grid) * grid + shift, low)
+            below = max(np.floor((t - shift) / grid) * grid + shift, low)
             above = min(below + grid, high)
             vb = linear * abs(below) + square * below * below - g * below
             va = linear * abs(above) + square * above * above - g * above
@@ -250,8 +252,8 @@ def pays_for(p, i, money, side):
 def to_whole(p, box, i):
     """Cut a lever's interval to its whole values; what is a hair from one counts as it."""
     grid, shift = p.lever[GRID, i], p.lever[SHIFT, i]
-    box[LO, i] = math.ceil((box[LO, i] - shift) / grid - SEEN) * grid + shift
-    box[HI, i] = math.floor((box[HI, i] - shift) / grid + SEEN) * grid + shift
+    box[LO, i] = np.ceil((box[LO, i] - shift) / grid - SEEN) * grid + shift
+    box[HI, i] = np.floor((box[HI, i] - shift) / grid + SEEN) * grid + shift
 
 
 @compiled

@@ -147,10 +147,10 @@ def logit_size(p, u, z0, work):
     for k in range(1, layers):
         m = widths[k + 1] if k + 1 < layers else 1
         for i in range(m):
-            total = abs(p.biases[k, i])
-            for j in range(widths[k]):
-                total += abs(p.weights[k, i, j]) * size[j]
-            new[i] = total
+            new[i] = abs(p.biases[k, i])
+        for j in range(widths[k]):
+            for i in range(m):
+                new[i] += abs(p.turned[k, j, i]) * size[j]
         for i in range(m):
             size[i] = new[i]
     return size[0]
@@ -272,20 +272,25 @@ def second_lines(n, relaxed, second):
     """Lines above all arguments of layer 2 and above their negatives, over the columns and the causal units.
 
     The same as one at a time (:func:`back`), but for all units at once, which processors do several of at
-    a time.
+    a time. A unit of layer 1 that is off is left out, and one that is on has the same line above and below.
     """
     count, turned = n.widths[2], n.turned[1]
-    for side in range(2):
-        sign = 1.0 if side == 0 else -1.0
-        for c in range(relaxed.shape[2]):
-            out = second[side, c]
-            for i in range(count):
-                out[i] = 0.0
-            for j in range(n.widths[1]):
-                high, low = relaxed[side, j, c], relaxed[1 - side, j, c]
+    for c in range(relaxed.shape[2]):
+        above, below = second[0, c], second[1, c]
+        for i in range(count):
+            above[i] = 0.0
+            below[i] = 0.0
+        for j in range(n.widths[1]):
+            high, low, weights = relaxed[0, j, c], relaxed[1, j, c], turned[j]
+            if high != low:
                 for i in range(count):
-                    weight = turned[j, i]
-                    out[i] += sign * (weight * high if weight > 0.0 else weight * low)
+                    one, other = weights[i] * high, weights[i] * low
+                    above[i] += one if weights[i] > 0.0 else other
+                    below[i] -= other if weights[i] > 0.0 else one
+            elif high != 0.0:
+                for i in range(count):
+                    above[i] += weights[i] * high
+                    below[i] -= weights[i] * high
 
 
 @compiled

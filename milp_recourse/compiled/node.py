@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from milp_recourse.compiled.elementary import LOG, RELU, distance, draw_lines, is_open, steepness
 from milp_recourse.compiled.elementary import value as curve
 from milp_recourse.compiled.interior import solve_node
@@ -130,16 +132,15 @@ def sizes_next(n, unit, size, k):
     likewise."""
     zl, zh, zs = unit[ZL, k - 1], unit[ZH, k - 1], unit[ZS, k - 1]
     count = n.widths[k] if k < len(n.widths) else 1
-    weights = n.weights[k - 1]
     for i in range(count):
         size[i] = abs(n.biases[k - 1, i])
     for j in range(n.widths[k - 1]):
         if zh[j] > 0.0:
-            v = zs[j]
+            v, weights = zs[j], n.turned[k - 1, j]
             if zl[j] < 0.0:
                 v += abs(zl[j])
             for i in range(count):
-                size[i] += abs(weights[i, j]) * v
+                size[i] += abs(weights[i]) * v
 
 
 @compiled
@@ -895,19 +896,23 @@ def _widest(p, w):
                     moved[2, m] += p.caused[0, 0, m, l] * steep * moved[2, l]
             total += w.unit[SCORE, 0, m] * abs(moved[2, m])
         for k in range(1, len(p.widths)):
+            here, before = moved[k % 2], moved[(k - 1) % 2]
             for j in range(p.widths[k]):
-                v = 0.0
+                here[j] = p.first[0, 1, j, c] if k == 1 else 0.0
+            for m in range(p.widths[k - 1]):
                 if k == 1:
-                    v = p.first[0, 1, j, c]
-                    for m in range(p.widths[0]):
-                        steep = steepness(p.kind[m], zb[0, m], p.edge[m])
-                        if steep != 0.0:
-                            v += p.caused[0, 1, j, m] * steep * moved[2, m]
-                else:
-                    for m in range(p.widths[k - 1]):
-                        v += p.weights[k - 1, j, m] * moved[(k - 1) % 2, m]
-                total += w.unit[SCORE, k, j] * abs(v)
-                moved[k % 2, j] = v if zb[k, j] > 0.0 else 0.0
+                    steep = steepness(p.kind[m], zb[0, m], p.edge[m])
+                    if steep != 0.0:
+                        for j in range(p.widths[1]):
+                            here[j] += p.caused[0, 1, j, m] * steep * moved[2, m]
+                elif before[m] != 0.0:
+                    weights = p.turned[k - 1, m]
+                    for j in range(p.widths[k]):
+                        here[j] += weights[j] * before[m]
+            for j in range(p.widths[k]):
+                total += w.unit[SCORE, k, j] * abs(here[j])
+                if not zb[k, j] > 0.0:
+                    here[j] = 0.0
         if total * width > best:
             best, which = total * width, i
     return which
@@ -1056,7 +1061,7 @@ def choose(p, w, count, unsure):
                 best, kind, index, value = total, 2 if mode_[i] == 1 else 3, i, cut
         if grid > 0.0 and mode_[i] == 1 and lo[i] < hi[i]:
             part = (t - p.lever[SHIFT, i]) / grid
-            part -= math.floor(part)
+            part -= np.floor(part)
             part = min(part, 1.0 - part)
             if part > COARSE:
                 moved = 0.0

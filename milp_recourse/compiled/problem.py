@@ -4,7 +4,7 @@ A lever's coordinate is :math:`u_i = (a_i - x_i) / s_i` with s a power of two ne
 so the factual is the
 origin and no digit is lost. A lever with labels has one column per label, its own label's being zero. What
 levers cause
-(:mod:`milp_recourse.compiled.causes`) are forms over the columns and over causal units, the ReLUs of
+(:mod:`milp_recourse.compiled.causes`) are forms over the columns and over causal units, the functions in
 structural
 equations; these are the network's layer 0, which few problems have any unit in.
 """
@@ -31,7 +31,24 @@ from milp_recourse.compiled.causes import (
     no_effects,
 )
 from milp_recourse.compiled.elementary import LOG, RELU
-from milp_recourse.compiled.layout import FACTUAL, GRID, LABEL, UNIT
+from milp_recourse.compiled.layout import (
+    FACTUAL,
+    FIXED,
+    GRID,
+    HI,
+    KNOTS,
+    LABEL,
+    LARGEST,
+    LINEAR,
+    LO,
+    MODE,
+    OWN_FIXED,
+    RATE,
+    SHIFT,
+    SQUARE,
+    TOP_RATE,
+    UNIT,
+)
 from milp_recourse.compiled.numerics import HUGE, Slacks, slacks
 from milp_recourse.compiling import compiled
 from milp_recourse.domain.conditions import TRUE
@@ -427,8 +444,9 @@ class Lowered:
         layers = np.zeros((cases, 2, 2, most, columns + units))
         layers[:, 0, 0, :units], layers[:, 1, 0, :units] = effects.arguments.value, effects.arguments.size
         weight = network.weights[0]
+        self.absolute = np.abs(weight), np.abs(network.biases[0])
         layers[:, 0, 1, : len(weight)] = weight @ effects.inputs.value
-        layers[:, 1, 1, : len(weight)] = np.abs(weight) @ effects.inputs.size
+        layers[:, 1, 1, : len(weight)] = self.absolute[0] @ effects.inputs.size
         self.first, self.caused = self._parted(layers)
         self.ends = _ends(effects.stated)
         rows = np.zeros((cases, 2, len(self.ends), columns + units))
@@ -443,6 +461,19 @@ class Lowered:
         inputs, rows_ = network.weights[0].shape[1], most_rows(len(self.ends), curves > 0) + columns
         self.slack: Slacks = slacks(hidden, inputs, columns, rows_, units, effects.roundings, curves)
         self.moved = [one.feature.name for one in effects.stated if one.feature is not None]
+        acted = (effects.acts[0] | effects.follows[0]).astype(bool)
+        self.levers = [_Lever(instances, name, bool(m)) for name, m in zip(first.levers, acted, strict=True)]
+        self.numbers, self.roots = np.zeros((len(instances), 13, 0)), np.zeros((len(instances), 3, 0))
+        if self.levers:
+            self.numbers = np.stack([lever.numbers for lever in self.levers], axis=2)
+            self.roots = np.stack([lever.box for lever in self.levers], axis=2)
+        self.inputs = first.model_rows(
+            np.array([[one.factual[f.name] for f in first.features] for one in instances])
+        )
+        self.owners = self.start[effects.owners]
+        self.edges = np.where(effects.kinds == LOG, EDGE, -np.inf)
+        self.bent_to = np.argwhere(np.isfinite(effects.ends).any(axis=2)).tolist()
+        self._measured: dict[tuple[float, ...], list[Array]] = {}
 
     def _parted(self, forms: Array) -> tuple[Array, Array]:
         columns = int(self.start[-1])
@@ -451,43 +482,92 @@ class Lowered:
     def problems(self, k: int) -> Problems:
         """The arrays of one of the applicants."""
         instance, effects, network = self.instances[k], self.effects, self.effects.network
-        moved = (effects.acts[0] | effects.follows[0]).astype(bool)
-        levers = [_Lever(instance, name, bool(m)) for name, m in zip(instance.levers, moved, strict=True)]
-        numbers = np.ascontiguousarray(np.array([lever.numbers for lever in levers]).T)
-        knots = np.zeros((2, len(levers), max([1, *(lever.knots.shape[1] for lever in levers)])))
-        for i, lever in enumerate(levers):
-            knots[:, i, : lever.knots.shape[1]] = lever.knots
-        root = np.ascontiguousarray(np.array([lever.box for lever in levers]).T)
+        numbers, root = self.numbers[k].copy(), self.roots[k]
         box = np.repeat(root[None], len(effects.acts), axis=0)
-        box[:, 2][effects.acts > 0] = ACTED
-        box[:, 2][effects.follows > 0] = IDLE
-        base = np.zeros((len(box), 1))
-        if instance.cost.l0 and moved.any():
-            held = [lever.fixed for lever in levers]
-            base[:, 0] = [
-                round_down(sum((c for c, a in zip(held, row, strict=True) if a), Fraction(0)))
-                for row in effects.acts
-            ]
+        box[:, MODE][effects.acts > 0] = ACTED
+        box[:, MODE][effects.follows > 0] = IDLE
         row = effects.inputs_at
         if row is None:
-            row = np.concatenate([_columns(f, instance.factual[f.name]) for f in instance.features])[None]
+            row = self.inputs[k][None]
         weight, bias = network.weights[0], network.biases[0]
         argument = effects.arguments_at[k if len(effects.arguments_at) > 1 else 0]
         offset = np.zeros((len(box), 2, 2, self.biases.shape[1]))
-        offset[:, 0, 0, : argument.shape[1]], offset[:, 1, 0, : argument.shape[1]] = (
-            argument,
-            np.abs(argument),
-        )
+        offset[:, 0, 0, : argument.shape[1]] = argument
+        offset[:, 1, 0, : argument.shape[1]] = np.abs(argument)
         offset[:, 0, 1, : len(bias)] = row @ weight.T + bias
-        offset[:, 1, 1, : len(bias)] = np.abs(row) @ np.abs(weight).T + np.abs(bias)
+        offset[:, 1, 1, : len(bias)] = np.abs(row) @ self.absolute[0].T + self.absolute[1]
         resting = effects.resting[k if len(effects.resting) > 1 else 0]
-        allowed = np.concatenate([lever.allowed for lever in levers])[None].repeat(len(box), 0)
-        for c, i in np.argwhere(effects.follows[:, self.labels] > 0).tolist():
+        row_const = self._at_rest(instance, len(box))
+        ends = self._intervals(k, box, row_const)
+        first, rows, residuals = self._on_coordinates(k)
+        return Problem(
+            self.start,
+            numbers,
+            self._knots_of(k),
+            box,
+            self._allowed(k),
+            np.concatenate([lever.columns[k] for lever in self.levers], axis=1),
+            effects.acts,
+            ends,
+            np.zeros((len(box), 2)),
+            self._base(k),
+            first,
+            self.caused,
+            offset,
+            resting if len(resting) == len(box) else resting.repeat(len(box), 0),
+            effects.kinds,
+            self.edges,
+            self.widths,
+            self.weights,
+            self.biases,
+            self.turned,
+            rows,
+            self.row_caused,
+            row_const,
+            residuals,
+            self.residual_caused,
+            effects.noise[k] if effects.noise.size else np.zeros(0),
+            self.owners,
+            effects.precision,
+            effects.bent,
+            instance.offset,
+            *self.need,
+            instance.cost.linf > 0,
+            *self.slack,
+        )
+
+    def _knots_of(self, k: int) -> Array:
+        own = [lever.knots[k] for lever in self.levers]
+        knots = np.zeros((2, len(own), max([1, *(one.shape[1] for one in own)])))
+        for i, one in enumerate(own):
+            knots[:, i, : one.shape[1]] = one
+        return knots
+
+    def _allowed(self, k: int) -> NDArray[np.uint8]:
+        """Labels that may be taken in every configuration."""
+        follows = self.effects.follows[:, self.labels]
+        allowed = np.concatenate([lever.allowed[k] for lever in self.levers])[None].repeat(len(follows), 0)
+        for c, i in np.argwhere(follows > 0).tolist() if follows.size else ():
             at = int(np.flatnonzero(self.labels)[i])
-            own = slice(self.start[at], self.start[at + 1])
-            allowed[c, own] = 0
-            allowed[c, self.start[at] + int(instance.factual[levers[at].name])] = 1
-        row_const = np.zeros((len(box), 2, len(self.ends)))
+            allowed[c, self.start[at] : self.start[at + 1]] = 0
+            allowed[c, self.start[at] + int(self.levers[at].x[k])] = 1
+        return allowed
+
+    def _base(self, k: int) -> Array:
+        """What acting on the levers that others move costs in every configuration, (C, 1)."""
+        acts = self.effects.acts
+        base = np.zeros((len(acts), 1))
+        if self.instances[0].cost.l0 and (acts | self.effects.follows).any():
+            held = [lever.fixed[k] for lever in self.levers]
+            base[:, 0] = [
+                round_down(sum((c for c, a in zip(held, row, strict=True) if a), Fraction(0))) for row in acts
+            ]
+        return base
+
+    def _at_rest(self, instance: Instance, cases: int) -> Array:
+        """The constants of the problem's own rows, and the sums of absolute terms behind them, (C, 2, R)."""
+        effects = self.effects
+        row_const = np.zeros((cases, 2, len(self.ends)))
         for r, (f, side, end) in enumerate(self.ends):
             one = effects.stated[f]
             x = one.value if one.feature is None else Fraction(instance.factual[one.feature.name])
@@ -497,74 +577,57 @@ class Lowered:
             row_const[:, 1, r] = abs(float(x)) + abs(end)
             settled = effects.holds[:, f] != 0
             row_const[settled, 0, r], row_const[settled, 1, r] = effects.holds[settled, f], 0.0
-        ends = self._intervals(instance, box, row_const)
-        return Problem(
-            self.start,
-            numbers,
-            knots,
-            box,
-            allowed,
-            np.concatenate([lever.columns for lever in levers], axis=1),
-            effects.acts,
-            ends,
-            np.zeros((len(box), 2)),
-            base,
-            self._of(instance, self.first, levers),
-            self.caused,
-            offset,
-            resting if len(resting) == len(box) else resting.repeat(len(box), 0),
-            effects.kinds,
-            np.where(effects.kinds == LOG, EDGE, -np.inf),
-            self.widths,
-            self.weights,
-            self.biases,
-            self.turned,
-            self._of(instance, self.rows, levers),
-            self.row_caused,
-            row_const,
-            self._of(instance, self.residuals, levers),
-            self.residual_caused,
-            effects.noise[k] if effects.noise.size else np.zeros(0),
-            self.start[effects.owners],
-            effects.precision,
-            effects.bent,
-            instance.offset,
-            *self.need,
-            instance.cost.linf > 0,
-            *self.slack,
-        )
+        return row_const
 
-    def _intervals(self, instance: Instance, box: Array, row_const: Array) -> Array:
+    def _intervals(self, k: int, box: Array, row_const: Array) -> Array:
         """What levers may be set to in every configuration, (C, 2, d), after conditions on single ones; the
         boxes are cut to it, and where nothing is left a row says so."""
-        own = np.array([instance.levers[name] for name in instance.levers]).reshape(-1, 2).T
+        own = np.array([lever.interval[k] for lever in self.levers]).T
         ends = np.repeat(own[None], len(box), axis=0)
         given = self.effects.ends
-        for c, i in np.argwhere(np.isfinite(given).any(axis=2)).tolist():
+        for c, i in self.bent_to:
             low, high = max(own[0, i], given[c, i, 0]), min(own[1, i], given[c, i, 1])
             if low > high:
                 row_const[c, 0, :] = -1.0
                 continue
             ends[c, :, i] = low, high
-            name = list(instance.levers)[i]
-            box[c, :2, i] = _in_units(low, high, instance.factual[name], _unit(instance, name))
+            lever = self.levers[i]
+            box[c, :2, i] = _in_units(low, high, lever.x[k], lever.unit[k])
         return ends
 
-    def _of(self, instance: Instance, forms: Array, levers: list[_Lever]) -> Array:
-        """Forms on an applicant's coordinates: changes in units, labels less their own."""
+    def _on_coordinates(self, k: int) -> list[Array]:
+        """Layers, rows and residuals on an applicant's coordinates: changes in units, labels less their own.
+
+        Units are powers of two, and few.
+        """
+        at = tuple(
+            lever.x[k] if label else lever.unit[k]
+            for lever, label in zip(self.levers, self.labels, strict=True)
+        )
+        if at not in self._measured:
+            if len(self._measured) >= MOST_UNITS:
+                self._measured.clear()
+            self._measured[at] = [self._of(forms, at) for forms in (self.first, self.rows, self.residuals)]
+        return self._measured[at]
+
+    def _of(self, forms: Array, at: tuple[float, ...]) -> Array:
         if not forms.size:
             return forms
         result = forms.copy()
-        for i, lever in enumerate(levers):
+        for i, place in enumerate(at):
             s, e = int(self.start[i]), int(self.start[i + 1])
             if self.labels[i]:
-                own = s + int(instance.factual[lever.name])
+                own = s + int(place)
                 result[:, 0, ..., s:e] -= forms[:, 0, ..., own : own + 1]
                 result[:, 1, ..., s:e] += forms[:, 1, ..., own : own + 1]
                 result[:, 1, ..., own] = 0.0
             else:
-                result[..., s] *= lever.unit
+                result[..., s] *= place
         return result
+
+
+MOST_UNITS = 16
+"""Combinations of units and own labels whose forms are kept."""
 
 
 def _ends(stated: Sequence[Stated]) -> list[tuple[int, float, float]]:
@@ -595,22 +658,24 @@ def _knots(quantiles: Quantiles, x: float, low: float, high: float, unit: float)
     return np.array(sorted(made.items())).T
 
 
-def _unit(instance: Instance, name: str) -> float:
-    """A power of two near how far a numeric lever can move."""
-    x, (low, high) = instance.factual[name], instance.levers[name]
-    return float(2.0 ** math.ceil(math.log2(max(abs(low - x), abs(high - x), 1.0 / HUGE))))
+def _units(low: Array, high: Array, x: Array) -> Array:
+    """The least powers of two that numeric levers do not move farther than."""
+    far = np.maximum(np.maximum(np.abs(low - x), np.abs(high - x)), 1.0 / HUGE)
+    part, exponent = np.frexp(far)
+    return np.ldexp(1.0, exponent - (part == 0.5))
 
 
-def _in_units(low: float, high: float, x: float, unit: float) -> tuple[float, float]:
-    """An interval as changes from x, rounded outward."""
+def _in_units(low: Array, high: Array, x: Array, unit: Array) -> tuple[Array, Array]:
+    """Intervals as changes from x, rounded outward."""
     return _difference_below(low, x) / unit, -_difference_below(x, high) / unit
 
 
-def _difference_below(a: float, b: float) -> float:
-    """The largest double that is not above a - b, whose rounding error is itself a double (Knuth)."""
+def _difference_below(a: Array, b: Array) -> Array:
+    """The largest doubles that are not above a - b, whose rounding error is itself a double (Knuth)."""
     nearest = a - b
     part = nearest - a
-    return nearest if (a - (nearest - part)) - (b + part) >= 0.0 else math.nextafter(nearest, -math.inf)
+    exact = (a - (nearest - part)) - (b + part) >= 0.0
+    return np.where(exact, nearest, np.nextafter(nearest, -np.inf))
 
 
 @lru_cache(maxsize=4096)
@@ -639,18 +704,18 @@ def decode(instance: Instance, p: Problems, values: Array, c: int = 0) -> dict[s
     Levers that stay where they are are not acted on, unless they are held against what moves them.
     """
     action = {}
-    for i, name in enumerate(instance.levers):
-        if p.lever[LABEL, i]:
-            a = float(values[i])
-        elif values[i] == 0.0:
-            if p.acts[c, i]:
-                action[name] = float(instance.factual[name])
-            continue
-        else:
-            a = p.lever[FACTUAL, i] + p.lever[UNIT, i] * values[i]
-            a = float(min(max(a, p.ends[c, 0, i]), p.ends[c, 1, i]))
-            a = float(round(a)) if p.lever[GRID, i] else a
-        if a != instance.factual[name] or p.acts[c, i]:
+    label, factual, unit, grid = (p.lever[row].tolist() for row in (LABEL, FACTUAL, UNIT, GRID))
+    acts, (low, high) = p.acts[c].tolist(), p.ends[c].tolist()
+    for i, (name, value) in enumerate(zip(instance.levers, values.tolist(), strict=True)):
+        a = value
+        if not label[i]:
+            if a == 0.0:
+                if acts[i]:
+                    action[name] = float(instance.factual[name])
+                continue
+            a = min(max(factual[i] + unit[i] * a, low[i]), high[i])
+            a = float(round(a)) if grid[i] else a
+        if a != instance.factual[name] or acts[i]:
             action[name] = a
     return action
 
@@ -660,61 +725,96 @@ _ONE, _NONE = np.ones(1, dtype=np.uint8), np.zeros((2, 1))
 
 
 class _Lever:
-    """One lever's numbers.
+    """One lever's numbers for applicants of one model, n of them.
 
     Attributes
     ----------
+    x, interval
+        Factual values, (n,), and what acting may set, (n, 2).
     unit, fixed
-        Its unit, and what acting on it costs whatever the value.
-    numbers, box, columns
-        Its column of ``lever`` and ``box``, and its columns of ``column``.
+        Its unit, (n,), and what acting on it costs whatever the value.
+    numbers, box
+        Its column of ``lever`` and ``box``, (n, 13) and (n, 3).
+    allowed, columns, knots
+        Its columns of ``allowed`` and ``column``, and its knots, for each applicant.
     """
 
-    def __init__(self, instance: Instance, name: str, moved: bool) -> None:
-        self.name, self.unit = name, 1.0
-        feature, x = instance.feature(name), instance.factual[name]
-        low, high = instance.levers[name]
-        free = feature.domain is None or feature.domain[0] <= x <= feature.domain[1]
-        cost, weight = instance.cost, instance.weight(name)
-        scale = cost.scale[name] if cost.uses_scale else 1.0
-        self.fixed = Fraction(cost.l0) * Fraction(weight) if cost.l0 else _ZERO
-        parts = (cost.l1, 1), (cost.l2_squared, 2), (cost.linf, 1)
+    def __init__(self, instances: Sequence[Instance], name: str, moved: bool) -> None:
+        n, cost, feature = len(instances), instances[0].cost, instances[0].feature(name)
+        self.name, self.cost, self.feature, self.moved = name, cost, feature, moved
+        self.x = np.array([one.factual[name] for one in instances])
+        self.interval = np.array([one.levers[name] for one in instances])
+        weights = [one.weight(name) for one in instances]
+        self.scale = cost.scale[name] if cost.uses_scale else 1.0
+        held = {w: Fraction(cost.l0) * Fraction(w) if cost.l0 else _ZERO for w in set(weights)}
+        self.fixed = [held[w] for w in weights]
+        self.unit = np.ones(n)
+        self.numbers, self.box = np.zeros((n, 13)), np.zeros((n, 3))
+        self.allowed, self.columns, self.knots = [_ONE] * n, [_NONE] * n, [_NONE] * n
+        self.numbers[:, FACTUAL] = self.x
+        low, high = self.interval.T
+        free = np.ones(n, dtype=bool)
+        if feature.domain is not None:
+            free = (feature.domain[0] <= self.x) & (self.x <= feature.domain[1])
         if is_label(feature):
-            assert feature.categories is not None
-            labels = range(len(feature.categories))
-            idle = free and not moved
-            self.allowed = np.array([low <= k <= high or (idle and k == x) for k in labels], dtype=np.uint8)
-            deltas = [self._delta(instance, feature, k) for k in labels]
-            s, w = Fraction(scale), Fraction(weight)
-            rates = [Fraction(part) * w / s**power for part, power in parts]
-            costs = [
-                (self.fixed if k != x and not moved else 0) + rates[0] * d + rates[1] * d * d
-                for k, d in enumerate(deltas)
-            ]
-            self.columns = np.array(
-                [[round_down(v) for v in costs], [round_down(rates[2] * d) for d in deltas]]
-            )
-            self.box = [0.0, 0.0, ACTED]
-            self.numbers = [1.0, *[0.0] * 5, x, 1.0, *[0.0] * 5]
-            self.knots = np.zeros((2, 1))
+            self._by_label(instances, weights, free)
             return
-        self.unit = _unit(instance, name)
-        self.allowed, self.columns = _ONE, _NONE
-        shift = math.floor(x) - x if feature.integral else 0.0  # an imputed value may be no whole number
-        mode = ACTED if (low <= x <= high and not self.fixed and not shift) or not free else EITHER
-        self.box = [*_in_units(low, high, x, self.unit), mode]
-        fixed = 0.0 if moved or not cost.l0 else max(0.0, round_down(self.fixed))
-        rate = [_rate(part, weight, scale, power, self.unit) for part, power in parts]
-        step = 1.0 / self.unit if feature.integral else 0.0
-        self.numbers = [0.0, step, fixed, *rate, x, self.unit, fixed, 0.0, 0.0, 0.0]
-        self.numbers.append(shift / self.unit)
-        self.knots = np.zeros((2, 1))
+        shift = np.zeros(n)
+        if feature.integral:  # an imputed value may be no whole number
+            shift = np.floor(self.x) - self.x
+        costs = np.array([max(0.0, round_down(fixed)) if fixed else 0.0 for fixed in self.fixed])
         quantiles = cost.quantiles.get(name)
-        if quantiles is not None:
-            self.knots = _knots(quantiles, x, low, high, self.unit)
-            rate = [_rate(part, weight, scale, power, 1.0) for part, power in parts]
-            self.numbers[3:6] = [0.0, 0.0, 0.0]
-            self.numbers[9:12] = [rate[0], rate[2], float(self.knots.shape[1])]
+        self.unit = _units(low, high, self.x)
+        self.box[:, LO], self.box[:, HI] = _in_units(low, high, self.x, self.unit)
+        idle = (low <= self.x) & (self.x <= high) & (shift == 0.0) & (cost.l0 == 0.0)
+        self.box[:, MODE] = np.where(idle | ~free, ACTED, EITHER)
+        lengths = (self.unit if quantiles is None else np.ones(n)).tolist()
+        rates = [
+            np.array([_rate(part, w, self.scale, power, u) for w, u in zip(weights, lengths, strict=True)])
+            if part
+            else np.zeros(n)
+            for part, power in ((cost.l1, 1), (cost.l2_squared, 2), (cost.linf, 1))
+        ]
+        if not moved:
+            self.numbers[:, FIXED] = self.numbers[:, OWN_FIXED] = costs
+        self.numbers[:, UNIT] = self.unit
+        self.numbers[:, SHIFT] = shift / self.unit
+        if feature.integral:
+            self.numbers[:, GRID] = 1.0 / self.unit
+        if quantiles is None:
+            self.numbers[:, LINEAR], self.numbers[:, SQUARE], self.numbers[:, LARGEST] = rates
+            return
+        everyone = zip(*(a.tolist() for a in (self.x, low, high, self.unit)), strict=True)
+        self.knots = [_knots(quantiles, *one) for one in everyone]
+        self.numbers[:, RATE], self.numbers[:, TOP_RATE] = rates[0], rates[2]
+        self.numbers[:, KNOTS] = [knots.shape[1] for knots in self.knots]
+
+    def _by_label(self, instances: Sequence[Instance], weights: list[float], free: NDArray[np.bool_]) -> None:
+        """What labels may be taken and cost; the same for applicants who are alike."""
+        assert self.feature.categories is not None
+        labels = range(len(self.feature.categories))
+        self.numbers[:, LABEL] = self.numbers[:, UNIT] = 1.0
+        self.box[:, MODE] = ACTED
+        known: dict[tuple[float, ...], tuple[NDArray[np.uint8], Array]] = {}
+        for k, (instance, w) in enumerate(zip(instances, weights, strict=True)):
+            x, (low, high) = float(self.x[k]), self.interval[k].tolist()
+            if (x, low, high, w) not in known:
+                idle = free[k] and not self.moved
+                allowed = [low <= label <= high or (idle and label == x) for label in labels]
+                columns = self._costs(instance, labels, self.fixed[k], w)
+                known[x, low, high, w] = np.array(allowed, dtype=np.uint8), columns
+            self.allowed[k], self.columns[k] = known[x, low, high, w]
+
+    def _costs(self, instance: Instance, labels: range, fixed: Fraction, weight: float) -> Array:
+        cost, s, w, x = self.cost, Fraction(self.scale), Fraction(weight), instance.factual[self.name]
+        parts = (cost.l1, 1), (cost.l2_squared, 2), (cost.linf, 1)
+        rates = [Fraction(part) * w / s**power for part, power in parts]
+        deltas = [self._delta(instance, self.feature, k) for k in labels]
+        costs = [
+            (fixed if k != x and not self.moved else 0) + rates[0] * d + rates[1] * d * d
+            for k, d in enumerate(deltas)
+        ]
+        return np.array([[round_down(v) for v in costs], [round_down(rates[2] * d) for d in deltas]])
 
     @staticmethod
     def _delta(instance: Instance, feature: Feature, k: int) -> Fraction:
@@ -723,8 +823,3 @@ class _Lever:
             return Fraction(int(k != x))
         position = instance.cost.position
         return abs(position(feature.name, float(k)) - position(feature.name, x))
-
-
-def _columns(feature: Feature, value: float) -> Array:
-    lookup: Any = feature.lookup
-    return np.array([value]) if lookup is None or not feature.by_label else lookup[int(value)]

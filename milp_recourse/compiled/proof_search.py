@@ -232,23 +232,23 @@ def short(value, digits):
     """A number at so many significant decimal digits."""
     if not 0.0 < abs(value) < INF:
         return value
-    scale = 10.0 ** min(max(digits - 1.0 - math.floor(math.log10(abs(value))), 0.0), 22.0)
-    result = math.floor(value * scale + 0.5) / scale
+    scale = 10.0 ** min(max(digits - 1.0 - np.floor(math.log10(abs(value))), 0.0), 22.0)
+    result = np.floor(value * scale + 0.5) / scale
     return result if abs(result) < INF else value
 
 
 @compiled
 def decimal(at, width, digits, side):
     """A short decimal near ``at`` (side 0), not below (1) or not above it (-1); ``at`` itself without one."""
-    scale = 10.0 ** min(max(math.ceil(-math.log10(max(width, 1e-300))) + digits, 0.0), 22.0)
+    scale = 10.0 ** min(max(np.ceil(-math.log10(max(width, 1e-300))) + digits, 0.0), 22.0)
     scaled = at * scale
     if side > 0:
-        result = math.ceil(scaled) / scale
+        result = np.ceil(scaled) / scale
         return result if result >= at else at
     if side < 0:
-        result = math.floor(scaled) / scale
+        result = np.floor(scaled) / scale
         return result if result <= at else at
-    return math.floor(scaled + 0.5) / scale
+    return np.floor(scaled + 0.5) / scale
 
 
 @compiled
@@ -381,7 +381,7 @@ def _parallels(p, unit, m):
         slope = l + h
         over, under = h, 0.5 * slope
     else:
-        slope = 0.0 if h <= edge else math.floor(chord(kind, l, h, edge) * CHORD) / CHORD
+        slope = 0.0 if h <= edge else np.floor(chord(kind, l, h, edge) * CHORD) / CHORD
         over, under = 1.0 / slope if slope > 0.0 else INF, l
         if kind == SIGMOID:
             root = math.sqrt(max(1.0 - 4.0 * slope, 0.0))
@@ -434,7 +434,7 @@ def _shrink(p, w, o, t, ends, order, target, ball):
             else:
                 end = x + unit * (most[i] if side > 0 else least[i])
             if whole:
-                at = math.floor(end) + 0.5 if side > 0 else math.ceil(end) - 0.5
+                at = np.floor(end) + 0.5 if side > 0 else np.ceil(end) - 0.5
                 at = min(max(at, low - 0.5), high + 0.5)
             else:
                 at = decimal(end, high - low, 2.0, side)
@@ -442,16 +442,16 @@ def _shrink(p, w, o, t, ends, order, target, ball):
             if not (low < at < high and off > WORTH * (high - low)):
                 continue
             if side > 0:
-                _set_ends(p, w, i, math.ceil(at) if whole else at, high)
+                _set_ends(p, w, i, np.ceil(at) if whole else at, high)
             else:
-                _set_ends(p, w, i, low, math.floor(at) if whole else at)
+                _set_ends(p, w, i, low, np.floor(at) if whole else at)
             if _nothing(p, w, target) < 0:
                 if side > 0:
-                    ends[1, i] = math.floor(at) if whole else at
+                    ends[1, i] = np.floor(at) if whole else at
                     _push(o, ends, order, 1)
                     _write(o, t, CUT, i, 0, at)
                 else:
-                    ends[0, i] = math.ceil(at) if whole else at
+                    ends[0, i] = np.ceil(at) if whole else at
                     _write(o, t, CUT, i, 0, at)
                     _write(o, t, EMPTY, 0, 0, 0.0)
             _set_ends(p, w, i, ends[0, i], ends[1, i])
@@ -505,7 +505,7 @@ def _relax_one(unit, k, j, up):
     elif l >= 0.0:
         slope = alpha = 1.0
     else:
-        slope = math.floor(h / (h - l) * CHORD) / CHORD
+        slope = np.floor(h / (h - l) * CHORD) / CHORD
         rise = max(-slope * l, (1.0 - slope) * h) * up + (h - l) / CHORD  # the checker's may be the next
         alpha = 1.0 if h > -l else 0.0
     unit[SLOPE, k, j], unit[ALPHA, k, j], unit[RISE, k, j], unit[FALL, k, j] = slope, alpha, rise, 0.0
@@ -707,7 +707,7 @@ def _take(p, w, t, leaf, kinds, count, lines, ball):
             place = what - LINES - p.row.shape[1]
             t.signs[leaf, place // w.unit.shape[2], place % w.unit.shape[2]] = price
     for i in range(p.lever.shape[1]):
-        t.shares[leaf, i] = math.floor(w.at[SHARES, i] * BELOW * SHARE) / SHARE
+        t.shares[leaf, i] = np.floor(w.at[SHARES, i] * BELOW * SHARE) / SHARE
 
 
 @compiled
@@ -886,7 +886,7 @@ def _cut(p, o, t, ends, order, i, at):
     low, high = ends[0, i], ends[1, i]
     whole = p.lever[LABEL, i] > 0.0 or p.lever[GRID, i] > 0.0
     if whole:
-        near = min(max(math.floor(at), low), high - 1.0) + 0.5
+        near = min(max(np.floor(at), low), high - 1.0) + 0.5
     else:
         near = decimal(at, high - low, 3.0, 0)
         if not low < near < high:
@@ -894,9 +894,9 @@ def _cut(p, o, t, ends, order, i, at):
     if not low < near < high:
         return False
     _write(o, t, CUT, i, 0, near)
-    ends[0, i] = math.ceil(near) if whole else near
+    ends[0, i] = np.ceil(near) if whole else near
     _push(o, ends, order, 0)
-    ends[0, i], ends[1, i] = low, math.floor(near) if whole else near
+    ends[0, i], ends[1, i] = low, np.floor(near) if whole else near
     _push(o, ends, order, 0)
     ends[1, i] = high
     return True

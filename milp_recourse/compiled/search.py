@@ -105,10 +105,10 @@ MUCH = 2.0**-7
 """A node is examined again under a new target where the best cost has fallen by so much; else it is split."""
 
 OFTEN = 32
-"""Without an action, one is searched for whenever the nodes have grown by a share of one in so many."""
+"""Without an action, one is searched for whenever the number of nodes has grown by one in so many."""
 
 STRAIGHT = 32
-"""Without an action in hand, half of twice so many nodes go straight down: a child follows its parent."""
+"""Without an action, so many nodes in a row are each a child of the one before, then so many best first."""
 
 RESERVE = 70
 """Free slots that a node wants to find."""
@@ -318,8 +318,9 @@ def largest_logit(p, w):
         count = p.widths[k + 1] if k + 1 < layers else 1
         for i in range(count):
             new[i] = abs(p.biases[k, i])
-            for j in range(p.widths[k]):
-                new[i] += abs(p.weights[k, i, j]) * sizes[j]
+        for j in range(p.widths[k]):
+            for i in range(count):
+                new[i] += abs(p.turned[k, j, i]) * sizes[j]
         for i in range(count):
             sizes[i] = new[i]
     return sizes[0]
@@ -482,7 +483,7 @@ def run(pp, w, t, share, lines, steps, dives, patient, careful, around, starts, 
         (:func:`~milp_recourse.compiled.descent.descend`, with what
         follows), -1 for none.
     share
-        Most nodes.
+        Most nodes to examine in this call.
     dives
         Search for actions from relaxed optima whenever the nodes have grown by a share of one in so many.
     patient
@@ -620,7 +621,7 @@ def _split(p, w, t, kind, index, value, bound):
         grid = p.lever[GRID, index]
         cut, above = value, value
         if grid > 0.0:
-            cut = math.floor((value - p.lever[SHIFT, index]) / grid) * grid + p.lever[SHIFT, index]
+            cut = np.floor((value - p.lever[SHIFT, index]) / grid) * grid + p.lever[SHIFT, index]
             above = cut + grid
         hi[index] = cut
         if l <= cut:

@@ -1,4 +1,4 @@
-r"""Rows and 0/1 columns for what conditions ask: alternatives, and who is acted on.
+r"""Rows and 0/1 columns for what conditions ask: alternatives, and which features are acted on.
 
 An alternative gets a column :math:`z`, and what it demands holds where :math:`z = 1`: a sum that is at least
 :math:`l` by its derived bounds becomes :math:`\sum_i c_i x'_i - b \ge l (1 - z)`, which says nothing where z

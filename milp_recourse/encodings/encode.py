@@ -12,9 +12,9 @@ from milp_recourse.bounds.rounding import slack
 from milp_recourse.domain.conditions import TRUE, leaves
 from milp_recourse.domain.conditions import Row as ConditionRow
 from milp_recourse.domain.network import ReluNetwork
+from milp_recourse.encodings.atom_rows import curve_rows, indicator_rows, relu_rows, switch_rows
 from milp_recourse.encodings.demands import demand_rows
 from milp_recourse.encodings.mixed_integer import Form, MixedInteger, QuadraticRow, combine
-from milp_recourse.encodings.units import curve_rows, indicator_rows, relu_rows, switch_rows
 from milp_recourse.program.affine import Affine
 from milp_recourse.program.model import Action, CostTerm, Elementary, Program, Switch
 
@@ -29,7 +29,7 @@ def encode(program: Program, bounds: ProgramBounds, pieces: int = 16) -> MixedIn
     bounds
         Derived bounds of this program, e.g. :func:`milp_recourse.bounds.program.hull`.
     pieces
-        Parts each curve (sigmoid, log, ...) is cut into; piecewise-linear programs have none.
+        Parts each curve (sigmoid, log, ...) is cut into; without effect where there is no curve.
     """
     model = MixedInteger()
     for feature in program.switched:
@@ -37,7 +37,7 @@ def encode(program: Program, bounds: ProgramBounds, pieces: int = 16) -> MixedIn
     forms = _atoms(model, program, bounds, pieces)
     _network(model, program, forms, bounds)
     for row in program.rows:
-        model.row(row.name, lift(row.form, forms), row.lower, row.upper)
+        model.row(row.name, over_columns(row.form, forms), row.lower, row.upper)
     if program.demand != TRUE:
         _demand(model, program, forms)
     if program.ball is not None:
@@ -47,22 +47,22 @@ def encode(program: Program, bounds: ProgramBounds, pieces: int = 16) -> MixedIn
 
 
 def _demand(model: MixedInteger, program: Program, forms: list[Form]) -> None:
-    """Alternatives and counts, their sums with ranges derived from the columns' bounds."""
+    """What conditions ask besides rows: alternatives, and how many features are acted on."""
     rows: dict[ConditionRow, tuple[Form, float]] = {}
     for leaf in leaves(program.demand):
         if isinstance(leaf, ConditionRow):
-            form = lift(program.demand_row("", leaf).form, forms)
+            form = over_columns(program.demand_row("", leaf).form, forms)
             rows[leaf] = form, _range(form, model)[0]
     demand_rows(model, program.demand, rows)
 
 
-def lift(form: Affine, forms: list[Form]) -> Form:
-    """A form over atoms as a form over columns, exactly."""
+def over_columns(form: Affine, forms: list[Form]) -> Form:
+    """A form over atoms as a form over columns, exactly; ``forms`` has every atom so far over columns."""
     return combine((({}, form.constant), 1.0), *((forms[k], c) for k, c in form.terms.items()))
 
 
 def _range(form: Form, model: MixedInteger) -> tuple[float, float]:
-    """The form's range over the columns' bounds, outward by what rounding may take."""
+    """The form's range over the columns' bounds, widened by the largest rounding error."""
     low = high = float(form[1])
     size = abs(low)
     for k, c in form[0].items():
@@ -89,12 +89,12 @@ def _atoms(model: MixedInteger, program: Program, bounds: ProgramBounds, pieces:
                     model,
                     f"value_{atom.feature}_{k}",
                     model.flags[atom.feature],
-                    (lift(atom.acted, forms), *acted),
-                    (lift(atom.natural, forms), *natural),
+                    (over_columns(atom.acted, forms), *acted),
+                    (over_columns(atom.natural, forms), *natural),
                 )
             )
         else:
-            argument = lift(atom.argument, forms)
+            argument = over_columns(atom.argument, forms)
             name = f"{atom.function}_{k}"
             l, h = (float(v) for v in bounds.arguments[k])
             if atom.function == "relu":
@@ -121,7 +121,7 @@ def _indicators(
         columns = levels.pop(key, None)
         if columns is None:
             continue
-        form = lift(atom.argument, forms)
+        form = over_columns(atom.argument, forms)
         low, high = _range(form, model)
         for level in range(round(low), round(high) + 1):
             if level not in columns:
@@ -135,7 +135,7 @@ def _network(model: MixedInteger, program: Program, forms: list[Form], bounds: P
         raise TypeError("only ReLU networks are encoded as rows")
     z: list[Form] = []
     for name, affine in zip(program.column_names, program.columns, strict=True):
-        form = lift(affine, forms)
+        form = over_columns(affine, forms)
         low, high = _range(form, model)
         trivial = not form[0] or (len(form[0]) == 1 and form[1] == 0 and next(iter(form[0].values())) == 1)
         z.append(form if trivial else ({model.fixed_column(f"input_{name}", form, low, high): 1.0}, 0.0))
@@ -155,18 +155,18 @@ def _network(model: MixedInteger, program: Program, forms: list[Form], bounds: P
 
 
 def _weighted(forms: list[Form], weights: Array, bias: float) -> Form:
-    """Sums that may cancel (constants, one column in several forms) are exact."""
+    """Sum of weights times forms, and a bias: in rationals, because terms of one column may cancel."""
     terms = ((f, float(w)) for f, w in zip(forms, weights, strict=True) if w)
     return combine((({}, Fraction(bias)), 1.0), *terms)
 
 
 def _ball(model: MixedInteger, program: Program, forms: list[Form]) -> None:
-    """sum w r^2 + linear <= 0 with one column per residual r."""
+    """sum w r^2 + linear <= 0, a column for each residual r that is not constant."""
     assert program.ball is not None
     squares: dict[int, float] = {}
-    linear, constant = lift(program.ball.linear, forms)
+    linear, constant = over_columns(program.ball.linear, forms)
     for j, (weight, residual) in enumerate(program.ball.squares):
-        form = lift(residual, forms)
+        form = over_columns(residual, forms)
         if not form[0]:
             constant += weight * Fraction(form[1]) ** 2
             continue
@@ -188,17 +188,17 @@ def _cost(model: MixedInteger, program: Program, forms: list[Form]) -> None:
             if c.l1:
                 model.linear[size] = float(c.l1 * term.weight / term.scale)
             if c.linf:
-                share = float(term.weight / term.scale)
+                rate = float(term.weight / term.scale)
                 if top is None:
                     top = model.column("largest", 0.0, 0.0)
                     model.linear[top] = float(c.linf)
-                model.upper[top] = max(model.upper[top], share * model.upper[size])
-                model.row(f"largest_{term.feature}", ({top: 1.0, size: -share}, 0.0), lower=0.0)
+                model.upper[top] = max(model.upper[top], rate * model.upper[size])
+                model.row(f"largest_{term.feature}", ({top: 1.0, size: -rate}, 0.0), lower=0.0)
 
 
 def _delta(model: MixedInteger, program: Program, term: CostTerm, forms: list[Form]) -> int:
-    """The column of one delta; what acting costs by itself (l0) goes to the flag or the offset."""
-    form = lift(term.delta, forms)
+    """The column of one delta; the fixed cost (l0) goes to the flag, or to the offset once decided."""
+    form = over_columns(term.delta, forms)
     low, high = _range(form, model)
     flag = model.flags.get(term.feature)
     name, fixed = f"delta_{term.feature}", float(program.cost.l0 * term.weight)

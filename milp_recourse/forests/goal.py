@@ -1,4 +1,4 @@
-"""What the leaves of an accepted point add up to at least, and which cells an action in hand leaves."""
+"""What leaves of an accepted point add up to at least, and which cells cost less than an action in hand."""
 
 from __future__ import annotations
 

@@ -30,7 +30,8 @@ _DISCRIMINATOR = {"scm": "name"}
 _TAGS = {
     "scm": "'loan', 'loan-as-printed', 'independent', 'explicit'",
     "classifier": "'relu-network', 'tree-ensemble', or a path and its sha256",
-    "cost": "'l2-squared', 'l1', 'linf', 'l0', 'mixture', 'percentile', 'percentile-max'",
+    "cost": "'l2-squared', 'l2', 'l1', 'linf', 'l0', 'mixture', 'percentile', 'percentile-max', "
+    "'log-percentile', 'log-percentile-max'",
     "noise": "'normal', 'gamma', 'bernoulli'",
 }
 

@@ -1,4 +1,4 @@
-"""Answers to look at: people as the HTML pages show them, missing values shown as missing."""
+"""Answers as what the HTML pages show of each person; values that were missing are shown as missing."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def people_of(answers: Answers, positions: Sequence[int]) -> list[Person]:
-    """What the pages show about some of the people."""
+    """What the pages show of the people at these positions."""
     return [_person(answers, i) for i in positions]
 
 
@@ -22,18 +22,18 @@ def _person(answers: Answers, i: int) -> Person:
     name, result = str(answers.rows.frame.index[i]), answers.results[i]
     if i in answers.rows.faults:
         return Person(name, BAD_INPUT, message=str(answers.rows.faults[i]))
-    assert answers.problem is not None  # somebody can be read
+    assert answers.problem is not None  # there is one wherever any row could be read
     problem = answers.problem[i]
     if result is None:
         waiting = changes_of(problem, None, None)
         person = Person(name, NOT_REACHED, features=waiting, group=group_of(problem))
     else:
         person = person_of(problem, name, result, answers.confirmed[i])
-    gaps = {c.name for k, c in enumerate(answers.columns) if answers.rows.missing[i, k]}
-    return replace(person, features=[_as_missing(c) if c.feature in gaps else c for c in person.features])
+    missing = {c.name for k, c in enumerate(answers.columns) if answers.rows.missing[i, k]}
+    return replace(person, features=[_as_missing(c) if c.feature in missing else c for c in person.features])
 
 
 def _as_missing(change: Change) -> Change:
-    """A value that an imputer put in is shown as what it is: missing, and still so where nothing moved it."""
+    """The change with a missing value before it, not the imputed one; after it too where nothing moved it."""
     stays = change.cause in ("unchanged", "held")
     return replace(change, before=None, after=None if stays else change.after)

@@ -1,4 +1,4 @@
-"""The model's own word: what its ``predict`` says about rows before and after."""
+"""What the model's own ``predict`` says about rows before and after their actions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Demands of conditions on a program: rows with derived ends, and what is left once it is known who acts."""
+"""Demands of conditions on a program: rows with derived ends, and what is left for given acted features."""
 
 from __future__ import annotations
 

@@ -140,8 +140,8 @@ class Program:
     factual
         x_i of those features, in units of their action atoms.
     demand
-        What conditions ask besides ``rows``: alternatives, and who is acted on. Back ends that do not look at
-        it solve a relaxation.
+        What conditions ask besides ``rows``: alternatives, and which features are acted on. Back ends that do
+        not look at it solve a relaxation.
     followed, spans
         The counterfactual values that its rows are sums of, as forms, and the range of every row's sum.
 

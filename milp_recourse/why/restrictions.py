@@ -1,4 +1,4 @@
-"""What can be lifted of an applicant's problem, and the problem without it; bounds are never lifted."""
+"""An applicant's restrictions, which can be lifted (left out), and the problem without some of them."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from milp_recourse.instance import Instance
 
 
 def restrictions(instance: Instance) -> list[str]:
-    """Ids of what can be lifted, in the order of the format: see docs/why.md.
+    """Ids of what can be lifted, in the order of the table in docs/why.md; bounds are not among them.
 
-    A feature that cannot be priced, because the cost has no scale for it, is no mask that can be lifted.
+    ``mask:F`` is among them only if the cost has a scale for F: else acting on F would have no cost.
     """
     return list(_all(instance))
 
@@ -20,8 +20,8 @@ def restrictions(instance: Instance) -> list[str]:
 def _all(instance: Instance) -> Iterator[str]:
     own, cost = instance.preferences, instance.cost
     for f in instance.features:
-        priced = not cost.uses_scale or f.name in cost.scale
-        if f.actionable and f.name not in own.actionable and priced:
+        has_cost = not cost.uses_scale or f.name in cost.scale
+        if f.actionable and f.name not in own.actionable and has_cost:
             yield f"mask:{f.name}"
     yield from (f"range:{f.name}" for f in instance.features if f.name in own.ranges)
     yield from (f"monotone:{f.name}" for f in instance.features if f.actionable and f.monotone is not None)
@@ -45,12 +45,12 @@ def lift(instance: Instance, ids: Collection[str]) -> Instance:
             raise BadInput("lift", one, ", ".join(known) or "nothing: there are no restrictions")
     named = _by_kind(ids)
     own = instance.preferences
-    masks = {*own.actionable, *named.get("mask", ())}
+    actionable = {*own.actionable, *named.get("mask", ())}
     gone = {int(k) for k in named.get("condition", ())}
     shared = len(instance.conditions)
     preferences = replace(
         own,
-        actionable=tuple(f.name for f in instance.features if f.name in masks),
+        actionable=tuple(f.name for f in instance.features if f.name in actionable),
         ranges={name: ends for name, ends in own.ranges.items() if name not in named.get("range", ())},
         conditions=tuple(c for k, c in enumerate(own.conditions, shared) if k not in gone),
     )

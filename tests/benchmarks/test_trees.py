@@ -103,6 +103,26 @@ def test_what_is_not_proven_counts_at_what_it_spent_and_false_answers_at_the_lim
     assert gap.tolist() == [1.0, 1.0, 0.5, 0.0]
 
 
+def test_ratios_against_a_peer() -> None:
+    """Over the problems that one of the two proves; who alone proves or has an action is counted."""
+    nothing = {"status": "limit", "cost": "", "claimed_cost": "", "feasible": "", "flips": ""}
+    rows = [
+        row(applicant=1, processor_seconds=0.5),
+        row(applicant=1, solver="peer", processor_seconds=2.0),
+        row(applicant=2, processor_seconds=2.0, **nothing),
+        row(applicant=2, solver="peer", processor_seconds=1.0),
+        row(applicant=3, processor_seconds=9.0, status="limit"),
+        row(applicant=3, solver="peer", processor_seconds=9.0, status="limit"),
+        row(applicant=4, cost_kind="l2-squared"),
+        row(applicant=4, cost_kind="l2-squared", solver="peer", status="refused"),
+    ]
+    (one, both) = report.against(rows, 60.0)
+    assert {**one, "cost_kind": "all"} == both and one["problems"] == 3
+    assert (one["both_open"], one["bab_alone_proves"], one["peer_alone_proves"]) == (1, 0, 1)
+    assert one["action_elsewhere"] == 1
+    assert one["median_ratio"] == (4.0 + 0.5) / 2 and 1.7 < one["p90_slower"] < 2.0
+
+
 @pytest.mark.parametrize("table", ["credit", "credit:unit", "cancer"])
 def test_the_plain_leaf_formulation_agrees(table: str) -> None:
     """Whole numbers, labels and scaled columns: the peer's rows say what ours say."""

@@ -96,7 +96,7 @@ def raised_bound(c):
     c["lower_bound"] = c["cost"] = 2.2500000000000004
 
 
-@attack("loan_002.json.gz", "proves a cost of")
+@attack("loan_002.json.gz", "proves less than is claimed")
 def raised_bound_within_the_gap(c):
     """The bound raised up to the cost, still a true claim, but not one that this tree proves."""
     c["lower_bound"] = c["cost"]
@@ -133,7 +133,7 @@ def overstated_cost(c):
     c["cost"] = 2.250000000000001
 
 
-@attack("toy.json", "proves a cost of")
+@attack("toy.json", "proves less than is claimed")
 def infeasible_though_feasible(c):
     """The tree of an optimum said to prove that there is no action."""
     c |= {"claim": "infeasible", "action": None, "cost": None, "lower_bound": None}
@@ -307,7 +307,7 @@ def condition_where_there_is_none(c):
     first(c, "d")[2][0]["q"] = [1.0]
 
 
-@attack("conditions.json", "proves a cost of")
+@attack("conditions.json", "proves less than is claimed")
 def condition_without_its_multiplier(c):
     """A leaf that needs a condition's row, without it."""
     for node in tree(c):
@@ -389,7 +389,7 @@ def bounded_leaves(certificate: dict[str, Any]) -> list[list[Any]]:
     return [node for node in tree(certificate) if node[0] == "d" and len(node) == 5]
 
 
-@attack("budget.json", "proves a cost of")
+@attack("budget.json", "proves less than is claimed")
 def thetas_left_out(c):
     """Leaves that need neurons bounded within the budget, without."""
     for node in bounded_leaves(c):
@@ -409,7 +409,7 @@ def theta_below_zero(c):
     node[4] = [-theta - 1.0 for theta in node[4]]
 
 
-@attack("budget.json", "proves a cost of")
+@attack("budget.json", "proves less than is claimed")
 def thetas_far_too_large(c):
     """Thetas at which nothing but the budget counts."""
     for node in bounded_leaves(c):
@@ -770,7 +770,7 @@ def leaf_marked_empty_that_is_not(c):
     tree(c)[4] = ["e"]
 
 
-@attack("toy.json", "proves a cost of")
+@attack("toy.json", "proves less than is claimed")
 def dropped_split(c):
     """A split left out together with its first child: the second has to do for the whole box."""
     del tree(c)[1:3]
@@ -788,7 +788,7 @@ def node_too_many(c):
     tree(c).append(["e"])
 
 
-@attack("toy.json", "proves a cost of")
+@attack("toy.json", "proves less than is claimed")
 def shifted_split(c):
     """A split moved beyond the optimum, so that a leaf that holds it looks empty."""
     tree(c)[1][2] = 1.75
@@ -806,7 +806,7 @@ def split_at_the_end(c):
     tree(c)[0][2] = 4.0
 
 
-@attack("toy.json", "proves a cost of")
+@attack("toy.json", "proves less than is claimed")
 def swapped_children(c):
     """The two children of a split on a sign in each other's place."""
     nodes = tree(c)
@@ -819,7 +819,7 @@ def wrong_signed_multiplier(c):
     tree(c)[4][2][0]["g"] = -3.0
 
 
-@attack("toy.json", "proves a cost of")
+@attack("toy.json", "proves less than is claimed")
 def rescaled_multiplier(c):
     """A multiplier twice too large."""
     tree(c)[4][2][0]["g"] = 6.0
@@ -944,37 +944,37 @@ def paid(c: dict[str, Any]) -> list[float]:
     return next(own for tree in table(c)["trees"] for own in tree if own)
 
 
-@attack("priced_trees.json", "prove less than is claimed")
+@attack("priced_trees.json", "proves less than is claimed")
 def prices_without_the_score(c):
     """The score's multiplier taken away: the prices alone prove nothing."""
     table(c)["mu"] = 0.0
 
 
-@attack("priced_trees.json", "prove less than is claimed")
+@attack("priced_trees.json", "proves less than is claimed")
 def prices_in_another_unit(c):
     """All prices doubled by their unit."""
     table(c)["unit"] *= 2
 
 
-@attack("priced_trees.json", "prove less than is claimed")
+@attack("priced_trees.json", "proves less than is claimed")
 def price_raised(c):
     """A tree paid more for a class than the features are charged for anywhere."""
     paid(c)[1] += 2**27
 
 
-@attack("priced_trees.json", "prove less than is claimed")
+@attack("priced_trees.json", "proves less than is claimed")
 def price_lowered(c):
     """A tree pays less for a class."""
     paid(c)[0] -= 2**27
 
 
-@attack("priced_trees.json", "prove less than is claimed")
+@attack("priced_trees.json", "proves less than is claimed")
 def prices_of_another_box(c):
     """A leaf that is closed by its cost said to be closed by prices that close others."""
     tree(c)[-1] = ["p", 0]
 
 
-@attack("priced_trees.json", "prove less than is claimed")
+@attack("priced_trees.json", "proves less than is claimed")
 def multiplier_without_prices(c):
     """The prices taken away, and of the score's multiplier most."""
     table(c)["mu"] /= 8
@@ -1075,13 +1075,13 @@ def unit_of_nothing(c):
 # -- tables that take out cells and leaves --------------------------------------------------------
 
 
-@attack("taken_out_trees.json", "prove less than is claimed")
+@attack("taken_out_trees.json", "proves less than is claimed")
 def nothing_taken_out(c):
     """A leaf that needs what a table above it takes out, without that table."""
     tree(c).remove(first(c, "t"))
 
 
-@attack("taken_out_trees.json", "prove less than is claimed")
+@attack("taken_out_trees.json", "proves less than is claimed")
 def taken_out_by_nothing(c):
     """A table without prices and multiplier in the place of those that are needed."""
     c["configurations"][0]["prices"].append({"unit": 1.0, "mu": 0.0, "trees": []})
@@ -1089,14 +1089,14 @@ def taken_out_by_nothing(c):
         node[1:] = [6] if node[0] == "t" else node[1:]
 
 
-@attack("taken_out_trees.json", "prove less than is claimed")
+@attack("taken_out_trees.json", "proves less than is claimed")
 def taken_out_without_the_score(c):
     """Cells taken out, and boxes closed, by prices whose score's multiplier is gone."""
     for one in c["configurations"][0]["prices"]:
         one["mu"] = 0.0
 
 
-@attack("taken_out_trees.json", "prove less than is claimed")
+@attack("taken_out_trees.json", "proves less than is claimed")
 def taken_out_in_the_other_half(c):
     """What a table takes out of one half of a split said to be gone from both."""
     k = tree(c).index(["t", 0])
@@ -1117,7 +1117,7 @@ def merged_and_left(c):
     tree(c)[-1] = ["m"]
 
 
-@attack("taken_out_trees.json", "prove less than is claimed")
+@attack("taken_out_trees.json", "proves less than is claimed")
 def raised_bound_beyond_what_is_taken_out(c):
     """Cost and bound raised: fewer cells reach the target."""
     c["configurations"][0]["tree"] = tree(c)
@@ -1201,7 +1201,7 @@ def shared(c: dict[str, Any]) -> dict[str, Any]:
     return next(one for k in c["configurations"] for one in k["prices"] if "shares" in one)
 
 
-@attack("shared_trees.json", "prove less than is claimed")
+@attack("shared_trees.json", "proves less than is claimed")
 def shares_left_out(c):
     """A cost with a maximum that no action has a share of."""
     for one in c["configurations"]:
@@ -1241,7 +1241,7 @@ def cell_moved_into_the_accepted(c):
     tree(c, 2)[0][2] = 4.0
 
 
-@attack("causal_trees.json", "proves a cost of")
+@attack("causal_trees.json", "proves less than is claimed")
 def cell_row_overweighted(c):
     """A larger multiplier of the row that a split on a value gives."""
     under_cell(c)[2][0]["r"]["duration"] = [1.0, 0.0]
@@ -1319,7 +1319,7 @@ def strict_split_below_the_box(c):
     tree(c)[0] = ["s", 0, -1e-300]
 
 
-@attack("sigmoid_link.json", "proves a cost of")
+@attack("sigmoid_link.json", "proves less than is claimed")
 def raised_bound_of_a_sigmoid(c):
     """The bound raised to the cost, where a sigmoid is between two lines only."""
     c["lower_bound"] = c["cost"]

@@ -28,10 +28,11 @@ from milp_recourse.solve import solve
 from tests.certificates.attacks import ACCEPTED, load
 from verify.fast.box import arithmetic
 from verify.files.certificate import Certificate
+from verify.files.check import within
 from verify.files.instance import Source
 from verify.files.reading import parse_json
 from verify.kernel.certificate import check
-from verify.kernel.checks import Clock, Rejected
+from verify.kernel.checks import Rejected
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
@@ -58,7 +59,7 @@ def verify(certificate: Certificate, file: Source) -> None:
     applicant = file.applicant(certificate.index)
     if applicant.digest != certificate.digest:
         raise Rejected("instance_sha256")
-    with Clock.within(60):
+    with within(60):
         check(certificate, applicant.numbers(certificate.action), applicant.problem, arithmetic)
 
 

@@ -12,9 +12,15 @@ from milp_recourse.domain.features import Feature
 from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.domain.scm import independent
 from milp_recourse.instance import Acceptance, Instance, Preferences
+from tests.conditions.compare_conditions import problem
+from tests.conditions.random_conditions import KINDS as CONDITIONS
+from tests.conditions.random_conditions import random_conditions, with_conditions
+from tests.costs.cost_kinds import DENSITIES, with_kind
+from tests.costs.cost_kinds import KINDS as COSTS
 from tests.forests.tree_samples import random_causal_instance, random_tree_instance, with_missing
-from tests.properties.generators import Style, random_instance, with_percentile_cost
+from tests.properties.generators import Style, random_instance, supported_instance, with_percentile_cost
 from tests.properties.run import case
+from tests.properties.test_other_units import drawn, in_units
 from tests.properties.test_tables import one_hot_and_table
 
 Drawn = Instance | None
@@ -78,6 +84,39 @@ def largest_and_plausible(seed: int) -> Drawn:
     return replace(instance, cost=cost)
 
 
+def conditions(seed: int, instance: Drawn) -> Drawn:
+    """The same under random conditions, of each kind in turn."""
+    if instance is None or not instance.levers:
+        return None
+    return with_conditions(instance, random_conditions(seed, instance, CONDITIONS[seed % len(CONDITIONS)]))
+
+
+def other_cost(seed: int, instance: Instance) -> Drawn:
+    """The same with another cost or density, of each kind in turn."""
+    kind = list(COSTS)[seed % len(COSTS)]
+    return None if kind in DENSITIES and not instance.scm.has_density else with_kind(seed, kind, instance)
+
+
+def other_units(seed: int) -> Instance:
+    """Features in units from 2^-60 to 2^60, layers too."""
+    rng, instance = np.random.default_rng(seed), drawn(seed)
+    most = int(rng.choice([10, 30, 60]))
+    return in_units(
+        instance, rng.integers(-most, most + 1, len(instance.features)), int(rng.integers(-60, 61))
+    )
+
+
+def other_scales(seed: int) -> Drawn:
+    """Costs from 2^-400 to 2^400 of the usual, and levers that cost a billion times what others do."""
+    rng, instance = np.random.default_rng(seed), case(seed)
+    all_, each = int(rng.choice([-200, -60, -20, 0, 20, 60, 200])), int(rng.choice([0, 10, 30]))
+    factor = {n: 2.0 ** (all_ + int(rng.integers(-each, each + 1))) for n in instance.cost.scale}
+    scale = {n: s * factor[n] for n, s in instance.cost.scale.items()}
+    return replace(instance, cost=replace(instance.cost, scale=scale))
+
+
+CURVED = Style(levers=3, plausible=1.0)
+
 KINDS: dict[str, Callable[[int], Drawn]] = {
     "networks": case,
     "deep networks": lambda seed: case(10_000 + seed),
@@ -91,4 +130,11 @@ KINDS: dict[str, Callable[[int], Drawn]] = {
     "missing values": missing,
     "causal trees": causal,
     "causal trees, one-hot": lambda seed: causal(seed, one_hot=True),
+    "conditions": lambda seed: conditions(seed, problem(seed, trees=False)),
+    "conditions and plausible": lambda seed: conditions(seed, supported_instance(seed, CURVED)),
+    "conditions on trees": lambda seed: conditions(seed, problem(seed, trees=True)),
+    "costs": lambda seed: other_cost(seed, supported_instance(seed)),
+    "costs of trees": lambda seed: other_cost(seed, random_tree_instance(seed)),
+    "other units": other_units,
+    "other scales": other_scales,
 }

@@ -1,4 +1,4 @@
-"""A population's run: killed, shared out over processes or a cluster, always the same results."""
+"""A population's run gives the same results when killed and resumed, and on processes or a cluster."""
 
 import csv
 import hashlib
@@ -17,7 +17,7 @@ from milp_recourse.cli import main
 from milp_recourse.instances_path import instances_path
 from milp_recourse.reports.certificate_files import extract
 
-PEOPLE = 1100  # two chunks
+PEOPLE = 1100  # two chunks: they are of 1024
 
 
 @pytest.fixture(scope="module")
@@ -55,13 +55,13 @@ def results(out: Path) -> list[dict[str, str]]:
 
 
 def rows_in(out: Path) -> int:
-    """Rows of results.csv so far; the last may be cut short, or its certificate not be looked for yet."""
+    """How many lines results.csv has below its header (the last may be cut short); no certificate is read."""
     return (out / "results.csv").read_bytes().count(b"\n") - 1
 
 
 @pytest.fixture(scope="module")
 def whole(file, tmp_path_factory):
-    """Results of a run nobody disturbed."""
+    """Results of a run that was not interrupted."""
     out = tmp_path_factory.mktemp("whole") / "out"
     assert main(["certify", str(file), "--out", str(out)]) == 0
     rows = results(out)
@@ -71,7 +71,7 @@ def whole(file, tmp_path_factory):
     return out
 
 
-def test_killed_in_the_middle_it_goes_on_as_if_nothing_had_happened(file, whole, tmp_path):
+def test_killed_in_the_middle_it_resumes_to_the_same_results(file, whole, tmp_path):
     """kill -9 once some rows are there, then the same command again."""
     out = tmp_path / "out"
     process = subprocess.Popen(command(file, out), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

@@ -45,7 +45,6 @@ ASKED = {
     "region",
     "row",
     "share",
-    "stack",
     "switch",
     "table",
     "tape",

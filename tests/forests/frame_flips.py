@@ -1,6 +1,6 @@
 """Returned actions handed to deployed models of tables with gaps and categories.
 
-Asked through the DataFrame door, answered by the default, judged by the fitted model's own ``predict`` on the
+Asked through ``Recourse``, answered by the default, judged by the fitted model's own ``predict`` on the
 counterfactual rows: labels, gaps and doubles exactly as returned.
 """
 

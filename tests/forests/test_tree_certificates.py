@@ -155,7 +155,7 @@ def test_a_forest_with_more_levers_than_subsets_can_be_counted_is_proven_by_pric
     assert examined(instance, raised).line.startswith("REJECTED")
     for table in configuration["prices"]:
         table["mu"] *= 0.5
-    assert "prove less than is claimed" in examined(instance, certificate).line
+    assert "proves less than is claimed" in examined(instance, certificate).line
 
 
 def verify_all(instances: list[Instance], optimal: int = 10) -> None:

@@ -8,12 +8,17 @@ from pathlib import Path
 
 import pytest
 from jsonschema import Draft202012Validator
+from pydantic import TypeAdapter, ValidationError
 
 from milp_recourse.backends import Proposal
 from milp_recourse.domain.loan import loan
+from milp_recourse.errors import BadInput
 from milp_recourse.formats import instance_from_dict, result_to_dict, scm_to_dict
 from milp_recourse.formats.json_schemas import FOLDER, json_schemas
+from milp_recourse.formats.schema import CostModel, InlineClassifier, ScmModel
+from milp_recourse.formats.schema_scm import NoiseModel
 from milp_recourse.formats.strict_json import read_json
+from milp_recourse.formats.validate import validate
 from milp_recourse.instances_path import instance_files, instances_path
 from milp_recourse.judge import conclude
 from tests.formats.format_samples import loan_instance, loan_population, tree_instance
@@ -97,3 +102,18 @@ def test_certificates():
     shapes = "unknown_key", "unknown_node", "negative_bound", "no_claim", "fractional_index", "empty_node"
     for name in shapes:
         assert list(schema.iter_errors(read_json(folder / "malformed" / f"{name}.json"))), name
+
+
+@pytest.mark.parametrize(
+    ("name", "model"),
+    [("cost", CostModel), ("scm", ScmModel), ("classifier", InlineClassifier), ("noise", NoiseModel)],
+)
+def test_a_wrong_kind_is_told_every_kind(name: str, model: object) -> None:
+    """What the message lists is what the schema has."""
+    field = "name" if name == "scm" else "kind"
+    with pytest.raises(ValidationError) as known:
+        TypeAdapter(model).validate_python({field: "nonsense"})
+    tags = known.value.errors()[0]["ctx"]["expected_tags"]
+    with pytest.raises(BadInput) as told:
+        validate(dict[str, model], {name: {field: "nonsense"}})  # type: ignore[valid-type]
+    assert all(tag in str(told.value) for tag in tags.split(", "))

@@ -1,4 +1,4 @@
-"""Scales and plausibility said through the DataFrame door."""
+"""Scales and plausibility given to ``Recourse``."""
 
 from __future__ import annotations
 

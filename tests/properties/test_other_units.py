@@ -64,7 +64,7 @@ def drawn(seed: int) -> Instance:
 
 
 def in_units(instance: Instance, exponents: Sequence[int], layer: int = 0) -> Instance:
-    """The same problem: feature i times 2^k_i unless whole, first layer times 2^layer, the last over it."""
+    """The same problem: feature i times 2^k_i unless whole, first layer times 2^layer, last divided by it."""
     unit = {f.name: 1.0 if f.integral else 2.0**k for f, k in zip(instance.features, exponents, strict=True)}
     network = instance.classifier
     weights, biases = list(network.weights), list(network.biases)
@@ -93,11 +93,12 @@ def agree(one: Result, other: Result) -> None:
 
 
 def exponents(instance: Instance, which: str, k: int) -> list[int]:
+    """k for every feature, or for the first alone."""
     d = len(instance.features)
     return [k] * d if which == "all" else [k] + [0] * (d - 1)
 
 
-# each was answered wrongly in its other unit: a worse "optimal", or "infeasible"
+# an earlier version answered each wrongly in its other unit: a worse "optimal", or "infeasible"
 CASES = (
     (1026, "all", 27, 0),
     (1034, "all", 27, 0),
@@ -126,7 +127,7 @@ def test_the_same_problem_in_other_units_has_the_same_answer(
 
 
 @pytest.mark.parametrize("seed", range(30))
-def test_equilibrated_programs_do_not_know_their_units(seed: int) -> None:
+def test_equilibrated_programs_are_the_same_in_every_unit(seed: int) -> None:
     """Numbers are the same to the last bit; only what decode multiplies by differs."""
     instance = drawn(seed)
     rng = np.random.default_rng(seed)

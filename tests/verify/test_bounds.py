@@ -79,6 +79,7 @@ class Truth:
                 for row, b in zip(layer["weight"], layer["bias"], strict=True)
             ]
             self.arguments.append(z)
+        self.flat = [argument for layer in self.arguments[:-1] for argument in layer]
         self.logit = z[0] - Fraction(data["accept"]["at_least"]) - Fraction(data["accept"]["margin"])
         self.cost = Fraction(0)
         largest = Fraction(0)
@@ -114,12 +115,12 @@ def test_every_point_is_inside(seed, problem_of):
         slopes = "".join(rng.choice("01") for _ in range(sum(problem.widths)))
         empty = Scaled(problem).box(ends, slopes, signs).empty
         assert empty == Exact(problem).box(ends, slopes, signs).empty
-        kept = [t for t in truths if all(s * t.arguments[k][j] >= 0 for (k, j), s in signs.items())]
+        kept = [t for t in truths if all(s * t.flat[n] >= 0 for n, s in signs.items())]
         assert not (empty and kept)
         leaf = random_leaf(problem, signs, rng)
-        region, target = Region(ends, signs, {}, []), Fraction(-(10**30))
-        bound = proven(problem, Scaled(problem), region, leaf, target, "")
-        assert bound == proven(problem, Exact(problem), region, leaf, target, "")
+        region, target = Region(ends, signs, {}, ((), ()), None), Fraction(-(10**30))
+        bound = proven(problem, Scaled(problem), region, leaf[1:], target)
+        assert bound == proven(problem, Exact(problem), region, leaf[1:], target)
         for t in kept:
             assert bound is not None
             assert bound <= t.cost - multiples(problem, signs, leaf, t)
@@ -137,7 +138,7 @@ def within_a_budget(problem, region, leaf, truths, rng):
     thetas = [rng.choice([0.0, 0.01, 0.3, 7.0]) for _ in range(2 * sum(problem.widths))]
     leaf = [*leaf[:3], shares, thetas]
     fast, exact = (
-        proven(problem, arithmetic(problem), region, leaf, target, "") for arithmetic in (Scaled, Exact)
+        proven(problem, arithmetic(problem), region, leaf[1:], target) for arithmetic in (Scaled, Exact)
     )
     assert (fast is None) == (exact is None)
     assert exact is None or abs(fast - exact) <= Fraction(1, 2**40) * (1 + abs(exact))
@@ -167,9 +168,9 @@ def inside(problem, box, truths):
 
 def random_signs(problem, truth, rng):
     """Signs split on, mostly those of a point."""
-    widths = problem.widths
-    chosen = {(k, rng.randrange(widths[k])) for k in range(len(widths)) if rng.random() < 0.7}
-    return {(k, j): (1 if truth.arguments[k][j] >= 0 else -1) * rng.choice([1, 1, 1, -1]) for k, j in chosen}
+    before = [sum(problem.widths[:k]) for k in range(len(problem.widths))]
+    chosen = {n + rng.randrange(k) for n, k in zip(before, problem.widths, strict=True) if rng.random() < 0.7}
+    return {n: (1 if truth.flat[n] >= 0 else -1) * rng.choice([1, 1, 1, -1]) for n in chosen}
 
 
 def random_leaf(problem, signs, rng):
@@ -201,8 +202,8 @@ def multiples(problem, signs, leaf, truth):
     squared = [f for f in problem.acted if f != "g"]
     for term in leaf[2]:
         total += Fraction(term.get("g", 0.0)) * truth.logit
-        for ((k, j), sign), n in zip(signs.items(), term.get("n", [0.0] * len(signs)), strict=True):
-            total += Fraction(n) * sign * truth.arguments[k][j]
+        for (neuron, sign), n in zip(signs.items(), term.get("n", [0.0] * len(signs)), strict=True):
+            total += Fraction(n) * sign * truth.flat[neuron]
         for f, (low, high) in term.get("r", {}).items():
             least_, most = map(Fraction, problem.domains({})[f][1])
             total += Fraction(low) * (truth.values[f] - least_) + Fraction(high) * (most - truth.values[f])

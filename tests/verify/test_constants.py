@@ -22,7 +22,7 @@ PAGE = (ROOT / "docs/certificate_constants.md").read_text(encoding="utf-8")
 VALUES = {
     "GRID": (curves.GRID, 2**32),
     "BITS": (curves.BITS, 96),
-    "TRUNCATED": (curves.TRUNCATED, 2**7),
+    "DIGITS": (curves.DIGITS.prec, 36),
     "FAR": (curves.FAR, 64),
     "EDGE": (curves.EDGE, Fraction(1e-9)),
     "RELATIVE_GAP": (certificate.RELATIVE_GAP, Fraction(1e-6)),
@@ -60,6 +60,13 @@ def test_every_constant_is_derived():
     for name, (code, page) in VALUES.items():
         assert code == page, name
         assert f"`{name}`" in PAGE, name
+
+
+def test_curves_in_decimals_are_as_near_as_the_page_says():
+    """36 digits of the largest logarithm that there is, and of exp, are less than 2^-96 off."""
+    largest = curves.logarithm(Fraction(2) ** checks.LONGEST)[1]
+    digits = len(str(int(largest)))
+    assert largest < 10**5 and Fraction(10) ** (digits - curves.DIGITS.prec) < Fraction(1, 2**curves.BITS)
 
 
 def test_no_constant_of_the_kernel_is_left_out():

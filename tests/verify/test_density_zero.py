@@ -66,7 +66,7 @@ def test_exponential_noise_is_positive(tmp_path):
     claim = {"claim": "optimal", "action": {"a": -2.0}, "cost": 3.0, "lower_bound": 3.0}
     tree = {"configurations": [{"acted": ["a"], "tree": [["d", "", [{"g": 1.0}]]]}]}
     for line in lines(tmp_path, instance, claim | tree):
-        assert line == "REJECTED: action: the counterfactual is less plausible than the factual"
+        assert line == "REJECTED: action: the counterfactual has density zero"
 
 
 @pytest.mark.parametrize(("noise", "x", "bounds"), [(GAMMA, -1.0, [-2.0, -0.5]), (COIN, 5.0, [4.0, 6.0])])

@@ -1,5 +1,5 @@
-"""Ring 2, outside the trust base: the kernel's bounds in whole numbers over common denominators.
+"""The fast path, which need not be trusted: the kernel's bounds in whole numbers over common denominators.
 
-It answers what ``verify.kernel.box.Exact`` answers, several times as fast; ``--slow`` leaves it out.
-Tests hold the two equal on every certificate and every attack in the repository.
+It answers what ``verify.kernel.prices.Exact`` answers, several times as fast; ``--slow`` leaves it out.
+Tests compare the two on every certificate in the repository, also on those that must be rejected (attacks).
 """

@@ -18,14 +18,14 @@ from verify.fast.prices import Prices
 from verify.fast.rows import Row, whole_numbers
 from verify.fast.spending import Spending
 from verify.kernel import box
-from verify.kernel.box import FREE, Budget, Neuron, Signs
+from verify.kernel.box import FREE, Budget, Signs
 from verify.kernel.checks import Clock, Empty, Rejected
 from verify.kernel.configuration import Configuration
-from verify.kernel.costs import Interval
 from verify.kernel.curves import lines
 from verify.kernel.forms import ONE, Form
 from verify.kernel.prices import Exact, Tables
 from verify.kernel.prices import Prices as KernelPrices
+from verify.kernel.problem import Interval
 
 MOST_COLUMNS = 600
 """Rows are dense: a configuration with more actions and units is left to the kernel, whose forms are not."""
@@ -57,7 +57,7 @@ class Scaled(Exact):
             *(value for value, _ in configuration.domains({}).values()),
             *configuration.conditions.values(),
         ]
-        logs = {key for key, unit in moved.units.items() if unit.function in ("log", "logit")}
+        logs = {key for key, unit in moved.units.items() if unit.function == "log"}
         needed = logs.union(*forms)
         for key in sorted(moved.units, reverse=True):
             if key in needed:
@@ -70,7 +70,7 @@ class Scaled(Exact):
         self.keys = list(self.place)
         self.units: list[tuple[str, Row]] = []
         for key in sorted((moved.units.keys() & needed) - moved.labels.keys()):
-            function, _, argument = moved.units[key]
+            function, argument = moved.units[key]
             row = list(self.row(argument))
             while len(row) > len(self.keys) and not row[-1]:
                 row.pop()
@@ -90,12 +90,12 @@ class Scaled(Exact):
         """The bounds on a box."""
         return Box(self, ends, slopes, signs, budget)
 
-    def prices(self, tables: Tables, where: str) -> KernelPrices:
+    def prices(self, tables: Tables) -> KernelPrices:
         """The configuration's tables of prices; the kernel's own where leaves would take too much room."""
         try:
-            return Prices(self.configuration, tables, where)
+            return Prices(self.configuration, tables)
         except TooLarge:
-            return super().prices(tables, where)
+            return super().prices(tables)
 
 
 def sparse(row: Sequence[int]) -> Line:
@@ -130,18 +130,19 @@ class Box(box.Box):
                 at = forms.labels.get(place, {})
                 self.still |= {column: self.grid * (number == low) for number, column in at.items()}
         self.lower: list[Line | None] = []
-        self.upper: list[Line | None] = []
+        self.upper: list[Line] = []
         self.factors: list[int] = []
         self.factor = 1
         for function, argument in forms.units:
             Clock.look()
-            chosen = lines(function, *self._interval(argument))
-            rows = [[slope * c for c in self.row(argument)] for slope, _ in filter(None, chosen)]
-            for row, (_, intercept) in zip(rows, filter(None, chosen), strict=True):
-                row[0] += intercept * self.grid
+            below, above = lines(function, *self._interval(argument))
+            rows = []
+            for slope, intercept in filter(None, (below, above)):
+                rows.append([slope * c for c in self.row(argument)])
+                rows[-1][0] += intercept * self.grid
             whole, factor = whole_numbers(rows)
-            self.upper.append(None if chosen[1] is None else sparse(whole.pop()))
-            self.lower.append(None if chosen[0] is None else sparse(whole.pop()))
+            self.upper.append(sparse(whole.pop()))
+            self.lower.append(sparse(whole.pop()) if below else None)
             self.factors.append(factor)
             self.factor *= factor
 
@@ -157,7 +158,7 @@ class Box(box.Box):
         return self.neurons.empty
 
     def above(
-        self, form: Form, slopes: str, logit: Fraction, arguments: Sequence[tuple[Neuron, Fraction]]
+        self, form: Form, slopes: str, logit: Fraction, arguments: Sequence[tuple[int, Fraction]]
     ) -> Form:
         """The sum's units replaced from above, the last first."""
         row = self.row(self.forms.row(form))

@@ -8,22 +8,22 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from verify.kernel.checks import Clock
-from verify.kernel.costs import Interval
 from verify.kernel.prices import Prices
+from verify.kernel.problem import Interval
 from verify.kernel.trees import Node
 
 Inner = tuple[int, float, int, int, bool | None]
 
 Allowed = dict[int, tuple[int, int] | int]
-"""Per action, the cells that are left: the first and the last, or their bits where labels have numbers."""
+"""Per action, the cells that are left: the first and the last, or a bit for each where there is a table."""
 
 
 MOST_WAYS = 1_000_000
-"""Actions on the way to leaves, all trees together."""
+"""How many nodes, and actions tested above them, finding the leaves of all trees may look at."""
 
 
 class TooLarge(Exception):
-    """The kernel takes less room."""
+    """An ensemble for which this path would need more memory than the kernel, which is then asked instead."""
 
 
 class Lever(NamedTuple):
@@ -50,7 +50,7 @@ class Leaf(NamedTuple):
 
 
 class Ordered:
-    """An ensemble as one configuration's actions see it.
+    """An ensemble over the cells of one configuration's actions, every tree's leaves sorted by value.
 
     Attributes
     ----------
@@ -125,7 +125,7 @@ class Ordered:
 
 
 def bits(cells: tuple[int, int] | int, classes: Sequence[int]) -> int:
-    """The classes of some cells, which are given by their ends, or are their classes already."""
+    """The classes of some cells as bits; cells with a table come as bits already, a class for each cell."""
     if isinstance(cells, int):
         return cells
     first, last = cells

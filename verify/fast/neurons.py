@@ -10,7 +10,7 @@ from operator import mul
 from typing import TYPE_CHECKING, Any
 
 from verify.fast.rows import Row, whole_numbers
-from verify.kernel.box import Neuron, Signs
+from verify.kernel.box import Signs
 from verify.kernel.checks import Clock
 from verify.kernel.curves import GRID
 from verify.kernel.forms import ZERO
@@ -56,6 +56,7 @@ class Composed:
             self.rows[-1][0] += fine * b * unit
         self.unit = first.unit * unit * fine
         self.widths = [len(layer.bias) for layer in self.layers[:-1]]
+        self.places = [(k, j) for k, width in enumerate(self.widths) for j in range(width)]
 
 
 class Neurons:
@@ -90,7 +91,7 @@ class Neurons:
             lower = self.lower(slopes)
             first = sum(network.widths[:k])
             pairs = box.budget.thetas[first : first + width] or [(ZERO, ZERO)] * width
-            lines = [self._line(k, j, lower, signs.get((k, j), 0), pairs[j]) for j in range(width)]
+            lines = [self._line(k, j, lower, signs.get(first + j, 0), pairs[j]) for j in range(width)]
             if self.empty:
                 return
             self.upper.append([slope for slope, _, _ in lines])
@@ -164,7 +165,7 @@ class Neurons:
         return row
 
     def from_above(
-        self, slopes: str, logit: Fraction, signs: Sequence[tuple[Neuron, Fraction]]
+        self, slopes: str, logit: Fraction, signs: Sequence[tuple[int, Fraction]]
     ) -> list[Fraction]:
         """logit times the logit row plus multiples of arguments, from above, as a row (section 7.2)."""
         unit = lcm(logit.denominator, *(n.denominator for _, n in signs))
@@ -175,7 +176,8 @@ class Neurons:
         top = len(self.network.widths) - 1
         scale = unit * last.unit * GRID * self.scales[top]
         rows = [[0] * width for width in self.network.widths]
-        for (k, j), n in signs:
+        for number, n in signs:
+            k, j = self.network.places[number]
             rows[k][j] += int(n * (scale * self.box.factor // self.scales[k]))
         row = self.substitute(top, [times * w for w in last.rows[0]], self.lower(slopes), rows)
         row[0] += times * last.bias[0] * GRID * self.scales[top] * self.box.grid

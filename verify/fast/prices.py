@@ -7,19 +7,21 @@ the kernel's bound is never smaller.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from functools import partial
 from itertools import accumulate, groupby
 from math import floor
 from operator import mul
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from verify.fast.cells import Leaf, Ordered, listed
 from verify.kernel import prices as kernel
 from verify.kernel.checks import Clock, Empty, multipliers, shares
 from verify.kernel.configuration import Configuration
-from verify.kernel.costs import Interval
 from verify.kernel.prices import Tables
+from verify.kernel.problem import Interval
 
 FINER = 24
 """The grid is finer than the unit of prices by so many binary digits."""
@@ -28,54 +30,73 @@ Pair = tuple[int, int]
 """An action, and classes of its cells as bits: what a leaf tests."""
 
 
-class Tree(NamedTuple):
-    """What is left of a tree.
-
-    Attributes
-    ----------
-    met
-        Per action that it looks at, the classes that the cells which are left fall into, as bits.
-    leaves
-        Most valuable first. What they test are some of these classes, neither none nor all.
-    """
-
-    met: dict[int, int]
-    leaves: list[Leaf]
+NONE: Mapping[int, list[Leaf]] = MappingProxyType({})
 
 
 class Left(NamedTuple):
-    """What is left at a node: cells per action, as bits; and trees."""
+    """What is left at a node.
+
+    Attributes
+    ----------
+    cells
+        Per action, as bits.
+    trees
+        Each one's leaves, most valuable first. What they test are some of the classes that cells which are
+        left fall into, neither none nor all. A list that a node changes nothing of is the object it was.
+    ends
+        The box that the cells meet; at first, none.
+    whole
+        Per action, whether the box cuts through none of its cells.
+    reached
+        Per action, its cells' classes to all trees that look at it (:attr:`Prices.by_cell`).
+    open
+        Trees that may still lead elsewhere: all but those with one leaf, which every cell leads to.
+    settled
+        Per sum, what the leaves of the other trees add up to.
+    """
 
     cells: tuple[int, ...]
-    trees: tuple[Tree, ...]
+    trees: tuple[list[Leaf], ...]
+    ends: tuple[Interval | None, ...]
+    whole: tuple[bool, ...]
+    reached: tuple[int, ...]
+    open: tuple[int, ...]
+    settled: tuple[int, ...]
 
 
 class Prices(kernel.Prices):
     """A configuration's tables of prices, each read when a node first needs it."""
 
-    def __init__(self, configuration: Configuration, tables: Tables, where: str) -> None:
-        super().__init__(configuration, tables, where)
+    def __init__(self, configuration: Configuration, tables: Tables) -> None:
+        super().__init__(configuration, tables)
         self.ordered = Ordered(self)
         self.read: dict[float, Table] = {}
         values = [value.as_integer_ratio() for value in self.ordered.values]
+        self.latest: Table | None = None
+        self.paid: dict[int, Payments] = {}  # what trees pay by that table
         self.digits = max(below.bit_length() - 1 for _, below in values)
         self.whole_values = [above << self.digits - below.bit_length() + 1 for above, below in values]
         self._costs: dict[tuple[int, int], tuple[Fraction, Fraction]] = {}
+        self.in_units: dict[Fraction, list[dict[int, int]]] = {}  # per unit and action, what cells cost
         self.firsts = [{i: _firsts(classes) for i, classes in own.items()} for own in self.ordered.classes]
-        self.looking = [
-            [(t, len(own[i]) - 1) for t, own in enumerate(self.firsts) if i in own]
-            for i in range(len(self.ordered.levers))
-        ]
+        self.looking = [self._looking(i) for i in range(len(self.ordered.levers))]
+        self.places = [[place for _, place, _ in own] for own in self.looking]
+        self.place = [{t: (place, (1 << n) - 1) for t, place, n in own} for own in self.looking]
         self.by_cell = [self._by_cell(i) for i in range(len(self.ordered.levers))]
+
+    def _looking(self, i: int) -> list[tuple[int, int, int]]:
+        """The trees that look at an action, and where its classes to each begin, and how many there are."""
+        own = [(t, len(classes[i]) - 1) for t, classes in enumerate(self.firsts) if i in classes]
+        places = accumulate((count for _, count in own), initial=0)
+        return [(t, place, count) for (t, count), place in zip(own, places, strict=False)]
 
     def _by_cell(self, i: int) -> list[int]:
         """For every cell of an action, its classes to all trees that look at it, as bits side by side."""
         steps: list[list[int]] = [[] for _ in self.ordered.levers[i].cells]
-        place, known, found = 0, 0, []
-        for t, classes in self.looking[i]:
+        known, found = 0, []
+        for t, place, _ in self.looking[i]:
             for k, c in enumerate(self.firsts[t][i][:-1]):
                 steps[c] += [place + k, place + k - 1] if k else [place]
-            place += classes
         for own in steps:
             for bit in own:
                 known ^= 1 << bit
@@ -94,17 +115,17 @@ class Prices(kernel.Prices):
 
     def start(self) -> Any:
         """All cells and leaves."""
-        trees = (
-            Tree({i: (2 << own[-1]) - 1 for i, own in classes.items()}, leaves)
-            for classes, leaves in zip(self.ordered.classes, self.ordered.leaves, strict=True)
-        )
-        return Left(tuple((1 << len(lever.cells)) - 1 for lever in self.ordered.levers), tuple(trees))
+        cells = tuple((1 << len(lever.cells)) - 1 for lever in self.ordered.levers)
+        reached = tuple(self._reached(i, own) for i, own in enumerate(cells))
+        ends, whole = (None,) * len(cells), (False,) * len(cells)
+        nothing = Left(cells, (), ends, whole, reached, tuple(range(len(self.trees))), (0,) * len(self.goals))
+        return self._with(nothing, list(self.ordered.leaves))
 
     def bound(self, k: int, ends: Sequence[Interval], left: Any) -> Fraction | None:
         """What actions in what is left of a box cost at least by table k; None: nothing is left."""
         try:
             table = self._table(k)
-            total = table.bound(self.within_box(ends, left), ends)
+            total = table.bound(self.within_box(ends, left))
         except Empty:
             return None
         return total * table.grid + self.configuration.fixed
@@ -114,7 +135,7 @@ class Prices(kernel.Prices):
         try:
             table = self._table(k)
             need = -floor((self.configuration.fixed - target) / table.grid)
-            return table.taken_out(self.within_box(ends, left), ends, need)
+            return table.taken_out(self.within_box(ends, left), need)
         except Empty:
             return left
 
@@ -125,9 +146,9 @@ class Prices(kernel.Prices):
         except Empty:
             return left
         steps: list[dict[int, int]] = [{} for _ in left.cells]
-        for t, tree in enumerate(left.trees):
+        for t in left.open:
             Clock.look()
-            for leaf in tree.leaves:
+            for leaf in left.trees[t]:
                 number = hash((t, leaf.node))
                 for i, mask in leaf.tested:
                     own = steps[i]
@@ -135,8 +156,8 @@ class Prices(kernel.Prices):
                         own[a] = own.get(a, 0) + number
                         own[b] = own.get(b, 0) - number
         each = enumerate(zip(left.cells, steps, strict=True))
-        kept = tuple(self._dearer_gone(i, cells, ends[i], own, left.trees) for i, (cells, own) in each)
-        return self.cut(left, kept, (tree.leaves for tree in left.trees))
+        kept = tuple(self._dearer_gone(i, cells, ends[i], own, left) for i, (cells, own) in each)
+        return self.cut(left, kept)
 
     def _runs(self, t: int, i: int, mask: int) -> Sequence[Pair]:
         """The first cells of runs of cells in some classes, and the cells behind them.
@@ -146,11 +167,9 @@ class Prices(kernel.Prices):
         if self.ordered.levers[i].numbers is not None:
             return [(k, k + 1) for k in listed(mask)]
         first = self.firsts[t][i]
-        return ((first[(mask & -mask).bit_length() - 1], first[mask.bit_length()]),)
+        return ((first[_lowest(mask)], first[mask.bit_length()]),)
 
-    def _dearer_gone(
-        self, i: int, cells: int, box: Interval, steps: dict[int, int], trees: Sequence[Tree]
-    ) -> int:
+    def _dearer_gone(self, i: int, cells: int, box: Interval, steps: dict[int, int], left: Left) -> int:
         """An action's cells without those for which a cheaper one stands.
 
         Parameters
@@ -170,67 +189,94 @@ class Prices(kernel.Prices):
             Clock.look()
             best, others = cheapest(list(run)), stand.setdefault(sums[place], [])
             for k, other in enumerate(others):
-                if self._alike(i, best, other, trees):
+                if self._alike(i, best, other, left):
                     others[k] = cheapest([best, other])
                     break
             else:
                 others.append(best)
         return sum(1 << c for some in stand.values() for c in some)
 
-    def _alike(self, i: int, a: int, b: int, trees: Sequence[Tree]) -> bool:
+    def _alike(self, i: int, a: int, b: int, left: Left) -> bool:
         """Whether two cells lead to the same leaves."""
-        for classes, tree in zip(self.ordered.classes, trees, strict=True):
+        for t in left.open:
             Clock.look()
-            for leaf in tree.leaves:
+            classes = self.ordered.classes[t]
+            for leaf in left.trees[t]:
                 for j, mask in leaf.tested:
                     if j == i and (mask >> classes[i][a] ^ mask >> classes[i][b]) & 1:
                         return False
         return True
 
-    def cut(self, left: Left, cells: tuple[int, ...], leaves: Iterable[list[Leaf]]) -> Left:
-        """What is left where only some cells are left, and only some leaves of every tree."""
-        changed: list[dict[int, int]] = [{} for _ in left.trees]
+    def cut(self, left: Left, cells: tuple[int, ...], leaves: Mapping[int, list[Leaf]] = NONE) -> Left:
+        """What is left where only some cells are left, and of some trees only some leaves."""
+        changed: dict[int, dict[int, int]] = {}
+        reached, open_ = list(left.reached), set(left.open)
         for i, (before, after) in enumerate(zip(left.cells, cells, strict=True)):
-            for t, met in self._met(i, after).items() if before != after else ():
-                if met != left.trees[t].met[i]:
-                    changed[t][i] = met
-        trees = zip(left.trees, leaves, changed, strict=True)
-        return Left(cells, tuple(Tree({**tree.met, **own}, _within(some, own)) for tree, some, own in trees))
+            if before != after:
+                reached[i] = now = self._reached(i, after)
+                gone = left.reached[i] ^ now
+                while gone:
+                    t, place, classes = self.looking[i][bisect_right(self.places[i], _lowest(gone)) - 1]
+                    if t in open_:
+                        changed.setdefault(t, {})[i] = now >> place & (1 << classes) - 1
+                    gone &= -1 << place + classes
+        trees = list(left.trees)
+        for t, some in leaves.items():
+            trees[t] = some
+        for t, own in changed.items():
+            trees[t] = _within(trees[t], own)
+        return self._with(left._replace(cells=cells, reached=tuple(reached)), trees)
 
-    def _met(self, i: int, cells: int) -> dict[int, int]:
-        """The classes of some cells of an action, to every tree that looks at it."""
+    def _with(self, left: Left, trees: list[list[Leaf]]) -> Left:
+        """What is left where so much of the trees is."""
+        still, settled = [], list(left.settled)
+        for t in left.open:
+            leaves = trees[t]
+            if len(leaves) == 1 and not leaves[0].tested:
+                settled[self.trees[t][0]] += self.whole_values[leaves[0].value]
+            else:
+                still.append(t)
+        return left._replace(trees=tuple(trees), open=tuple(still), settled=tuple(settled))
+
+    def _reached(self, i: int, cells: int) -> int:
+        """The classes of some cells of an action, to all trees that look at it, as bits side by side."""
         found, by_cell = 0, self.by_cell[i]
         for c in listed(cells):
             found |= by_cell[c]
-        met = {}
-        for t, classes in self.looking[i]:
-            met[t] = found & (1 << classes) - 1
-            found >>= classes
-        return met
+        return found
+
+    def met(self, t: int, left: Left, i: int) -> int:
+        """The classes of the cells that are left of an action, to a tree that looks at it, as bits."""
+        place, every = self.place[i][t]
+        return left.reached[i] >> place & every
 
     def _table(self, k: float) -> Table:
         if k not in self.read:
             self.read[k] = Table(self, self.tables.table(k))
+        if self.latest is not self.read[k]:
+            self.latest, self.paid = self.read[k], {}
         return self.read[k]
 
     def within_box(self, ends: Sequence[Interval], left: Left) -> Left:
         """What is left in a box."""
-        inside = []
-        for lever, cells, (low, high) in zip(self.ordered.levers, left.cells, ends, strict=True):
-            first = bisect_left(lever.cells, low, key=lambda cell: cell[1])
-            last = bisect_right(lever.cells, high, key=lambda cell: cell[0]) - 1
-            met = cells & ((2 << last) - (1 << first)) if first <= last else 0
-            if not met:
-                raise Empty
-            inside.append(met)
+        inside, whole = list(left.cells), list(left.whole)
+        for i, (now, before) in enumerate(zip(ends, left.ends, strict=True)):
+            if now is before:
+                continue
+            (low, high), cells = now, self.ordered.levers[i].cells
+            first = bisect_left(cells, low, key=lambda cell: cell[1])
+            last = bisect_right(cells, high, key=lambda cell: cell[0]) - 1
+            inside[i] &= (2 << last) - (1 << first) if first <= last else 0
+            whole[i] = first <= last and low <= cells[first][0] and cells[last][1] <= high
+        if not all(inside):
+            raise Empty
         cells_ = tuple(inside)
-        return left if cells_ == left.cells else self.cut(left, cells_, (tree.leaves for tree in left.trees))
+        left = left if cells_ == left.cells else self.cut(left, cells_)
+        return left._replace(ends=tuple(ends), whole=tuple(whole))
 
 
 def _within(leaves: list[Leaf], changed: dict[int, int]) -> list[Leaf]:
     """The leaves that can be reached where only some classes of actions are left."""
-    if not changed:
-        return leaves
     Clock.look()
     found = []
     for leaf in leaves:
@@ -256,6 +302,11 @@ def _within(leaves: list[Leaf], changed: dict[int, int]) -> list[Leaf]:
     return found
 
 
+def _lowest(bits: int) -> int:
+    """The place of a whole number's lowest bit."""
+    return (bits & -bits).bit_length() - 1
+
+
 def _firsts(classes: Sequence[int]) -> list[int]:
     """The first cell of every class, and what comes behind the last: classes ascend with the cells."""
     return [bisect_left(classes, k) for k in range(classes[-1] + 2)]
@@ -267,8 +318,8 @@ class Table:
     def __init__(self, prices: Prices, given: kernel.Table) -> None:
         self.prices, view = prices, prices.ordered
         self.grid = given.unit / 2**FINER
-        self.shares = shares(given.shares, len(view.levers), prices.where)
-        rates = multipliers(given.rates, len(prices.goals), prices.where)
+        self.shares = shares(given.shares, len(view.levers))
+        rates = multipliers(given.rates, len(prices.goals))
         at = {j: i for i, j in enumerate(prices.actions)}
         self.paid = [{at[j]: list(map(int, own)) for j, own in tree.items()} for tree in given.prices]
         steps = [[0] * len(lever.cells) for lever in view.levers]
@@ -280,35 +331,32 @@ class Table:
                     before = price
         self.taken = [list(accumulate(own)) for own in steps]
         self.rest: list[dict[int, int]] = [{} for _ in view.levers]
+        fresh: list[dict[int, int]] = [{} for _ in view.levers]
+        self.costs = prices.in_units.setdefault(self.grid, fresh) if not any(self.shares) else fresh
         self.start = floor(sum(map(mul, rates, prices.goals)) / self.grid)
-        worth = [
-            [-value * rate.numerator // (rate.denominator << prices.digits) for value in prices.whole_values]
-            for rate in (mu / self.grid for mu in rates)
-        ]
-        self.worth = [worth[part] for part, _ in prices.trees]
+        self.rates = [mu / self.grid / 2**prices.digits for mu in rates]
+        self.paying = [t for t, paid in enumerate(self.paid) if paid]
 
-    def bound(self, left: Left, ends: Sequence[Interval]) -> int:
+    def bound(self, left: Left) -> int:
         """What actions in some cells and leaves cost at least, without the fixed part."""
-        total = self.start + sum(
-            min(self._left_over(i, cells, ends[i])) for i, cells in enumerate(left.cells)
-        )
-        return total + sum(Payments(self, t, tree).least for t, tree in enumerate(left.trees))
+        total = self.start + sum(min(self._left_over(i, left)) for i in range(len(left.cells)))
+        trees, settled = self._trees(left)
+        return total + settled + sum(tree.least for tree in trees.values())
 
-    def taken_out(self, left: Left, ends: Sequence[Interval], need: int) -> Left:
+    def taken_out(self, left: Left, need: int) -> Left:
         """What is left of some cells and leaves, without those that by themselves cost as much as needed."""
         total, rests, dead = self.start, [], [0] * len(left.cells)
-        for i, cells in enumerate(left.cells):
-            rests.append(self._left_over(i, cells, ends[i]))
+        for i in range(len(left.cells)):
+            rests.append(self._left_over(i, left))
             total += min(rests[-1])
         steps = [[0] * len(lever.cells) for lever in self.prices.ordered.levers]
-        trees = []
-        for t, firsts in enumerate(self.prices.firsts):
-            tree = Payments(self, t, left.trees[t])
-            total += tree.least
-            trees.append(tree)
+        trees, settled = self._trees(left)
+        total += settled + sum(tree.least for tree in trees.values())
+        for t, tree in trees.items():
+            firsts = self.prices.firsts[t]
             for i, more in tree.rises().items():
                 before, own = 0, steps[i]
-                for k in listed(tree.met[i]):
+                for k in listed(tree.met(i)):
                     first = firsts[i][k]
                     if k in more:
                         own[first] += more[k] - before
@@ -320,29 +368,49 @@ class Table:
             rises, least = list(accumulate(step)), total - min(rest)
             open_ = (c for c, own in zip(listed(cells), rest, strict=True) if least + own + rises[c] < need)
             kept.append(sum(1 << c for c in open_) & ~dead[i])
-        return self.prices.cut(left, tuple(kept), (tree.below(need - total) for tree in trees))
+        below = {t: trees[t].below(need - total) for t in left.open if trees[t].most >= need - total}
+        return self.prices.cut(left, tuple(kept), below)
 
-    def _left_over(self, i: int, cells: int, box: Interval) -> list[int]:
+    def _trees(self, left: Left) -> tuple[dict[int, Payments], int]:
+        """What open trees pay, and others for whose cells there are prices; and all others together."""
+        settled, trees, known = list(left.settled), {}, self.prices.paid
+        for t in left.open:
+            if t not in known or known[t].leaves is not left.trees[t]:
+                known[t] = Payments(self, t, left)
+            trees[t] = known[t]
+        for t in self.paying:
+            if t not in trees:
+                trees[t] = Payments(self, t, left)
+                settled[self.prices.trees[t][0]] -= self.prices.whole_values[left.trees[t][0].value]
+        return trees, sum(map(self.worth, range(len(settled)), settled))
+
+    def worth(self, part: int, value: int) -> int:
+        """What a sum's leaves, or one, lower the bound by; values are whole numbers."""
+        rate = self.rates[part]
+        return -value * rate.numerator // rate.denominator
+
+    def _left_over(self, i: int, left: Left) -> list[int]:
         """The least costs of an action's cells less what all trees pay for them."""
-        rest, inside = self.rest[i], listed(cells)
+        rest, inside, own = self.rest[i], listed(left.cells[i]), self.prices.ordered.levers[i].cells
         found = []
         for c in inside:
             if c not in rest:
-                rest[c] = self._rest(i, c, self.prices.ordered.levers[i].cells[c])
+                if c not in self.costs[i]:
+                    self.costs[i][c] = self._cost(i, c, own[c])
+                rest[c] = self.costs[i][c] - (self.taken[i][c] << FINER)
             found.append(rest[c])
-        for place in (0, -1):  # only these may be in the box in part
-            low, high = self.prices.ordered.levers[i].cells[inside[place]]
-            if low < box[0] or high > box[1]:
-                found[place] = self._rest(i, inside[place], box)
+        for place in (0, -1) if not left.whole[i] else ():  # only these may be in the box in part
+            c, box = inside[place], left.ends[i]
+            assert box is not None
+            found[place] = self._cost(i, c, box) - (self.taken[i][c] << FINER)
         return found
 
-    def _rest(self, i: int, c: int, box: Interval) -> int:
-        """The least cost of what of a cell is in a box, less what all trees pay for it."""
+    def _cost(self, i: int, c: int, box: Interval) -> int:
+        """The least cost of what of a cell is in a box."""
         cost, most = self.prices.cost(i, c, box)
         if self.shares[i] and most:
             cost += self.shares[i] * most
-        least = cost.numerator * self.grid.denominator // (cost.denominator * self.grid.numerator)
-        return least - (self.taken[i][c] << FINER)
+        return cost.numerator * self.grid.denominator // (cost.denominator * self.grid.numerator)
 
 
 class Payments:
@@ -352,60 +420,70 @@ class Payments:
     ----------
     least
         For the leaf it pays least for.
+    most
+        By how much it pays more for the leaf that it pays most for.
     """
 
-    def __init__(self, table: Table, t: int, tree: Tree) -> None:
+    def __init__(self, table: Table, t: int, left: Left) -> None:
         Clock.look()
-        if not tree.leaves:
+        self.leaves, self.paid = left.trees[t], table.paid[t]
+        if not self.leaves:
             raise Empty
-        self.met, self.leaves, self.paid = tree.met, tree.leaves, table.paid[t]
-        worth, paid = table.worth[t], self.paid
-        self.free = {i: self._cheapest(i, tree.met[i]) for i in paid}
+        paid, values, rate = self.paid, table.prices.whole_values, table.rates[table.prices.trees[t][0]]
+        above, below = -rate.numerator, rate.denominator
+        self.met = partial(table.prices.met, t, left)
+        self.free = {i: min([own[k] for k in listed(self.met(i))]) for i, own in paid.items()}
         self.more: dict[Pair, int] = {}  # what is paid more for what a leaf tests than for any class
-        more = self.more
-        self.energies = []
-        for _, value, tested in tree.leaves:
-            energy = worth[value]
-            for pair in tested if paid else ():
-                if pair not in more:
-                    i, mask = pair
-                    more[pair] = (self._cheapest(i, mask) - self.free[i] << FINER) if i in paid else 0
-                energy += more[pair]
-            self.energies.append(energy)
-        self.best = min(self.energies)
+        self.energies = [values[value] * above // below for _, value, _ in self.leaves]
+        if paid:
+            self._charge()
+        self.best, self.most = min(self.energies), max(self.energies) - min(self.energies)
         self.least = self.best + (sum(self.free.values()) << FINER)
+        self._rises: dict[int, dict[int, int]] | None = None
 
-    def _cheapest(self, i: int, classes: int) -> int:
-        own = self.paid[i]
-        return min([own[k] for k in listed(classes)])
+    def _charge(self) -> None:
+        """Add to the leaves' energies what is paid more for them than for any class."""
+        paid, free, more, energies = self.paid, self.free, self.more, self.energies
+        for n, (_, _, tested) in enumerate(self.leaves):
+            for pair in tested:
+                i, mask = pair
+                if i in paid:
+                    if pair not in more:
+                        own = paid[i]
+                        more[pair] = min([own[k] for k in listed(mask)]) - free[i] << FINER
+                    energies[n] += more[pair]
 
     def rises(self) -> dict[int, dict[int, int]]:
-        """By how much it pays more, per action and class that leads to a leaf."""
-        low: dict[Pair, int] = {}  # the least energy of leaves that test this, without what is paid for it
-        more, best = self.more, self.best
-        for leaf, energy in zip(self.leaves, self.energies, strict=True):
-            for pair in leaf.tested:
-                here = energy - more[pair] if more else energy
-                if pair not in low or here < low[pair]:
-                    low[pair] = here
-        tested: dict[int, dict[int, int]] = {i: {} for i in self.paid}
-        for (i, mask), here in low.items():
-            least = tested.setdefault(i, {})
-            for k in listed(mask):
-                if k not in least or here < least[k]:
-                    least[k] = here
-        order = sorted(range(len(self.leaves)), key=self.energies.__getitem__)
+        """By how much it pays more, per action and class that leads to a leaf; nothing where it is 0."""
+        if self._rises is None:
+            self._rises = self._found_rises()
+        return self._rises
+
+    def _found_rises(self) -> dict[int, dict[int, int]]:
+        leaves, more, best = self.leaves, self.more, self.best
+        ranked = sorted(zip(self.energies, range(len(leaves)), strict=True))
         found = {}
-        for i, least in tested.items():
-            apart = next((k for k in order if all(j != i for j, _ in self.leaves[k].tested)), None)
-            if apart is None:
-                rise = {k: here - best for k, here in least.items()}
-            else:
-                every = self.energies[apart]
-                rise = {k: min(least.get(k, every), every) - best for k in listed(self.met[i])}
-            if i in self.paid:
-                own, free = self.paid[i], self.free[i]
-                rise = {k: more_ + (own[k] - free << FINER) for k, more_ in rise.items()}
+        for i in {*self.paid, *(i for i, _ in leaves[ranked[0][1]].tested)}:  # to others that leaf is open
+            every, own, free = self.met(i), self.paid.get(i), self.free.get(i, 0)
+            reached = []  # energies without what is paid for the lever, and from where
+            for energy, n in ranked:
+                for pair in leaves[n].tested:
+                    if pair[0] == i:
+                        reached.append((energy - more[pair] if own else energy, pair[1]))
+                        break
+                else:
+                    reached.append((energy, every))
+                    if not own:
+                        break  # no leaf that follows is better
+            if own:
+                reached.sort()
+            rise = {}
+            for energy, mask in reached:
+                for k in listed(mask & every):
+                    rise[k] = energy - best + (own[k] - free << FINER if own else 0)
+                every &= ~mask
+                if not every:
+                    break
             found[i] = rise
         return found
 

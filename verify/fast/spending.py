@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from math import floor
 
-from verify.kernel.costs import Interval, Piece, Term
+from verify.kernel.problem import Interval, Piece, Term
 
 
 class Spending:

@@ -11,24 +11,24 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
-from verify.files.shapes import conform, positive
+from verify.files.shapes import conform, index, positive
+from verify.kernel import checks
 from verify.kernel.certificate import Read
-from verify.kernel.checks import Rejected, index
+from verify.kernel.checks import Rejected
 from verify.kernel.configuration import Configuration
-from verify.kernel.costs import Interval
 from verify.kernel.prices import Table
-from verify.kernel.problem import Feature
+from verify.kernel.problem import Feature, Interval
 from verify.kernel.trees import Ensemble, Node, above32, float32, float64
 
 LARGEST_PRICE = 2.0**53
 
 
-def _whole(value: Any, where: str) -> Any:
-    """Whole numbers of units."""
-    given = conform(value, [float], where)
-    if any(not price.is_integer() or abs(price) > LARGEST_PRICE for price in given):
-        raise Rejected(f"{where}: a price that is no whole number of at most 2^53")
-    return given
+def _some(value: Any, where: str) -> bool:
+    """Whole numbers of units; whether some are not 0."""
+    for price in conform(value, list, where):
+        if type(price) is not float or not price.is_integer() or abs(price) > LARGEST_PRICE:
+            raise Rejected(f"{where}: a price that is no whole number of at most 2^53")
+    return any(value)
 
 
 TABLE = {"unit": positive, "mu": float, "trees": list, "weights?": [float], "shares?": [float]}
@@ -58,38 +58,43 @@ class Priced:
 
     def table(self, k: float) -> Table:
         """One table, its numbers counted."""
-        where = f"{self.where}.{index(k, len(self.listed), self.where)}"
+        where = f"{self.where}.{checks.index(k, len(self.listed))}"
         given, parts = conform(self.listed[int(k)], TABLE, where), len(self.forests)
         weights = given["weights"] or []
         if len(weights) != (parts if parts > 1 else 0):
             raise Rejected(f"{where}.weights: allowed: one per sum, where there are several")
-        trees, prices = spread(given["trees"], len(self.classes), f"{where}.trees"), []
-        for t, (paid, looked) in enumerate(zip(trees, self.classes, strict=True)):
-            at = f"{where}.trees.{t}"
-            one = {j: _whole(own, at) for j, own in zip(looked, spread(paid, len(looked), at), strict=True)}
-            for j, own in one.items():
-                if len(own) not in (0, looked[j][-1] + 1):  # classes ascend
+        prices: list[dict[int, list[float]]] = [{} for _ in self.classes]
+        for t, paid in filled(given["trees"], len(prices), f"{where}.trees").items():
+            at, looked = f"{where}.trees.{t}", list(self.classes[t].items())
+            for place, own in filled(paid, len(looked), at).items():
+                (j, of_cells), some = looked[place], _some(own, at)
+                if len(own) != of_cells[-1] + 1:  # classes ascend
                     raise Rejected(
-                        f"{at}: {len(own)} prices; allowed: none or {looked[j][-1] + 1}, one per class"
+                        f"{at}: {len(own)} prices; allowed: none or {of_cells[-1] + 1}, one per class"
                     )
-            prices.append({j: own for j, own in one.items() if any(own)})
+                if some:
+                    prices[t][j] = own
         mu = Fraction(given["mu"])
         rates = [mu * Fraction(weight) for weight in weights or [1.0]]
         return Table(Fraction(given["unit"]), given["shares"], rates, prices)
 
 
-def spread(listed: Any, count: int, where: str) -> list[Any]:
-    """Lists, so many; a number stands for so many empty ones, and nothing for all of them."""
-    found: list[Any] = []
+def filled(listed: Any, count: int, where: str) -> dict[int, list[Any]]:
+    """Of so many lists, by their places, those that are not empty.
+
+    A number stands for so many empty ones, and nothing for all of them.
+    """
+    found, place = {}, 0
     for one in conform(listed, list, where):
-        found += (
-            [one]
-            if isinstance(one, list)
-            else [[]] * index(conform(one, float, where), count - len(found) + 1, where)
-        )
-    if len(found) not in (0, count):
-        raise Rejected(f"{where}: {len(found)} lists; allowed: none or {count}")
-    return found or [[]] * count
+        if isinstance(one, list):
+            if one:
+                found[place] = one
+            place += 1
+        else:
+            place += index(count - place + 1)(one, where)
+    if place not in (0, count):
+        raise Rejected(f"{where}: {place} lists; allowed: none or {count}")
+    return found
 
 
 def classes(

@@ -9,7 +9,7 @@ from itertools import pairwise
 from math import inf
 from typing import Any
 
-from verify.kernel.costs import Interval, Piece, Term
+from verify.kernel.problem import Interval, Piece, Term
 
 PARTS = ("l0", "l1", "l2-squared", "linf")
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from verify.files.features import Variable
 from verify.kernel.checks import Rejected
-from verify.kernel.conditions import FALSE, Demand, Parts, Row
+from verify.kernel.problem import FALSE, Demand, Parts, Row
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Count:
 
 TRUE = Parts(True, ())
 Open = Any
-"""A :data:`~verify.kernel.conditions.Demand` with counts in it."""
+"""A :data:`~verify.kernel.problem.Demand` with counts in it."""
 
 
 def join(every: bool, parts: Sequence[Open]) -> Open:

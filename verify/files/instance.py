@@ -27,7 +27,7 @@ from verify.files.loan import LOAN_FEATURES, LOANS
 from verify.files.reading import by, interval, parse_json, read_bytes, share
 from verify.files.shapes import anything, conform, index, maybe, not_negative, positive
 from verify.kernel.checks import Rejected
-from verify.kernel.problem import Link, Mechanism, Model, Noise, Problem
+from verify.kernel.problem import Mechanism, Model, Noise, Problem
 
 DEEPEST = 50
 MOST_FEATURES = 10_000
@@ -153,16 +153,18 @@ class Everyone:
         }
         self.offset: float = (data["plausibility"] or {}).get("offset") or 0.0
         kernels = [one.feature for one in self.variables.values()]
+        widths = [len(f.table[0]) if f.table else 1 for f in kernels]
         classifier = self.content["classifier"]
-        accept = accepted(classifier, data["accept"], sum(f.width for f in kernels))
+        accept = accepted(classifier, data["accept"], sum(widths))
         self.content["accept"] = accept
-        self.without_rule = without_rule(classifier)
         self.written = {key: written(value) for key, value in self.content.items() if key != "cost"}
         self.parents = {
             name: set(_reads(mechanisms.get(name, NOTHING)["equation"])) for name in self.variables
         }
         order = causes_first(self.parents)
-        places = [(i, k) for i, f in enumerate(kernels) for k in range(f.width)]
+        places = [(i, k) for i, width in enumerate(widths) for k in range(width)]
+        lacking = without_rule(classifier)
+        self.without_rule = {i for k, (i, _) in enumerate(places) if k in lacking}
         self.model = Model(
             features=kernels,
             mechanisms={name: _mechanism(mechanisms.get(name, NOTHING)) for name in order},
@@ -275,13 +277,10 @@ class Everyone:
 
     def _check_missing(self, missing: set[str]) -> None:
         """A value may be missing where the trees have a rule for it and nothing else reads it (section 1)."""
-        column = 0
-        for f in self.model.features:
-            columns = set(range(column, column + f.width))
-            column += f.width
+        for i, f in enumerate(self.model.features):
             if f.name not in missing:
                 continue
-            if self.model.layers or self.without_rule & columns:
+            if self.model.layers or i in self.without_rule:
                 raise Rejected(f"factual.{f.name}: missing, and the classifier has no rule for it")
             if self.model.plausible or any(self.parents.values()):
                 raise Rejected(f"factual.{f.name}: missing inside a causal model, or under plausibility")
@@ -299,7 +298,7 @@ def _mechanism(given: dict[str, Any]) -> Mechanism:
     elif kind == "bernoulli":
         p = size["p"]
         known = Noise(logs=((Fraction(-1), 1 - p, 2 * p - 1),) if 2 * p != 1 else (), coin=True)
-    sigmoid = None if link is None else Link(Fraction(link["offset"]), Fraction(link["scale"]))
+    sigmoid = None if link is None else (Fraction(link["offset"]), Fraction(link["scale"]))
     return Mechanism(given["equation"], sigmoid, known)
 
 

@@ -1,4 +1,4 @@
-"""Checks of a folder of certificates: as they come, on several processes, gone on with where it stopped."""
+"""Checks of a folder of certificates, in order or on several processes, and resumed where they stopped."""
 
 from __future__ import annotations
 

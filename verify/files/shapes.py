@@ -8,7 +8,7 @@ from itertools import count, repeat
 from typing import Any, NoReturn
 
 from verify.kernel import checks
-from verify.kernel.checks import Rejected
+from verify.kernel.checks import Rejected, placed
 
 
 def conform(value: Any, shape: Any, where: str) -> Any:  # noqa: PLR0912
@@ -85,4 +85,9 @@ def positive(value: Any, where: str) -> float:
 
 def index(size: int) -> Callable[[Any, str], int]:
     """A whole number from 0 to ``size`` - 1."""
-    return lambda value, where: checks.index(conform(value, float, where), size, where)
+
+    def read(value: Any, where: str) -> int:
+        with placed(where):
+            return checks.index(conform(value, float, where), size)
+
+    return read

@@ -1,9 +1,10 @@
-"""Ring 1, the trust base: the problem, exact arithmetic in plain fractions, and the rules.
+"""The kernel, which has to be trusted: the problem, exact arithmetic in plain fractions, and the rules.
 
 Whoever trusts this folder can trust what ``python -m verify --slow`` says about a problem. Read it in this
-order: ``costs`` and ``problem`` (what it costs, what is feasible), ``forms`` and ``configuration`` (the same
-over a box of actions), ``curves`` and ``box`` (bounds), ``trees``, ``leaf`` and ``prices`` (the rules),
-``certificate`` (how they are put together). It imports nothing but itself and pure parts of Python's library.
+order: ``problem`` (what it costs, what limits it), ``forms`` (what follows from an action), ``curves`` and
+``box`` (bounds), ``feasible`` (one action), ``configuration`` (all actions on the same features), ``trees``,
+``leaf`` and ``prices`` (the rules), ``certificate`` (how they are put together). It imports nothing but
+itself and pure parts of Python's library.
 
 What it is given: a :class:`~verify.kernel.problem.Problem`, which ``verify/files`` makes of an instance's
 canonical content (labels as numbers, lever intervals, sizes of changes, causes before effects, conditions as

@@ -8,16 +8,12 @@ from math import floor
 from typing import NamedTuple
 
 from verify.kernel.checks import Clock, Empty, Rejected
-from verify.kernel.costs import Interval, Term
 from verify.kernel.curves import ZERO, Line, lines
 from verify.kernel.forms import ONE, Counterfactual, Form, add, constant
+from verify.kernel.problem import Interval, Term
 
-Neuron = tuple[int, int]
-"""Hidden layer, and number in it."""
-
-Signs = Mapping[Neuron, int]
-"""-1 or 1 for the neurons split on, in the order of the splits."""
-
+Signs = Mapping[int, int]
+"""-1 or 1 for the neurons split on, counted layer by layer from 0, in the order of the splits."""
 
 Part = tuple[Fraction, dict[int, Fraction]]
 """What a form says of one action: its coefficient, and what is added at numbers of labels."""
@@ -56,14 +52,14 @@ class Box:
         self.arguments: list[Interval] = []
         self.lines: list[tuple[Line | None, Line | None]] = []
         if ends:  # a logarithm that is nowhere defined raises Empty, whatever the box is asked for
-            logs = (key for key, unit in moved.units.items() if unit.function in ("log", "logit"))
+            logs = (key for key, unit in moved.units.items() if unit.function == "log")
             self._make(max(logs, default=-1))
 
     @property
     def empty(self) -> bool:
         """Whether some neuron's argument has nowhere to lie."""
         assert self.moved.logit is not None  # it makes the neurons
-        self._make(max(self.moved.neurons, default=-1))
+        self._make(self.moved.neurons.stop - 1)
         return any(low > high for low, high in self.arguments)
 
     def interval(self, form: Form) -> Interval:
@@ -75,7 +71,7 @@ class Box:
         return -self._most(negative(form))
 
     def above(
-        self, form: Form, slopes: str, logit: Fraction, arguments: Sequence[tuple[Neuron, Fraction]]
+        self, form: Form, slopes: str, logit: Fraction, arguments: Sequence[tuple[int, Fraction]]
     ) -> Form:
         """A form in actions and labels alone, nowhere below form + logit times the logit + sum m argument.
 
@@ -92,13 +88,12 @@ class Box:
         if logit:
             add(total, self.moved.logit, logit)
         for neuron, factor in arguments:
-            key = next(key for key, place in self.moved.neurons.items() if place == neuron)
-            add(total, self.moved.units[key].argument, factor)
+            add(total, self.moved.units[self.moved.neurons[neuron]].argument, factor)
         return self._replaced(total, slopes)
 
     def _replaced(self, form: Form, slopes: str) -> Form:
         """The form with its units replaced from above, the last first."""
-        total, first = dict(form), next(iter(self.moved.neurons), 0)  # their keys follow one another
+        total, neurons = dict(form), self.moved.neurons
         self._make(max(form, default=-1))
         for key in range(max(form, default=-1), self.first - 1, -1):
             c = ZERO if key in self.moved.labels else total.pop(key, ZERO)
@@ -108,8 +103,8 @@ class Box:
             if line is None:
                 raise Rejected("no line beyond the end of a logarithm's domain (section 7)")
             (slope, intercept), (low, high) = line, self.arguments[key - self.first]
-            if c < 0 and low < 0 < high and slopes and key in self.moved.neurons:
-                slope = Fraction(int(slopes[key - first]))
+            if c < 0 and low < 0 < high and slopes and key in neurons:
+                slope = Fraction(int(slopes[neurons.index(key)]))
             add(total, self.moved.units[key].argument, c * slope)
             add(total, constant(intercept), c)
         return total
@@ -127,15 +122,14 @@ class Box:
     def _make(self, last: int) -> None:
         """Lines for all units up to a key; a neuron's interval is cut at 0 where its sign was split on."""
         for key in range(self.first + len(self.lines), last + 1):
-            Clock.look()
-            function, _, argument = self.moved.units[key]
+            (function, argument), up, down, sign = self.moved.units[key], ZERO, ZERO, 0
             if key in self.moved.labels:
                 argument, function = {}, "relu"  # it stays as it is
-            up = down = ZERO
-            if self.budget.thetas and key in self.moved.neurons:
-                up, down = self.budget.thetas[key - next(iter(self.moved.neurons))]
+            if key in self.moved.neurons:
+                number = self.moved.neurons.index(key)
+                sign = self.signs.get(number, 0)
+                up, down = self.budget.thetas[number] if self.budget.thetas else (ZERO, ZERO)
             low, high = -self._most(negative(argument), down), self._most(argument, up)
-            sign = self.signs.get(self.moved.neurons[key], 0) if key in self.moved.neurons else 0
             low, high = max(low, ZERO) if sign > 0 else low, min(high, ZERO) if sign < 0 else high
             self.arguments.append((low, high))
             self.lines.append(lines(function, low, high))

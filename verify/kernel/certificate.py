@@ -8,13 +8,13 @@ from fractions import Fraction
 from math import floor, inf, nextafter
 from typing import Any, NamedTuple
 
-from verify.kernel.checks import Clock, Rejected, index, near
-from verify.kernel.conditions import FALSE, alternatives
+from verify.kernel.checks import Clock, Rejected, index, placed
 from verify.kernel.configuration import Configuration, Region
-from verify.kernel.costs import Interval, total
+from verify.kernel.feasible import Point
 from verify.kernel.leaf import closed, proven
 from verify.kernel.prices import Exact, Prices, Tables
-from verify.kernel.problem import Problem
+from verify.kernel.problem import FALSE, Problem, alternatives, total
+from verify.kernel.trees import float64
 
 RELATIVE_GAP, LEVER_GAP = Fraction(1e-6), Fraction(1e-12)
 
@@ -70,7 +70,7 @@ def check(
         if stated.claim == "optimal" and excess**power > allowance(problem):
             raise Rejected("claim: optimal, but the gap is open")
         bound = bound**power  # what trees prove is of squares where the cost is a root
-    if (bound is None or bound > 0) and not problem.why_not({}):
+    if (bound is None or bound > 0) and not Point(problem, {}).why_not():
         raise Rejected("claim: doing nothing is feasible and costs nothing")
     check_coverage(problem, [proof.acted for proof in stated.proofs])
     for k, (acted, trees, cases) in enumerate(stated.proofs):
@@ -81,7 +81,9 @@ def check(
             configuration = Configuration(problem, acted, part if cases else None)
             target = configuration.costs(configuration.box)[1] + 1 if bound is None else bound
             here = f"{where}.cases.{part}" if cases else where
-            Tree(configuration, arithmetic(configuration), tables, target, here).check(nodes)
+            with placed(f"{here}.prices"):
+                tree = Tree(configuration, arithmetic(configuration), tables, target)
+            tree.check(nodes, f"{here}.tree")
 
 
 def allowance(problem: Problem) -> Fraction:
@@ -93,16 +95,17 @@ def allowance(problem: Problem) -> Fraction:
 def check_action(problem: Problem, action: Mapping[str, Fraction], cost: float) -> None:
     """The action is permitted, feasible, and costs what is stated (section 4)."""
     problem.check_permitted(action)
-    if reason := problem.why_not(action):
+    point = Point(problem, action)
+    if reason := point.why_not():
         raise Rejected(f"action: {reason}")
-    if not problem.deployed(action):
+    if not point.deployed():
         raise Rejected("action: the network, computed in its dtype, does not accept (section 4)")
     exact, below = problem.cost(action), cost
     for _ in range(problem.power):  # the least double, or the next where a root was rounded up before
         below = nextafter(below, -inf)
     least = below < 0 or Fraction(below) ** problem.power < exact
     if not least or Fraction(cost) ** problem.power < exact:
-        raise Rejected(f"cost: not the action's, {near(exact)}")
+        raise Rejected(f"cost: not the action's, {float64(exact)!r}")
 
 
 def check_coverage(problem: Problem, configurations: list[list[str]]) -> None:
@@ -112,150 +115,130 @@ def check_coverage(problem: Problem, configurations: list[list[str]]) -> None:
     what it acts on without its idle levers to all of it. The cube of all sets is halved, by a lever that is
     in or not, until one stands for all of each.
     """
-    levers = {f: 1 << k for k, f in enumerate(problem.levers)}
-    cubes = [(0, 0)]  # the empty set is checked by itself
+    levers, cubes = list(problem.levers), [(frozenset[str](), frozenset[str]())]  # nothing: checked by itself
     for k, acted in enumerate(configurations):
         Clock.look()
-        chosen = set(acted)
+        chosen = frozenset(acted)
         if not acted or acted != [f for f in levers if f in chosen]:
             raise Rejected(f"configurations.{k}.acted: not levers in the order of the features, or none")
-        idle = Configuration(problem, acted).idle
-        cubes.append((sum(levers[f] for f in acted if f not in idle), sum(levers[f] for f in acted)))
-    asked = sum(levers[f] for f in problem.asked_about)
-    waiting = [(0, (1 << len(levers)) - 1, cubes)]  # all sets from one to another, cubes that meet these
+        cubes.append((chosen - Configuration(problem, acted).idle, chosen))
+    waiting = [(frozenset[str](), frozenset(levers), cubes)]  # sets from one to another, cubes that meet them
     while waiting:
         Clock.look()
         least, most, close = waiting.pop()
-        met = [(low, high) for low, high in close if low & ~most == 0 == least & ~high]
-        if any(low & ~least == 0 == most & ~high for low, high in met):
+        met = [(low, high) for low, high in close if low <= most and least <= high]
+        if any(low <= least and most <= high for low, high in met):
             continue
-        open_ = most & ~least
-        apart = next((part for low, high in met if (part := open_ & (low | ~high))), open_ & asked)
-        if apart:
-            bit = apart & -apart
-            waiting += [(least | bit, most, met), (least, most & ~bit, met)]
-        elif problem.demand([f for f, bit in levers.items() if least & bit]) != FALSE:
-            names = ", ".join(f for f, bit in levers.items() if (least or most) & bit)
+        open_ = most - least
+        parts = (open_ & low | open_ - high for low, high in met)
+        if apart := next(filter(None, parts), open_ & problem.asked_about):
+            f = min(apart, key=levers.index)
+            waiting += [(least | {f}, most, met), (least, most - {f}, met)]
+        elif problem.demand(least) != FALSE:
+            names = ", ".join(f for f in levers if f in (least or most))
             raise Rejected(f"configurations: nothing stands for acting on exactly {names}")
 
 
-class Tree:
-    """A configuration's tree: its leaves cover the whole box, and each of them holds (section 6).
+Path = tuple[Any, str, Any, Any]
+"""The way to a node: its parent's, and what the last split changed: a part of the state, of what, to what."""
 
-    What the splits on the way to a node leave is one ``state``, changed on the way down and back, so that a
-    tree takes memory for its deepest path once. Its keys: ``("a", i)`` for the ends of an action,
-    ``("n", neuron)`` for a sign, ``("c", feature)`` for the least and the largest double, ``("o",)`` for the
-    conditions' case, ``("t",)`` for what is gone.
-    """
+
+class Tree:
+    """A configuration's tree: its leaves cover the whole box, and each of them holds (section 6)."""
 
     def __init__(
-        self,
-        configuration: Configuration,
-        arithmetic: Exact,
-        read: Read | None,
-        target: Fraction,
-        where: str,
+        self, configuration: Configuration, arithmetic: Exact, read: Read | None, target: Fraction
     ) -> None:
         if read and not configuration.forests:
-            raise Rejected(f"{where}.prices: allowed: only where the classifier is made of trees")
-        self.configuration, self.arithmetic = configuration, arithmetic
-        self.target, self.where = target, where
-        self.prices = read and arithmetic.prices(read(configuration), where)
-        self.state: dict[Any, Any] = {("a", i): ends for i, ends in enumerate(configuration.box)}
-        self.state |= {("o",): configuration.case, ("t",): self.prices and self.prices.start()}
+            raise Rejected("allowed: only where the classifier is made of trees")
+        self.configuration, self.arithmetic, self.target = configuration, arithmetic, target
+        self.prices = arithmetic.prices(read(configuration)) if read else None
 
-    def check(self, nodes: Iterable[Any]) -> None:
+    def check(self, nodes: Iterable[Any], where: str) -> None:
         """Raise :class:`Rejected` unless the nodes, in preorder, prove the target."""
-        waiting: list[tuple[Any, Any, bool]] = [((), None, False)]  # what to set, and whether that is to undo
+        waiting: list[Path | None] = [None]  # the ways share what they have in common
         for k, node in enumerate(nodes):
             Clock.look()
-            here = f"{self.where}.tree.{k}"
-            self._undo(waiting)
-            if not waiting:
-                raise Rejected(f"{here}: the tree was complete before this node")
-            key, value, _ = waiting.pop()
-            waiting.append((key, self.state.get(key), True))
-            self.state[key] = value
-            key, children = self.children(node, here)
-            waiting += [(key, child, False) for child in reversed(children)]
-        self._undo(waiting)
+            with placed(f"{where}.{k}"):
+                if not waiting:
+                    raise Rejected("the tree was complete before this node")
+                path = waiting.pop()
+                children = self.children(node, self.region(path))
+            waiting += [(path, *child) for child in reversed(children)]
         if waiting:
-            raise Rejected(f"{self.where}.tree: ends before all of the box is covered")
+            raise Rejected(f"{where}: ends before all of the box is covered")
 
-    def _undo(self, waiting: list[tuple[Any, Any, bool]]) -> None:
-        """Go back up to the last node that has a child left."""
-        while waiting and waiting[-1][2]:
-            key, before, _ = waiting.pop()
-            self.state[key] = before
-            if before is None:
-                del self.state[key]
+    def region(self, path: Path | None) -> Region:
+        """What is left at the end of a way."""
+        steps, start = [], self.prices and self.prices.start()
+        while path:
+            path, *step = path
+            steps.append(step)
+        ends, case = dict(enumerate(self.configuration.box)), self.configuration.case
+        state: Any = {"ends": ends, "signs": {}, "cells": {}, "case": {0: case}, "gone": {0: start}}
+        for part, which, value in reversed(steps):
+            state[part][which] = value
+        return Region(list(ends.values()), state["signs"], state["cells"], state["case"][0], state["gone"][0])
 
-    def children(self, node: Any, here: str) -> tuple[Any, Sequence[Any]]:
-        """What a node divides, and what each child has of it; nothing of a leaf, which is checked."""
-        configuration, state = self.configuration, self.state
+    def children(self, node: Any, region: Region) -> Sequence[tuple[str, Any, Any]]:
+        """What each child has of what a node divides; nothing of a leaf, which is checked."""
+        configuration = self.configuration
         match node:
             case ["a" | "s" as kind, place, at]:
-                i, t = index(place, len(configuration.box), here), Fraction(at)
-                low, high = state["a", i]
+                i, t = index(place, len(configuration.box)), Fraction(at)
+                low, high = region.ends[i]
                 if not low <= t < high or (kind == "a" and t == low):
-                    raise Rejected(f"{here}: splits at {at!r}, outside its box")
+                    raise Rejected(f"splits at {at!r}, outside its box")
                 left, right = t, Fraction(nextafter(at, inf)) if kind == "s" else t
                 if configuration.whole[i]:
                     left, right = Fraction(floor(t)), Fraction(floor(t) + 1)
-                return ("a", i), [(low, left), (right, high)]
+                return [("ends", i, (low, left)), ("ends", i, (right, high))]
             case ["n", layer, place]:
-                k = index(layer, len(configuration.widths), here)
-                neuron = k, index(place, configuration.widths[k], here)
-                if ("n", neuron) in state:
-                    raise Rejected(f"{here}: splits on a sign that is settled above")
-                return ("n", neuron), [-1, 1]
+                k = index(layer, len(configuration.widths))
+                neuron = sum(configuration.widths[:k]) + index(place, configuration.widths[k])
+                if neuron in region.signs:
+                    raise Rejected("splits on a sign that is settled above")
+                return [("signs", neuron, -1), ("signs", neuron, 1)]
             case ["c", f, at]:
                 if f not in configuration.splittable:
-                    raise Rejected(
-                        f"{here}: got {f[:40]!r}; allowed: one of {sorted(configuration.splittable)}"
-                    )
-                least, most = state.get(("c", f), (-inf, inf))
-                return ("c", f), [(least, min(most, at)), (max(least, nextafter(at, inf)), most)]
+                    raise Rejected(f"got {f[:40]!r}; allowed: one of {sorted(configuration.splittable)}")
+                least, most = region.cells.get(f, (-inf, inf))
+                return [
+                    ("cells", f, (least, min(most, at))),
+                    ("cells", f, (max(least, nextafter(at, inf)), most)),
+                ]
             case ["o"]:
-                if not state["o",][1]:
-                    raise Rejected(f"{here}: no alternative of the conditions is open")
-                return ("o",), alternatives(state["o",])
+                if not region.case[1]:
+                    raise Rejected("no alternative of the conditions is open")
+                return [("case", 0, one) for one in alternatives(region.case)]
             case ["t", k]:
-                return ("t",), [self.tables.taken_out(k, self.ends, state["t",], self.target)]
+                return [("gone", 0, self.tables.taken_out(k, region.ends, region.gone, self.target))]
             case ["m"]:
-                if configuration.problem.model.plausible or any(state["o",]):
-                    raise Rejected(f"{here}: cells stand for others only where nothing else is asked")
-                return ("t",), [self.tables.merged(self.ends, state["t",])]
-        self.leaf(node, here)
-        return (), []
+                if configuration.problem.model.plausible or any(region.case):
+                    raise Rejected("cells stand for others only where nothing else is asked")
+                return [("gone", 0, self.tables.merged(region.ends, region.gone))]
+        self.leaf(node, region)
+        return []
 
-    @property
-    def ends(self) -> list[Interval]:
-        """The box of the node."""
-        return [self.state["a", i] for i in range(len(self.configuration.box))]
+    def leaf(self, node: Any, region: Region) -> None:
+        """Raise :class:`Rejected` unless a leaf of one of the three kinds holds (section 7)."""
+        bound = None  # nothing is left
+        match node:
+            case ["e"]:
+                if not closed(self.configuration, self.arithmetic, region, self.target):
+                    raise Rejected("an 'e' leaf that none of the rules closes")
+            case ["p", k]:
+                bound = self.tables.bound(k, region.ends, region.gone)
+            case ["d", *leaf]:
+                bound = proven(self.configuration, self.arithmetic, region, leaf, self.target)
+            case _:
+                raise Rejected("no node that there is (section 6)")
+        if bound is not None and bound < self.target:
+            raise Rejected("a leaf that proves less than is claimed")
 
     @property
     def tables(self) -> Prices:
         """The tables of prices."""
         if self.prices is None:
-            raise Rejected(f"{self.where}: a node of prices in a configuration without prices")
+            raise Rejected("a node of prices in a configuration without prices")
         return self.prices
-
-    def leaf(self, node: Any, here: str) -> None:
-        """Raise :class:`Rejected` unless a leaf of one of the three kinds holds (section 7)."""
-        signs, cells = ({key[1]: v for key, v in self.state.items() if key[:1] == (kind,)} for kind in "nc")
-        region, target = Region(self.ends, signs, cells, self.state["o",][0]), self.target
-        match node:
-            case ["e"]:
-                if not closed(self.configuration, self.arithmetic, region, target):
-                    raise Rejected(f"{here}: an 'e' leaf that none of the rules closes")
-            case ["p", k]:
-                bound = self.tables.bound(k, self.ends, self.state["t",])
-                if bound is not None and bound < target:
-                    raise Rejected(f"{here}: prices that prove less than is claimed")
-            case ["d", *_]:
-                bound = proven(self.configuration, self.arithmetic, region, node, target, here)
-                if bound is not None and bound < target:
-                    raise Rejected(f"{here}: proves a cost of {near(bound)} only, of {near(target)}")
-            case _:
-                raise Rejected(f"{here}: no node that there is (section 6)")

@@ -20,19 +20,9 @@ class Empty(Exception):
 
 
 class Clock:
-    """The time that one check may take (section 9)."""
+    """When a check has to end (section 9); whoever starts one says so."""
 
     end = math.inf
-
-    @classmethod
-    @contextmanager
-    def within(cls, seconds: float) -> Iterator[None]:
-        """So much for what runs inside."""
-        cls.end = time.monotonic() + seconds
-        try:
-            yield
-        finally:
-            cls.end = math.inf
 
     @classmethod
     def look(cls) -> None:
@@ -41,28 +31,37 @@ class Clock:
             raise Rejected("the time allowed is up")
 
 
-def multipliers(given: Sequence[Fraction | float] | None, count: int, where: str) -> list[Fraction]:
+@contextmanager
+def placed(where: str) -> Iterator[None]:
+    """Say of what is rejected inside where it is."""
+    try:
+        yield
+    except Rejected as reason:
+        raise Rejected(f"{where}: {reason}") from None
+
+
+def multipliers(given: Sequence[Fraction | float] | None, count: int) -> list[Fraction]:
     """One number at least 0 for each of so many rows; zeros where none are given."""
     numbers: Sequence[Fraction | float] = [0.0] * count if given is None else given
     if len(numbers) != count:
-        raise Rejected(f"{where}: got {len(numbers)} numbers; allowed: a list of {count}")
-    if wrong := [number for number in numbers if number < 0]:
-        raise Rejected(f"{where}: got {wrong[0]!r}; allowed: a number at least 0")
+        raise Rejected(f"got {len(numbers)} numbers; allowed: a list of {count}")
+    if min(numbers, default=0) < 0:
+        raise Rejected(f"got {min(numbers)!r}; allowed: a number at least 0")
     return [Fraction(number) for number in numbers]
 
 
-def shares(given: Sequence[float] | None, count: int, where: str) -> list[Fraction]:
+def shares(given: Sequence[float] | None, count: int) -> list[Fraction]:
     """Every action's share of the cost's maximum."""
-    found = multipliers(given, count, f"{where}.shares")
+    found = multipliers(given, count)
     if sum(found) > 1:
-        raise Rejected(f"{where}: shares that sum to more than 1")
+        raise Rejected("shares that sum to more than 1")
     return found
 
 
-def index(given: float, size: int, where: str) -> int:
+def index(given: float, size: int) -> int:
     """The number of one of so many things."""
     if not (0 <= given < size and given == int(given)):
-        raise Rejected(f"{where}: got {given!r}; allowed: a whole number from 0 to {size - 1}")
+        raise Rejected(f"got {given!r}; allowed: a whole number from 0 to {size - 1}")
     return int(given)
 
 
@@ -71,8 +70,3 @@ def bounded(value: Fraction) -> Fraction:
     if value.numerator.bit_length() + value.denominator.bit_length() > LONGEST:
         raise Rejected(f"a number of more than {LONGEST} binary digits (section 9)")
     return value
-
-
-def near(value: Fraction) -> str:
-    """A number for people."""
-    return repr(float(value)) if abs(value) < 2**1023 else "a number beyond every double"

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from math import inf, nextafter
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from verify.kernel.box import Signs
-from verify.kernel.conditions import Row, case, leaves
-from verify.kernel.costs import Interval, total
+from verify.kernel.feasible import impossible, row_form
 from verify.kernel.forms import Counterfactual, Form, constant
-from verify.kernel.problem import Problem, row_form
-from verify.kernel.trees import Range, float64, options
+from verify.kernel.problem import Case, Interval, Problem, case, leaves, total
+from verify.kernel.trees import Range, accepts, float64
 
 Cells = Mapping[str, tuple[float, float]]
 """Least and largest double of features whose values were split on."""
@@ -23,14 +22,19 @@ class Region(NamedTuple):
 
     Attributes
     ----------
-    ends, signs, cells, conditions
-        Intervals of the actions; signs of neurons; doubles of values; the rows of conditions that hold.
+    ends, signs, cells
+        Intervals of the actions; signs of neurons; doubles of values.
+    case
+        The rows of conditions that hold, and the alternatives that are open.
+    gone
+        What tables of prices took out.
     """
 
     ends: Sequence[Interval]
     signs: Signs
     cells: Cells
-    conditions: Sequence[Row]
+    case: Case
+    gone: Any
 
 
 class Configuration:
@@ -73,7 +77,7 @@ class Configuration:
             f for f, (low, high), whole in zip(acted, self.box, self.whole, strict=True)
             if not problem.fixed[f] and f not in problem.missing and low <= factual[f] <= high
             and (not whole or factual[f].denominator == 1) and moved.natural[f] == constant(factual[f])
-            and f not in problem.asked_about and f not in problem.impossible
+            and f not in problem.asked_about and f not in impossible(problem)
         }  # fmt: skip
         demand = problem.demand(acted)
         self.case = case(demand)
@@ -102,10 +106,9 @@ class Configuration:
             doubles[f] = max(doubles[f][0], least), min(doubles[f][1], most)
         if any(low > high for low, high in doubles.values()):
             return False
-        single = self.forests[0].single
         known = {f: None if f in self.missing else ends for f, ends in doubles.items()}
-        inside = tuple(options(f.table, known[f.name], single) for f in self.problem.features)
-        return (any if self.one_suffices else all)(forest.can_accept(inside) for forest in self.forests)
+        seen = [(f.table, known[f.name]) for f in self.problem.features]
+        return accepts(self.forests, self.one_suffices, seen, max)
 
     def costs(self, box: Sequence[Interval]) -> Interval:
         """The least and the most that each part of the cost can be on a box, added up (sections 5, 7.1)."""

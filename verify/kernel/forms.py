@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
-from functools import cached_property, reduce
-from typing import TYPE_CHECKING, Any, NamedTuple
+from functools import cached_property, partial, reduce
+from typing import Any, NamedTuple
 
 from verify.kernel.checks import Clock, Rejected, bounded
-
-if TYPE_CHECKING:
-    from verify.kernel.problem import Link, Problem
+from verify.kernel.problem import Problem
 
 ONE = -1
 Form = dict[int, Fraction]
@@ -20,10 +18,9 @@ ZERO = Fraction(0)
 
 
 class Unit(NamedTuple):
-    """A function of a form over 1, the actions and units of smaller keys; ``level``: an indicator's."""
+    """A function of a form over 1, the actions and units of smaller keys; an indicator: whether it is 0."""
 
     function: str
-    level: int
     argument: Form
 
 
@@ -35,15 +32,9 @@ def constant(value: Fraction) -> Form:
 UNIT = constant(Fraction(1))
 
 
-def plus(p: Form, q: Form, factor: Fraction | int = 1) -> Form:
-    """p + factor q."""
-    total = dict(p)
-    add(total, q, factor)
-    return total
-
-
 def add(total: Form, q: Form, factor: Fraction | int) -> None:
     """Add factor q to a form."""
+    Clock.look()
     for key, c in q.items():
         total[key] = bounded(total.get(key, ZERO) + factor * c)
         if not total[key]:
@@ -56,6 +47,11 @@ def combined(factors: Iterable[Fraction | float], forms: Iterable[Form]) -> Form
     for factor, form in zip(factors, forms, strict=True):
         add(total, form, Fraction(factor))
     return total
+
+
+def plus(p: Form, q: Form, factor: Fraction | int = 1) -> Form:
+    """p + factor q."""
+    return combined((1, factor), (p, q))
 
 
 def is_constant(p: Form) -> bool:
@@ -99,7 +95,7 @@ class Counterfactual:
     units
         Key -> unit; keys go on from the actions'.
     neurons
-        Key -> (hidden layer, neuron) of the network's units, once :attr:`logit` was asked for.
+        The keys of the network's units, layer by layer, once :attr:`logit` was asked for.
     labels
         Key -> (action, k) of the indicators, likewise: only actions change labels.
     """
@@ -107,13 +103,12 @@ class Counterfactual:
     def __init__(self, problem: Problem, acted: Mapping[str, Form]) -> None:
         self.problem, self.acted = problem, acted
         self.units: dict[int, Unit] = {}
-        self.neurons: dict[int, tuple[int, int]] = {}
+        self.neurons = range(0)
         self.labels: dict[int, tuple[int, int]] = {}
         self.values: dict[str, Form] = {}
         self.natural: dict[str, Form] = {}
         self._known: dict[Any, int] = {}
         self._equations: dict[str, tuple[Form, Form]] = {}  # before and after
-        self._arguments: dict[str, Form] = {}  # of sigmoid links
         factual = {f: constant(x) for f, x in problem.factual.items()}
         for f, mechanism in problem.model.mechanisms.items():  # causes before effects
             before, after = (self._lower(mechanism.equation, values) for values in (factual, self.values))
@@ -130,23 +125,19 @@ class Counterfactual:
             if f.table is None:
                 found.append(value)
                 continue
-            labels = [self._folded("indicator", value, k) for k in range(len(f.table))]
+            of = (plus(value, UNIT, -k) for k in range(len(f.table)))
+            labels = [self._folded("indicator", one) for one in of]
             found += [combined(column, labels) for column in zip(*f.table, strict=True)]
         return found
 
     @cached_property
     def logit(self) -> Form:
         """The network's logit less what it must reach; on a box every neuron becomes a unit of its own."""
-        forms, model = self.columns(), self.problem.model
-        for k, layer in enumerate(model.layers or ()):
-            if k and all(map(is_constant, self.acted.values())):
-                forms = [self._folded("relu", argument) for argument in forms]
-            elif k:
-                keys = [self._new(Unit("relu", 0, argument)) for argument in forms]
-                self.neurons |= {key: (k - 1, j) for j, key in enumerate(keys)}
-                forms = [{key: Fraction(1)} for key in keys]
-            forms = _layer(layer, forms)
-        return plus(forms[0], constant(Fraction(model.at_least) + Fraction(model.margin)), -1)
+        inputs, model, first = self.columns(), self.problem.model, len(self.acted) + len(self.units)
+        at_a_point = all(map(is_constant, self.acted.values()))
+        logit = self._network(model.layers, inputs, None if at_a_point else self._neuron)
+        self.neurons = range(first, len(self.acted) + len(self.units))
+        return plus(logit, constant(Fraction(model.at_least) + Fraction(model.margin)), -1)
 
     @cached_property
     def energy(self) -> Energy:
@@ -156,14 +147,11 @@ class Counterfactual:
             (_, link, noise), acted = model.mechanisms[f], f in self.acted
             ends = [constant(x), self.values[f]]  # before and after
             if link and (acted or ends[0] != ends[1]):
-                ends = [combined((1 / link.scale, -link.offset / link.scale), (end, UNIT)) for end in ends]
-                for share, side in zip(ends if acted else ends[:1], (-1, 1), strict=False):
+                ends = [combined((1 / link[1], -link[0] / link[1]), (end, UNIT)) for end in ends]
+                for share, side in zip(ends, (-1, 1), strict=True):
                     for part in (share, plus(UNIT, share, -1)):
-                        self._add_log(energy, part, Fraction(side))
-                if acted:
-                    ends = [self._folded("logit", share) for share in ends]
-                else:
-                    add(energy.rest, self._folded("density", self._arguments[f]), 1)
+                        self._add_log(energy, part, side)
+                ends = list(map(self._logit, ends))
             if acted:
                 before, after = (plus(end, e, -1) for end, e in zip(ends, self._equations[f], strict=True))
                 if noise.square:
@@ -182,32 +170,49 @@ class Counterfactual:
         energy.positive.append(form)
         add(energy.rest, self._folded("log", form), times)
 
-    def _linked(self, f: str, link: Link, moved: Form) -> Form:
+    def _linked(self, f: str, link: tuple[Fraction, Fraction], moved: Form) -> Form:
         """offset + scale sigmoid(logit of the factual's share + what the equation adds) (section 2)."""
-        share = (self.problem.factual[f] - link.offset) / link.scale
+        offset, scale = link
+        share = (self.problem.factual[f] - offset) / scale
         if not 0 < share < 1:
             raise Rejected(f"{f}: the factual lies outside its link's range")
-        self._arguments[f] = plus(self._folded("logit", constant(share)), moved)
-        return plus(constant(link.offset), self._folded("sigmoid", self._arguments[f]), link.scale)
+        value = self._folded("sigmoid", plus(self._logit(constant(share)), moved))
+        return plus(constant(offset), value, scale)
 
-    def _folded(self, function: str, argument: Form, level: int = 0) -> Form:
+    def _logit(self, share: Form) -> Form:
+        """log(share) - log(1 - share)."""
+        return plus(self._folded("log", share), self._folded("log", plus(UNIT, share, -1)), -1)
+
+    def _folded(self, function: str, argument: Form) -> Form:
         """A unit, the same one for the same argument; a number where the argument is one (section 5)."""
         Clock.look()
         if is_constant(argument) and function in ("relu", "square", "indicator"):
             y = argument.get(ONE, ZERO)
-            known = {"relu": max(y, ZERO), "square": bounded(y) ** 2, "indicator": Fraction(y == level)}
+            known = {"relu": max(y, ZERO), "square": bounded(y) ** 2, "indicator": Fraction(not y)}
             return constant(known[function])
-        unit = (function, level, frozenset(argument.items()))
+        unit = (function, frozenset(argument.items()))
         if unit not in self._known:
-            self._known[unit] = self._new(Unit(function, level, argument))
+            self._known[unit] = self._new(Unit(function, argument))
         return {self._known[unit]: Fraction(1)}
 
     def _new(self, unit: Unit) -> int:
         key = len(self.acted) + len(self.units)
         self.units[key] = unit
         if unit.function == "indicator":
-            self.labels[key] = next(iter(unit.argument.keys() - {ONE})), unit.level
+            self.labels[key] = next(iter(unit.argument.keys() - {ONE})), -int(unit.argument.get(ONE, ZERO))
         return key
+
+    def _neuron(self, argument: Form) -> Form:
+        return {self._new(Unit("relu", argument)): Fraction(1)}
+
+    def _network(self, layers: Any, forms: list[Form], neuron: Callable[[Form], Form] | None) -> Form:
+        """A network's output; ``neuron``: what makes a neuron of its argument, else units as anywhere."""
+        relu = neuron or partial(self._folded, "relu")
+        for k, layer in enumerate(layers):
+            forms = list(map(relu, forms)) if k else forms
+            rows = zip(layer["weight"], layer["bias"], strict=True)
+            forms = [combined((*row, bias), (*forms, UNIT)) for row, bias in rows]
+        return forms[0]
 
     def _product(self, p: Form, q: Form) -> Form:
         for a, b in ((p, q), (q, p)):
@@ -223,25 +228,12 @@ class Counterfactual:
         if isinstance(expression, str):
             return values[expression]
         if "network" in expression:
-            forms = [self._lower(e, values) for e in expression["inputs"]]
-            for k, layer in enumerate(expression["network"]["layers"]):
-                forms = _layer(layer, [self._folded("relu", form) for form in forms] if k else forms)
-            return forms[0]
+            inputs = [self._lower(e, values) for e in expression["inputs"]]
+            return self._network(expression["network"]["layers"], inputs, None)
         function, inner = next(iter(expression.items()))
         if function in ("relu", "sigmoid", "square"):
             return self._folded(function, self._lower(inner, values))
-        terms = (self._lower(part, values) for part in inner)
+        terms = [self._lower(part, values) for part in inner]
         if function == "product":
-            return reduce(self._product, terms, constant(Fraction(1)))
-        total: Form = {}
-        for term in terms:
-            add(total, term, 1)
-        return total
-
-
-def _layer(layer: Mapping[str, Any], inputs: Sequence[Form]) -> list[Form]:
-    """weight x + bias."""
-    return [
-        combined((*row, bias), (*inputs, UNIT))
-        for row, bias in zip(layer["weight"], layer["bias"], strict=True)
-    ]
+            return reduce(self._product, terms, UNIT)
+        return combined([1] * len(terms), terms)

@@ -6,7 +6,7 @@ from fractions import Fraction
 from math import inf
 from typing import Any
 
-from verify.kernel.box import Budget, Neuron, highest, parts
+from verify.kernel.box import Budget, highest, parts
 from verify.kernel.checks import Empty, Rejected, multipliers, shares
 from verify.kernel.configuration import Configuration, Region
 from verify.kernel.forms import ONE, ZERO, Form, combined, constant, plus
@@ -26,11 +26,11 @@ def closed(configuration: Configuration, arithmetic: Exact, region: Region, targ
 def _nothing(configuration: Configuration, arithmetic: Exact, region: Region) -> bool:
     """Whether intervals alone show that a region holds nothing feasible."""
     box, energy = arithmetic.box(region.ends, "", {}), configuration.energy
-    if any(box.interval(configuration.conditions[row])[1] < 0 for row in region.conditions):
+    if any(box.interval(configuration.conditions[row])[1] < 0 for row in region.case[0]):
         return True
     for value, (low, high) in configuration.domains(region.cells).values():
         least, most = box.interval(value)
-        if low > high or most < low or least > high:
+        if max(low, least) > min(high, most):
             return True
     if configuration.forests:
         intervals = {f: box.interval(value) for f, value in configuration.values.items()}
@@ -44,16 +44,16 @@ def _nothing(configuration: Configuration, arithmetic: Exact, region: Region) ->
 
 
 def proven(
-    configuration: Configuration, arithmetic: Exact, region: Region, leaf: Any, target: Fraction, where: str
+    configuration: Configuration, arithmetic: Exact, region: Region, leaf: Any, target: Fraction
 ) -> Fraction | None:
     """What ``["d", slopes, terms, shares?, thetas?]`` proves (section 7.2); None: the region is empty."""
-    (_, slopes, terms, *more), count = leaf, sum(configuration.widths)
-    share = shares(more[0] if more else None, len(region.ends), where)
-    thetas = multipliers(more[1], 2 * count, where) if more[1:] else []
+    (slopes, terms, *more), count = leaf, sum(configuration.widths)
+    share = shares(more[0] if more else None, len(region.ends))
+    thetas = multipliers(more[1], 2 * count) if more[1:] else []
     budget = Budget(target - configuration.fixed, list(zip(thetas[::2], thetas[1::2], strict=True)))
     if len(terms) > MOST_TERMS:
-        raise Rejected(f"{where}: more than {MOST_TERMS} terms (section 9)")
-    read = [_term(configuration, region, given, slopes, where) for given in [{}, *terms]]
+        raise Rejected(f"more than {MOST_TERMS} terms (section 9)")
+    read = [_term(configuration, region, given, slopes) for given in [{}, *terms]]
     try:
         box = arithmetic.box(region.ends, slopes, region.signs, budget)
         above = combined([1] * len(read), [box.above(*term) for term in read])
@@ -66,36 +66,36 @@ def proven(
 
 
 def _term(
-    configuration: Configuration, region: Region, given: dict[str, Any], slopes: str, where: str
-) -> tuple[Form, str, Fraction, list[tuple[Neuron, Fraction]]]:
+    configuration: Configuration, region: Region, given: dict[str, Any], slopes: str
+) -> tuple[Form, str, Fraction, list[tuple[int, Fraction]]]:
     """A term's form but for its multiples of the logit and of neurons' arguments, its slopes, and these."""
-    model, energy = configuration.problem.model, configuration.energy
-    known = {"s": True, "g": model.layers, "n": True, "r": True, "q": region.conditions, "b": model.plausible}
+    model, energy, conditions = configuration.problem.model, configuration.energy, region.case[0]
+    known = {"s": True, "g": model.layers, "n": True, "r": True, "q": conditions, "b": model.plausible}
     if unknown := [key for key in given if not known.get(key)]:
-        raise Rejected(f"{where}: unknown key {unknown[0][:40]!r} here")
+        raise Rejected(f"unknown key {unknown[0][:40]!r} here")
     own, count = given.get("s", slopes), sum(configuration.widths)
     if len(own) != count or not set(own) <= {"0", "1"}:
-        raise Rejected(f"{where}: slopes: allowed: {count} characters 0 or 1")
-    held = [configuration.conditions[row] for row in region.conditions]
-    rows = list(zip(multipliers(given.get("q"), len(held), where), held, strict=True))
+        raise Rejected(f"slopes: allowed: {count} characters 0 or 1")
+    rows = [configuration.conditions[row] for row in conditions]
+    times = multipliers(given.get("q"), len(rows))
     domains = configuration.domains(region.cells)
     for f, pair in given.get("r", {}).items():
         if f not in domains:
-            raise Rejected(f"{where}: unknown key {f[:40]!r}: it has no domain here")
+            raise Rejected(f"unknown key {f[:40]!r}: it has no domain here")
         value, limits = domains[f]
-        for times, end, side in zip(multipliers(pair, 2, where), limits, (1, -1), strict=True):
-            if times and abs(end) == inf:
-                raise Rejected(f"{where}: a multiplier of {f}, which has no such end here")
-            if times:
-                rows.append((side * times, plus(value, constant(Fraction(end)), -1)))
+        for m, end, side in zip(multipliers(pair, 2), limits, (1, -1), strict=True):
+            if m and abs(end) == inf:
+                raise Rejected(f"a multiplier of {f}, which has no such end here")
+            if m:
+                times.append(side * m)
+                rows.append(plus(value, constant(Fraction(end)), -1))
     if "b" in given:
-        [mu], points = multipliers(given["b"][:1], 1, where), list(map(Fraction, given["b"][1:]))
+        [mu], points = multipliers(given["b"][:1], 1), list(map(Fraction, given["b"][1:]))
         if len(points) != len(energy.squares):
-            raise Rejected(f"{where}: b: allowed: a list of {1 + len(energy.squares)}")
-        rows.append((-mu, energy.rest))
-        for (weight, residual), rho in zip(energy.squares, points, strict=True):
-            rows.append((-2 * mu * weight * rho, plus(residual, constant(-rho / 2))))
-    own_signs = zip(region.signs.items(), multipliers(given.get("n"), len(region.signs), where), strict=True)
-    arguments = [(neuron, side * m) for (neuron, side), m in own_signs if m]
-    [g] = multipliers([given.get("g", 0.0)], 1, where)
-    return combined([by for by, _ in rows], [row for _, row in rows]), own, g, arguments
+            raise Rejected(f"b: allowed: a list of {1 + len(energy.squares)}")
+        times += [-mu, *(-2 * mu * w * rho for (w, _), rho in zip(energy.squares, points, strict=True))]
+        rows.append(energy.rest)
+        rows += [plus(r, constant(-rho / 2)) for (_, r), rho in zip(energy.squares, points, strict=True)]
+    own_signs = zip(region.signs.items(), multipliers(given.get("n"), len(region.signs)), strict=True)
+    [g] = multipliers([given.get("g", 0.0)], 1)
+    return combined(times, rows), own, g, [(neuron, side * m) for (neuron, side), m in own_signs if m]

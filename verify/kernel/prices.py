@@ -10,12 +10,12 @@ from typing import Any, NamedTuple, Protocol
 from verify.kernel.box import FREE, Box, Budget, Signs
 from verify.kernel.checks import Clock, Empty, Rejected, multipliers, shares
 from verify.kernel.configuration import Configuration
-from verify.kernel.costs import Interval
 from verify.kernel.forms import ONE, ZERO, is_constant
+from verify.kernel.problem import Interval
 from verify.kernel.trees import Ensemble, Inside, options
 
-Rises = dict[tuple[int, int], Fraction | None]
-"""By how much a bound rises if a cell, or a leaf, is used; None: nothing is left then."""
+Key = tuple[str, int, int]
+"""A "cell" of a feature, or the "leaf" of a tree, by its node."""
 
 
 class Table(NamedTuple):
@@ -45,21 +45,18 @@ class Tables(Protocol):
         """The k-th."""
 
 
-class Gone(NamedTuple):
-    """What tables took out on the way to a node: (action, cell) and (tree, node of a leaf)."""
-
-    cells: frozenset[tuple[int, int]] = frozenset()
-    leaves: frozenset[tuple[int, int]] = frozenset()
+Gone = frozenset[Key]
+"""What tables took out on the way to a node."""
 
 
 class Prices:
     """What follows from a configuration's tables; its actions must move nothing but themselves."""
 
-    def __init__(self, configuration: Configuration, tables: Tables, where: str) -> None:
-        self.configuration, self.tables, self.where = configuration, tables, f"{where}.prices"
-        self.forests, features = configuration.forests, configuration.problem.features
+    def __init__(self, configuration: Configuration, tables: Tables) -> None:
+        self.configuration, self.tables, self.forests = configuration, tables, configuration.forests
+        features = configuration.problem.features
         if configuration.one_suffices:
-            raise Rejected(f"{where}: prices where one of several sums suffices: allowed in cases (7.4)")
+            raise Rejected("prices where one of several sums suffices: allowed in cases (7.4)")
         self.trees = [(part, tree) for part, forest in enumerate(self.forests) for tree in forest.trees]
         self.goals = [score_needed(forest) for forest in self.forests]
         self.actions = [j for j, f in enumerate(features) if f.name in configuration.acted]
@@ -67,12 +64,10 @@ class Prices:
         cells, self.seen = dict(zip(self.actions, tables.cells, strict=True)), list[Any]()
         for j, f in enumerate(features):
             value = configuration.values[f.name]
-            if f.name in configuration.missing:
-                ends: list[Interval | None] = [None]
-            elif j not in cells and not is_constant(value):
-                raise Rejected(f"{where}: prices need actions that move nothing else (section 7.3)")
-            else:
-                ends = [*cells.get(j, [(value.get(ONE, ZERO),) * 2])]
+            if j not in cells and not is_constant(value):
+                raise Rejected("prices need actions that move nothing else (section 7.3)")
+            known = cells.get(j, [(value.get(ONE, ZERO),) * 2])
+            ends = [None] if f.name in configuration.missing else known
             seen = [options(f.table, both, self.forests[0].single) for both in ends]
             self.seen.append(tuple((c, ranges) for c, [(_, ranges)] in enumerate(seen)))
 
@@ -90,68 +85,63 @@ class Prices:
     def taken_out(self, k: int, ends: Sequence[Interval], gone: Any, target: Fraction) -> Any:
         """What is gone below a node: also each cell and leaf by which the bound rises to the target."""
         try:
-            total, *rises = self._terms(k, ends, gone)
+            total, rises = self._terms(k, ends, gone)
         except Empty:
             return gone
-        found = [
-            frozenset(key for key, more in part.items() if more is None or total + more >= target)
-            for part in rises
-        ]
-        return Gone(gone.cells | found[0], gone.leaves | found[1])
+        return gone | {key for key, more in rises.items() if total + more >= target}
 
     def merged(self, ends: Sequence[Interval], gone: Any) -> Any:
         """What is gone where, of cells from which the same leaves can be reached, the cheapest stays."""
-        inside, found = self._inside(ends, gone), set[tuple[int, int]]()
-        met: dict[tuple[int, int], list[tuple[int, int]]] = {}
+        inside, found = self._inside(ends, gone), set[Key]()
+        met: dict[Key, list[tuple[int, int]]] = {key: [] for key in self._cells(inside)}
         for t in range(len(self.trees)):
             for number, _, left in self._leaves(t, inside, gone):
                 for key in self._cells(left):
-                    met.setdefault(key, []).append((t, number))
+                    met[key].append((t, number))
         for i, j in enumerate(self.actions):
             stay = set()
             for _, c in sorted((self._paid(i, c, ends[i]), c) for c, _ in inside[j]):
-                mine = tuple(met.get((j, c), ()))
+                mine = tuple(met["cell", j, c])
                 if mine in stay:
-                    found.add((j, c))
+                    found.add(("cell", j, c))
                 stay.add(mine)
-        return Gone(gone.cells | found, gone.leaves)
+        return gone | found
 
     def _paid(self, i: int, c: int, box: Interval) -> tuple[Fraction, Fraction]:
         """The least cost of what of an action's cell is in a box, and what enters the maximum."""
         low, high = self.tables.cells[i][c]
         return self.configuration.terms[i].ends(max(low, box[0]), min(high, box[1]))[0]
 
-    def _cells(self, inside: Inside) -> list[tuple[int, int]]:
-        """Feature and number of every cell of actions."""
-        return [(j, c) for j in self.actions for c, _ in inside[j]]
+    def _cells(self, inside: Inside) -> list[Key]:
+        """Every cell of actions."""
+        return [("cell", j, c) for j in self.actions for c, _ in inside[j]]
 
     def _inside(self, ends: Sequence[Interval], gone: Gone) -> Inside:
         """What is left of a box."""
         found = list(self.seen)
         for j, own, (low, high) in zip(self.actions, self.tables.cells, ends, strict=True):
             met = [c for c, (first, last) in enumerate(own) if first <= high and low <= last]
-            found[j] = tuple(self.seen[j][c] for c in met if (j, c) not in gone.cells)
+            found[j] = tuple(self.seen[j][c] for c in met if ("cell", j, c) not in gone)
         return tuple(found)
 
     def _leaves(self, t: int, inside: Inside, gone: Gone) -> Iterator[tuple[int, float, Inside]]:
         """A tree's leaves that are left."""
         part, tree = self.trees[t]
         for number, value, left in self.forests[part].reached(tree, inside) if all(inside) else ():
-            if (t, number) not in gone.leaves:
+            if ("leaf", t, number) not in gone:
                 yield number, value, left
 
-    def _terms(self, k: float, ends: Sequence[Interval], gone: Gone) -> tuple[Fraction, Rises, Rises]:
-        """The bound, and by how much it rises if a cell or a leaf is used."""
-        table, inside, classes = self.tables.table(k), self._inside(ends, gone), self.tables.classes
-        share = shares(table.shares, len(ends), self.where)
-        rates = multipliers(table.rates, len(self.forests), self.where)
+    def _terms(self, k: float, ends: Sequence[Interval], gone: Gone) -> tuple[Fraction, dict[Key, Any]]:
+        """The bound, and by how much it rises if a cell or a leaf is used; infinite: nothing is left then."""
+        table, inside = self.tables.table(k), self._inside(ends, gone)
+        share, rates = shares(table.shares, len(ends)), multipliers(table.rates, len(self.forests))
         if not all(inside):
             raise Empty
-        cells, leaves = Rises(), Rises()
+        rises: dict[Key, Any] = {}
         total = self.configuration.fixed + sum(mu * goal for mu, goal in zip(rates, self.goals, strict=True))
         charged = [
             {j: [table.unit * Fraction(paid[k]) for k in own[j]] for j, paid in prices.items()}
-            for own, prices in zip(classes, table.prices, strict=True)
+            for own, prices in zip(self.tables.classes, table.prices, strict=True)
         ]
         for i, j in enumerate(self.actions):
             Clock.look()
@@ -161,24 +151,24 @@ class Prices:
                 rest[c] = cost + share[i] * most - sum(prices[j][c] for prices in charged if j in prices)
             low = min(rest.values())
             total += low
-            cells |= {(j, c): value - low for c, value in rest.items()}
+            rises |= {("cell", j, c): value - low for c, value in rest.items()}
+        cells = list(rises)
         for t, ((part, _), prices) in enumerate(zip(self.trees, charged, strict=True)):
-            energy: dict[tuple[int, int], Fraction] = {}  # by leaf
-            least: dict[tuple[int, int], Fraction] = {}  # by cell
+            energy: dict[int, Fraction] = {}  # by leaf
+            least: dict[Key, Any] = dict.fromkeys(cells, math.inf)
             for number, value, left in self._leaves(t, inside, gone):
                 lows = {j: min(paid[c] for c, _ in left[j]) for j, paid in prices.items()}
-                energy[t, number] = here = sum(lows.values()) - rates[part] * Fraction(value)
-                for j, c in self._cells(left):
-                    more = here + (prices[j][c] - lows[j] if j in prices else 0)
-                    least[j, c] = min(more, least.get((j, c), more))
+                energy[number] = here = sum(lows.values()) - rates[part] * Fraction(value)
+                for key in self._cells(left):
+                    _, j, c = key
+                    least[key] = min(least[key], here + (prices[j][c] - lows[j] if j in prices else 0))
             if not energy:
                 raise Empty
             low = min(energy.values())
             total += low
-            leaves |= {key: value - low for key, value in energy.items()}
-            for key, so_far in cells.items():
-                cells[key] = so_far + least[key] - low if so_far is not None and key in least else None
-        return total, cells, leaves
+            rises |= {("leaf", t, number): value - low for number, value in energy.items()}
+            rises |= {key: rises[key] + least[key] - low for key in cells}
+        return total, rises
 
 
 class Exact:
@@ -191,9 +181,9 @@ class Exact:
         """The bounds on a box; ``slopes`` and ``budget`` for the neurons' intervals."""
         return Box(self.configuration.moved, ends, self.configuration.terms, slopes, signs, budget)
 
-    def prices(self, tables: Tables, where: str) -> Prices:
+    def prices(self, tables: Tables) -> Prices:
         """The bounds by tables of prices."""
-        return Prices(self.configuration, tables, where)
+        return Prices(self.configuration, tables)
 
 
 def check_cells(configuration: Configuration, cells: Sequence[Sequence[Interval]]) -> None:
@@ -202,10 +192,10 @@ def check_cells(configuration: Configuration, cells: Sequence[Sequence[Interval]
         first: Fraction | float = start
         for low, high in own:
             if low > first or float(high) != high:
-                raise Rejected("prices: cells that leave something out (section 7.3)")
+                raise Rejected("cells that leave something out (section 7.3)")
             first = math.floor(high) + 1 if whole else math.nextafter(float(high), math.inf)
         if first <= end:
-            raise Rejected("prices: cells that end too soon (section 7.3)")
+            raise Rejected("cells that end too soon (section 7.3)")
 
 
 def score_needed(forest: Ensemble) -> Fraction:

@@ -1,25 +1,122 @@
-"""The problem: who may act on what, what an action leads to, whether that is feasible, what it costs.
+"""The problem: what a change costs, what conditions demand, who may act on what, what follows from it.
 
-A problem is what is said about everyone (:class:`Model`) and about one applicant. An action is feasible
-where :meth:`Problem.why_not` finds no reason against it.
+It is what ``verify/files`` makes of an instance (sections 1 to 3 and 11). What is said of everyone is a
+:class:`Model`, what is said of one applicant a :class:`Problem`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
 from typing import Any, NamedTuple
 
-from verify.kernel.box import Box
-from verify.kernel.checks import Empty, Rejected
-from verify.kernel.conditions import Demand, Row
-from verify.kernel.costs import Interval, Term, total
-from verify.kernel.forms import Counterfactual, Form, add, constant
-from verify.kernel.trees import Ensemble, float32, float64, options
+from verify.kernel.checks import Rejected
+from verify.kernel.trees import Ensemble
 
-CERTAIN = ((0, 0), (1, 1))
+Interval = tuple[Fraction, Fraction]
+
+
+class Piece(NamedTuple):
+    """From ``low`` to ``high`` an action's value a is a change of size rate a + start, at least 0."""
+
+    low: Fraction | float
+    high: Fraction | float
+    rate: Fraction
+    start: Fraction
+
+    def size(self, a: Fraction) -> Fraction:
+        """Of the change to a value on the piece."""
+        return self.rate * a + self.start
+
+
+class Term(NamedTuple):
+    """One action's cost, kappa size^2 + beta size, and omega size in the cost's maximum.
+
+    ``pieces`` ascend and meet at their ends, where they agree; between labels there is nothing. Every way to
+    measure a change is of this kind: distances, labels and missing values (the size is 0 or 1), falls that
+    count otherwise than rises, percentiles.
+    """
+
+    kappa: Fraction
+    beta: Fraction
+    omega: Fraction
+    pieces: Sequence[Piece]
+
+    def within(self, low: Fraction, high: Fraction) -> list[Piece]:
+        """The pieces of an interval."""
+        met = [piece for piece in self.pieces if piece.low <= high and low <= piece.high]
+        return [Piece(max(p.low, low), min(p.high, high), p.rate, p.start) for p in met]
+
+    def paid(self, size: Fraction) -> tuple[Fraction, Fraction]:
+        """The cost of a change, and what enters the maximum."""
+        return self.kappa * size * size + self.beta * size, self.omega * size
+
+    def ends(self, low: Fraction, high: Fraction) -> tuple[tuple[Fraction, Fraction], ...]:
+        """The least and the most that an action in an interval costs."""
+        sizes = [p.size(Fraction(a)) for p in self.within(low, high) for a in (p.low, p.high)]
+        return self.paid(min(sizes)), self.paid(max(sizes))
+
+    def variation(self, low: Fraction, high: Fraction) -> Fraction:
+        """How much the size changes on the way from one end of an interval to the other."""
+        moved = ((p.rate, Fraction(p.high) - Fraction(p.low)) for p in self.within(low, high))
+        return sum((abs(rate) * length for rate, length in moved), Fraction(0))
+
+
+def total(parts: Iterable[tuple[Fraction, Fraction]]) -> Fraction:
+    """Costs added up, and the largest of what enters the maximum."""
+    listed = list(parts)
+    return sum((cost for cost, _ in listed), Fraction(0)) + max((most for _, most in listed), default=0)
+
+
+@dataclass(frozen=True)
+class Row:
+    """sum of coefficient * value >= least; terms in the order of the features' names, none 0."""
+
+    terms: tuple[tuple[str, Fraction], ...]
+    least: Fraction
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Every part holds, or some part does."""
+
+    every: bool
+    parts: tuple[Demand, ...]
+
+
+Demand = Row | Parts
+FALSE = Parts(False, ())
+
+
+def leaves(demand: Demand) -> Iterator[Row]:
+    """The rows in a demand."""
+    if isinstance(demand, Parts):
+        for part in demand.parts:
+            yield from leaves(part)
+    else:
+        yield demand
+
+
+Case = tuple[tuple[Row, ...], tuple[Parts, ...]]
+"""The rows that hold, and the alternatives that are open, in order."""
+
+
+def case(demand: Demand, before: Case = ((), ())) -> Case:
+    """A case in which a settled demand holds too."""
+    rows, open_ = before
+    for part in demand.parts if isinstance(demand, Parts) and demand.every else (demand,):
+        if isinstance(part, Row):
+            rows = (*rows, part)
+        else:
+            open_ = (*open_, part)
+    return rows, open_
+
+
+def alternatives(before: Case) -> list[Case]:
+    """The cases that the first open alternative of a case leaves."""
+    rows, (first, *rest) = before
+    return [case(part, (rows, tuple(rest))) for part in first.parts]
 
 
 class Feature(NamedTuple):
@@ -40,18 +137,6 @@ class Feature(NamedTuple):
     domain: Sequence[float] | None
     table: Sequence[Sequence[Fraction]] | None
 
-    @property
-    def width(self) -> int:
-        """How many of the classifier's columns it fills."""
-        return len(self.table[0]) if self.table else 1
-
-
-class Link(NamedTuple):
-    """A value is offset + scale sigmoid(what its equation and noise add up to)."""
-
-    offset: Fraction
-    scale: Fraction
-
 
 class Noise(NamedTuple):
     """A noise u whose -log density is square u^2 + linear u + sum of times log(at + slope u) + a constant.
@@ -66,10 +151,13 @@ class Noise(NamedTuple):
 
 
 class Mechanism(NamedTuple):
-    """What a feature follows from: an equation as files have it, perhaps through a link, with noise."""
+    """What a feature follows from: an equation as files have it, perhaps through a link, with noise.
+
+    A link (offset, scale): the value is offset + scale sigmoid(what the equation and the noise add up to).
+    """
 
     equation: Any = 0.0
-    link: Link | None = None
+    link: tuple[Fraction, Fraction] | None = None
     noise: Noise = Noise()
 
 
@@ -100,7 +188,7 @@ class Model:
     one_suffices: bool
 
 
-@dataclass
+@dataclass(eq=False)
 class Problem:
     """One applicant's problem.
 
@@ -137,15 +225,6 @@ class Problem:
         """The model's."""
         return self.model.features
 
-    @cached_property
-    def impossible(self) -> set[str]:
-        """The levers that have density zero before the action: they may not even be held (section 2)."""
-        levers = self.levers if self.model.plausible else ()
-        held = {f: Counterfactual(self, {f: constant(self.factual[f])}) for f in levers}
-        return {
-            f for f, one in held.items() if any(Box(one).least(form) <= 0 for form in one.energy.positive)
-        }
-
     def cost(self, action: Mapping[str, Fraction]) -> Fraction:
         """What an action costs; its square where the cost is a root (section 3)."""
         fixed = sum((self.fixed[f] for f in action), Fraction(0))
@@ -160,80 +239,3 @@ class Problem:
             low, high = self.levers[name]
             if not low <= value <= high or (name in whole and value.denominator != 1):
                 raise Rejected(f"action.{name}: outside [{float(low)}, {float(high)}]")
-
-    def why_not(self, action: Mapping[str, Fraction]) -> str | None:
-        """Why a permitted action is not feasible, in exact arithmetic; None where it is (section 2).
-
-        Sigmoids are enclosed; what an enclosure leaves open counts against the action.
-        """
-        moved = Counterfactual(self, {f: constant(value) for f, value in action.items()})
-        missing, point = self.missing - action.keys(), Box(moved)
-        seen = [None if f.name in missing else point.interval(moved.values[f.name]) for f in self.features]
-        for f, ends in zip(self.features, seen, strict=True):
-            if f.domain and ends and not f.domain[0] <= ends[0] <= ends[1] <= f.domain[1]:
-                return f"{f.name} leaves its domain"
-        if not meets(self.demand(action), moved, point):
-            return "a condition does not hold"
-        model = self.model
-        if model.forests:
-            values, single = zip(model.features, seen, strict=True), model.forests[0].single
-            inside = tuple(options(f.table, ends, single) for f, ends in values)
-            met = (forest.accepts(inside) for forest in model.forests)
-            accepted = any(met) if model.one_suffices else all(met)
-        else:
-            accepted = point.least(moved.logit) >= 0
-        if not accepted:
-            return "the classifier does not accept the counterfactual"
-        try:
-            worse = None if self._plausible(moved, point) else "is less plausible than the factual"
-        except Empty:
-            worse = "has density zero"
-        return worse and f"the counterfactual {worse}"
-
-    def _plausible(self, moved: Counterfactual, point: Box) -> bool:
-        """Whether the density is not below the factual's."""
-        energy = moved.energy
-        most = point.interval(energy.rest)[1]
-        most += sum(w * max(map(abs, point.interval(r))) ** 2 for w, r in energy.squares)
-        possible = all(point.least(form) > 0 for form in energy.positive)
-        return most <= 0 and possible and all(point.interval(u) in CERTAIN for u in energy.chances)
-
-    def deployed(self, action: Mapping[str, Fraction]) -> bool:
-        """Whether the classifier accepts as it computes: a network in its dtype, without the margin."""
-        if self.model.layers is None:
-            return True  # the score of trees is that already
-        moved = Counterfactual(self, {f: constant(value) for f, value in action.items()})
-        columns = [float64(sum(Box(moved).interval(form)) / 2) for form in moved.columns()]
-        return computed(self.model.layers, columns, self.model.single) >= self.model.at_least
-
-
-def meets(demand: Demand, moved: Counterfactual, point: Box) -> bool:
-    """Whether the counterfactual surely meets a settled demand (section 11)."""
-    if isinstance(demand, Row):
-        return point.least(row_form(demand, moved.values)) >= 0
-    return (all if demand.every else any)(meets(part, moved, point) for part in demand.parts)
-
-
-def row_form(row: Row, values: Mapping[str, Form]) -> Form:
-    """How far a condition's sum is above what is demanded, as a form (section 11)."""
-    form = constant(-row.least)
-    for name, c in row.terms:
-        add(form, values[name], c)
-    return form
-
-
-def computed(layers: Any, inputs: Sequence[float], single: bool) -> float:
-    """The output in floats: every product and sum rounded, left to right, the bias last (section 4)."""
-    rounded = float32 if single else float64
-    values = list(map(rounded, inputs))
-    for k, layer in enumerate(layers):
-        if k:
-            values = [0.0 if v <= 0 else v for v in values]  # what is not a number stays so
-        sums = []
-        for row, bias in zip(layer["weight"], layer["bias"], strict=True):
-            partial = 0.0
-            for w, v in zip(row, values, strict=True):
-                partial = rounded(partial + rounded(w * v))
-            sums.append(rounded(partial + bias))
-        values = sums
-    return values[0]

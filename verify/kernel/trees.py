@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -52,16 +52,11 @@ class Ensemble:
     strict: bool
     threshold: float
 
-    def accepts(self, inside: Inside) -> bool:
-        """Whether the score at a point is accepted; not if an input is not known to the last bit compared."""
-        known = all(low == high for [(_, ranges)] in inside for low, high in ranges or ())
-        return known and self.can_accept(inside)
-
-    def can_accept(self, inside: Inside) -> bool:
-        """Whether the largest score that leaves reachable from a box sum to is accepted."""
+    def accepts(self, inside: Inside, pick: Any) -> bool:
+        """Whether the least (``min``) or largest (``max``) score that a box's leaves sum to is accepted."""
         total = self.base
         for tree in self.trees:
-            total += max((value for _, value, _ in self.reached(tree, inside)), default=-math.inf)
+            total += pick((value for _, value, _ in self.reached(tree, inside)), default=-math.inf)
             total = float32(total) if self.single_sum else total
         score = total / len(self.trees) if self.mean else total
         return score > self.threshold or (score == self.threshold and not self.strict)
@@ -100,6 +95,15 @@ def with_item(items: tuple[Any, ...], k: int, item: Any) -> tuple[Any, ...]:
     return (*items[:k], item, *items[k + 1 :])
 
 
+def accepts(forests: Sequence[Ensemble], one_suffices: bool, seen: Iterable[Any], pick: Any) -> bool:
+    """Whether a box is accepted everywhere (``min``) or can be somewhere (``max``).
+
+    ``seen``: of every feature its table, and the interval of its value; None: missing.
+    """
+    inside = tuple(options(table, ends, forests[0].single) for table, ends in seen)
+    return (any if one_suffices else all)(forest.accepts(inside, pick) for forest in forests)
+
+
 def options(table: Sequence[Sequence[Number]] | None, ends: Range | None, single: bool) -> tuple[Option, ...]:
     """What trees see of a feature whose value lies in an interval (None: is missing), label by label."""
     compared = float32 if single else float64
@@ -119,11 +123,11 @@ def float64(value: Number) -> float:
 
 def float32(value: Number) -> float:
     """The float32 nearest to the double nearest to a number; infinite beyond the largest."""
+    double = float64(value)
     try:
-        nearest: float = struct.unpack("<f", struct.pack("<f", float(value)))[0]
+        return float(struct.unpack("<f", struct.pack("<f", double))[0])
     except OverflowError:
-        return math.inf if value > 0 else -math.inf
-    return nearest
+        return math.copysign(math.inf, double)
 
 
 def above32(value: float) -> float:

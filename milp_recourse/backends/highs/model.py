@@ -1,4 +1,4 @@
-"""HiGHS behind three verbs: extreme values of a relaxation, solving a MILP, adding tangents."""
+"""A mixed-integer program held in HiGHS: extremes over its relaxation, solving it, adding tangents."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from milp_recourse.encodings.tangents import ball_tangent, cost_tangent
 
 Array = NDArray[np.float64]
 
-# Loose rather than tight: a tolerance lets points in, which the exact check sorts out, but never out.
+# Loose on purpose: it admits points that are not quite feasible, which the exact check sorts out.
 FEASIBILITY = 1e-7
-_LP_ITERATIONS = 20000  # primal simplex was seen to hang; past this the bound is simply not tightened
+_LP_ITERATIONS = 20000  # per linear program; where they do not suffice, nothing is tightened
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class HighsModel:
     model
         The program.
     cutoff
-        Upper limit on the cost, or None.
+        Upper limit on the cost, kept by theta <= 1 in units of it; None: no limit.
     relaxed
         Drop integrality.
     """
@@ -60,13 +60,13 @@ class HighsModel:
         self._api = highspy
         self.model = model
         self.theta = len(model.names)
-        # theta and cost rows are in units of the cutoff, or of what the columns' ranges allow
+        # theta and cost rows are in units of the cutoff, or else of the largest cost in the box
         self.scale = cutoff if cutoff else _largest(model)
         self.highs: Any = highspy.Highs()
         for option, value in (
             ("output_flag", False),
             ("threads", 1),
-            # HiGHS 1.15.1's presolve called a feasible recourse MILP infeasible (tolerance 1e-9)
+            # HiGHS 1.15.1's presolve called a feasible MILP of loan_016 infeasible (docs/benchmarks.md)
             ("presolve", "off"),
             ("mip_heuristic_effort", 0.0),
             ("mip_detect_symmetry", False),
@@ -76,8 +76,8 @@ class HighsModel:
             ("simplex_iteration_limit", _LP_ITERATIONS),
         ):
             self.highs.setOptionValue(option, value)
-        accepted = self.highs.passModel(self._linear_part(relaxed))
-        self.rejected = accepted == highspy.HighsStatus.kError  # then nothing may be concluded
+        passed = self.highs.passModel(self._linear_part(relaxed))
+        self.rejected = passed == highspy.HighsStatus.kError  # then every answer is "stopped"
         self.lower = np.append(np.array(model.lower), 0.0)
         self.upper = np.append(np.array(model.upper), 1.0)
         self._rows = Rows(model.rows, len(self.lower))
@@ -106,13 +106,13 @@ class HighsModel:
         return float(left - ball.upper) / max(abs(ball.upper), 1e-9)
 
     def cost_excess(self, values: Array) -> float:
-        """Cost at column values less theta, in units of the cutoff."""
+        """Cost at column values less theta, both in units of ``scale``."""
         return self.model.objective(values) / self.scale - float(values[self.theta])
 
     # -- solving -------------------------------------------------------------------------
 
     def extreme(self, column: int, sense: float) -> LpOutcome:
-        """Minimise (sense +1) or maximise (-1) a column over the relaxation; what the multipliers prove."""
+        """Minimise (sense 1) or maximise (sense -1) a column over the relaxation: a point, a proven bound."""
         if self.rejected:
             return LpOutcome("stopped")
         if self._objective is not None and self._objective != column:
@@ -137,13 +137,13 @@ class HighsModel:
         y = np.array(ray)
         return any(self._rows.bound(sign * y, {}, self.lower, self.upper) > 0 for sign in (1.0, -1.0))
 
-    def bound(self, column: int, lower: float, upper: float) -> None:
-        """Tighten a column's bounds."""
+    def set_bounds(self, column: int, lower: float, upper: float) -> None:
+        """Replace a column's bounds by tighter ones."""
         self.lower[column], self.upper[column] = lower, max(lower, upper)
         self.highs.changeColBounds(column, lower, max(lower, upper))
 
     def solve(self, seconds: float | None) -> MilpOutcome:
-        """Solve the MILP, minimising theta to a loose gap: any improving point will do."""
+        """Solve the MILP, minimising theta to a gap of 5%: any improving point will do."""
         if self.rejected:
             return MilpOutcome("stopped")
         self.highs.changeColCost(self.theta, 1.0)

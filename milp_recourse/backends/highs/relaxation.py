@@ -107,5 +107,5 @@ class Relaxation:
         low, high = float(ends[0]), float(ends[1])
         if low > high:
             return None
-        self.highs.bound(column, low, high)
+        self.highs.set_bounds(column, low, high)
         return low, high

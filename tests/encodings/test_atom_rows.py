@@ -1,4 +1,4 @@
-"""Each formula's rows: fix the inputs, and only the function's value is left."""
+"""Rows of each kind of atom: with the inputs fixed, only the function's value is feasible."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import pytest
 
 from milp_recourse.backends.highs.model import HighsModel
 from milp_recourse.domain.expression import sigmoid
+from milp_recourse.encodings.atom_rows import curve_rows, indicator_rows, relu_rows, switch_rows
 from milp_recourse.encodings.mixed_integer import MixedInteger
-from milp_recourse.encodings.units import curve_rows, indicator_rows, relu_rows, switch_rows
 
 
 def extremes(model: MixedInteger, form: tuple[dict[int, float], float]) -> tuple[float, float]:
@@ -69,7 +69,7 @@ def test_switch_rows_choose_by_the_flag(flag: int) -> None:
 @pytest.mark.parametrize("x", [-3.0, -0.7, 0.1, 2.2])
 @pytest.mark.parametrize("pieces", [1, 4, 16])
 def test_curve_rows_contain_the_curve_and_tighten(x: float, pieces: int) -> None:
-    """The relaxed y contains sigmoid(x), within a band that shrinks like the square of the part's width."""
+    """The feasible y are an interval around sigmoid(x) that shrinks like the square of the part's width."""
     model = MixedInteger()
     pre = model.column("pre", x, x)
     y = curve_rows(model, "s", "sigmoid", ({pre: 1.0}, 0.0), -3.0, 3.0, (0.0, 1.0), pieces)

@@ -1,4 +1,4 @@
-r"""Rows for one unit each. Every constant comes from derived bounds; none has a default."""
+r"""Columns and rows of one atom: ReLU, indicator, curve, switch. Constants are derived from bounds alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Choices and certainty through commands, documents and the DataFrame door; what is refused, in one line."""
+"""Choices and certainty through commands, documents and DataFrames; what is refused, in one line."""
 
 from __future__ import annotations
 
