@@ -1,12 +1,12 @@
 r"""What levers do to everything else, as arrays: forms over the levers' columns and the causal units.
 
 A program's columns, rows, residuals and arguments are affine in actions, in switches (a lever that others
-move is acted on, or follows its causes) and in units: ReLUs, sigmoids, logarithms, squares (a product of two
-is two squares, a logit two logarithms). Here every one of them becomes, for each configuration of the
-switches, a row over the columns (an action's change, a label) and the causal units (a unit's change): at the
-factual all of these are zero, whatever the configuration, because abducted noise gives the factual back.
-Rows are composed in doubles next to the same computation on absolute values, which rounding is proportional
-to.
+move is acted on, or follows its causes) and in units: ReLUs, sigmoids, logarithms, squares (a product of
+two is two squares, a logit two logarithms). Here every one of them becomes, for each configuration of the
+switches, a row over the columns (an action's change, a label) and the causal units (a unit's change): at
+the factual all of these are zero, whatever the configuration, because abducted noise gives the factual
+back. Rows are composed in doubles next to the same computation on absolute values, which rounding is
+proportional to.
 """
 
 from __future__ import annotations
@@ -50,8 +50,7 @@ class Forms:
     ----------
     value, size
         Coefficients and the sums of absolute terms behind them, (C, rows, P + M). A label's entry is the
-        form's
-        value there, not yet the change from the applicant's own label.
+        form's value there, not yet the change from the applicant's own label.
     """
 
     value: Array
@@ -91,13 +90,13 @@ class Effects:
     network
         What takes the inputs: the classifier, or with scenarios the least of its logits in any of them.
     acts
-        Levers acted on whatever their value, (C, d): those that others move and that are not left to
-        follow, and those that conditions ask to be acted on.
+        Levers acted on whatever their value, (C, d): those that others move and that are not left to follow,
+        and those that conditions ask to be acted on.
     follows
         Levers left to follow their causes, (C, d).
     inputs, arguments, rows, residuals
-        Forms of the classifier's inputs, of the causal units' arguments, of the rows, and of the residuals
-        in the plausibility ball.
+        Forms of the classifier's inputs, of the causal units' arguments, of the rows, and of the residuals in
+        the plausibility ball.
     stated
         What ``rows`` are.
     holds
