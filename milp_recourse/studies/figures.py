@@ -30,11 +30,16 @@ FIGURE_3_TAIL = 0.005
 
 def bars(target: str, rows: Sequence[Mapping[str, Any]], path: Path) -> None:
     """Validity, mean cost and, for ranked preferences, hap of every cell, three bars each."""
-    measures = [("validity", "validity: share with recourse"), ("cost mean", "mean cost over the served")]
+    networks = any(row["method"] not in COLOURS for row in rows)
+    accepted, everybody = (" (networks: of the accepted)", " (networks: of all)") if networks else ("", "")
+    measures = [
+        ("validity", f"validity: share with recourse{' (networks: accepted)' if networks else ''}"),
+        ("cost mean", f"mean cost of the served{accepted}"),
+    ]
     if target == "table2":
-        measures.append(("hap", "hap: least preferred feature changed"))
-    if target == "table6" or any(row["method"] not in COLOURS for row in rows):
-        measures.append(("plausibility", "plausibility over the served"))
+        measures.append(("hap", f"hap: least preferred feature changed{everybody}"))
+    if target == "table6" or networks:
+        measures.append(("plausibility", f"plausibility of the served{everybody}"))
     labels = list(dict.fromkeys(_label(target, row) for row in rows if row["method"] in COLOURS))
     methods = list(dict.fromkeys(row["method"] for row in rows))
     colours = COLOURS | dict(zip((m for m in methods if m not in COLOURS), OTHERS, strict=False))
