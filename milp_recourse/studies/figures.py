@@ -56,11 +56,11 @@ def bars(target: str, rows: Sequence[Mapping[str, Any]], path: Path) -> None:
             middle = shift - (len(colours) - 1) / 2
             spread = [mine[labels[k]].get(f"{column.split()[0]} sd of seeds") for k in at]
             ends = np.nan_to_num([value or 0.0 for value in spread])
+            many = ends > 0  # one seed has no spread
             axis.bar(np.array(at) + width * middle, heights, 0.96 * width, color=colour, label=method)
-            if ends.any():
-                axis.errorbar(
-                    np.array(at) + width * middle, heights, ends, fmt="none", ecolor="black", capsize=2
-                )
+            if many.any():
+                places, means = np.array(at)[many] + width * middle, np.array(heights)[many]
+                axis.errorbar(places, means, ends[many], fmt="none", ecolor="black", capsize=2)
         axis.set_xticks(
             range(len(labels)), labels, rotation=35 if tall else 0, ha="right" if tall else "center"
         )
