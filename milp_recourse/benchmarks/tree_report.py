@@ -18,6 +18,9 @@ FAILED = ("refused", "error")
 RELATIVE, ABSOLUTE = 2e-6, 2e-6
 """How far claims may be from what is known: gaps of 1e-6, and OceanPy's costs, cut off at 1e-8 a feature."""
 
+AIMED = ("100x6", "300x6")
+"""Sizes of which ``bab`` is to be three times as fast as the best of the others."""
+
 NEARLY = 1e-4
 """By how much of the cost an action may be too cheap that misses the threshold by a solver's tolerance."""
 
@@ -211,7 +214,7 @@ def against(rows: Sequence[Row], time_limit: float) -> list[Row]:
 
 
 def write(rows: Sequence[Row], folder: Path, time_limit: float, name: str = "trees") -> Row:
-    """``name``.json and, with matplotlib, ``name``.png; what the former holds."""
+    """``name``.json, ``name``.md and, with matplotlib, ``name``.png; what the first holds."""
     content: Row = {
         "time_limit": time_limit,
         "summary": summarise(rows, time_limit),
@@ -223,6 +226,7 @@ def write(rows: Sequence[Row], folder: Path, time_limit: float, name: str = "tre
         ),
     }
     (folder / f"{name}.json").write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+    (folder / f"{name}.md").write_text(markdown(rows, time_limit), encoding="utf-8")
     try:
         import matplotlib
     except ImportError:
@@ -230,6 +234,71 @@ def write(rows: Sequence[Row], folder: Path, time_limit: float, name: str = "tre
     matplotlib.use("agg")
     draw(rows, folder / f"{name}.png", time_limit)
     return content
+
+
+def markdown(rows: Sequence[Row], time_limit: float) -> str:
+    """A line per model size: what each solver proves, ``bab`` against the best of the others, certificates.
+
+    Below it, what is asked of ``bab`` over all problems.
+    """
+    said = {(line["model"], line["solver"]): line for line in summarise(rows, time_limit)}
+    ratios = {line["model"]: line for line in compared(rows, time_limit)}
+    solvers = list(dict.fromkeys(solver for _, solver in said))
+    head = ["model", "problems"]
+    for solver in solvers:
+        head += [f"`{solver}` proven", "median s"]
+    head += ["best of them / `bab`, median", "least", "slowest first action s", "certificates verified"]
+    table = [[*head, "slowest check s"]]
+    for size in dict.fromkeys(size for size, _ in said):
+        own = said.get((size, "bab"), {})
+        line = [size, str(own.get("problems", ""))]
+        for solver in solvers:
+            one = said.get((size, solver), {})
+            proven = one.get("proven")
+            asked = one.get("problems", 0) - one.get("refused", 0)
+            line += ["" if proven is None else f"{proven} of {asked}", _short(one.get("median_s"))]
+        ratio = ratios.get(size, {})
+        line += [_short(ratio.get(key)) for key in ("best_peer_over_bab_median", "least")]
+        line += [_short(own.get("first_max_s")), str(own.get("verified", "")), _short(own.get("check_max_s"))]
+        table.append(line)
+    table.insert(1, ["---"] * len(table[0]))
+    lines = ["| " + " | ".join(cells) + " |" for cells in table]
+    return "\n".join([*lines, "", *(f"- {line}" for line in asked_of_bab(rows, time_limit))]) + "\n"
+
+
+def asked_of_bab(rows: Sequence[Row], time_limit: float) -> list[str]:
+    """Sentences: what others prove and ``bab`` does not, speed, first actions, false claims, certificates."""
+    known = right(rows)
+    mine = {problem_of(r): r for r in rows if r["solver"] == "bab"}
+    proven = {key for key, r in mine.items() if holds(r, known)}
+    others = {problem_of(r) for r in rows if r["solver"] != "bab" and holds(r, known)}
+    found = [
+        f"`bab` proves {len(proven)} of {len(mine)} problems; {len(others & mine.keys() - proven)} that it "
+        "does not prove are proven by another solver."
+    ]
+    ratios = compared(rows, time_limit)
+    if ratios:
+        count, slower = (sum(r[key] for r in ratios) for key in ("problems", "slower_than_the_best_peer"))
+        named = [r for r in ratios if r["model"].endswith(AIMED)]
+        said = ", ".join(f"{_short(r['best_peer_over_bab_median'])} on {r['model']}" for r in named)
+        found.append(f"On {slower} of {count} problems the best of the others needs less time than `bab`.")
+        found += [f"Best of the others over `bab`, median per model, where 3 is the aim: {said}."] * bool(
+            said
+        )
+    firsts = [s for r in mine.values() if (s := number(r, "first_seconds")) is not None]
+    checks = [s for r in mine.values() if (s := number(r, "check_seconds")) is not None]
+    if firsts:
+        found.append(f"Slowest first action {_short(max(firsts))} s; {len(firsts)} problems have one.")
+    if checks:
+        verified = sum(r["verified"] == "True" for r in mine.values())
+        found.append(f"{verified} certificates verify; the slowest check takes {_short(max(checks))} s.")
+    found.append(f"False claims and refused actions, all solvers: {len(false_claims(rows))}.")
+    return found
+
+
+def _short(value: float | None) -> str:
+    """Two digits; nothing for None."""
+    return "" if value is None else f"{value:.2g}" if abs(value) < 100 else f"{value:.0f}"
 
 
 def gaps(row: Row, best: float, times: np.ndarray, time_limit: float, known: Any) -> np.ndarray:

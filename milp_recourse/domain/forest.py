@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 from typing import Literal
 
 import numpy as np
@@ -177,13 +178,17 @@ class TreeEnsemble:
         Column values v and w take the same branch everywhere when as many cuts lie below v as below w:
         a cell is what lies above one cut and not above the next.
         """
-        found: list[list[NDArray[np.float64]]] = [[] for _ in range(self.inputs)]
-        for tree in self.trees:
-            inner = tree.left != -1
-            features, ends = tree.feature[inner], last_left(tree.threshold[inner], self.dtype)
-            for column in np.unique(features):
-                found[column].append(ends[features == column])
-        return tuple(np.unique(np.concatenate(ends)) if ends else np.empty(0) for ends in found)
+        flat, _ = self._flat
+        inner = np.flatnonzero(flat.left != -1)
+        order = inner[np.argsort(flat.feature[inner], kind="stable")]
+        borders = np.searchsorted(flat.feature[order], np.arange(self.inputs + 1))
+        ends = self._last_left[order]
+        return tuple(np.unique(ends[a:b]) for a, b in pairwise(borders.tolist()))
+
+    @cached_property
+    def _last_left(self) -> NDArray[np.float64]:
+        """:func:`last_left` of every node of :attr:`_flat`."""
+        return last_left(self._flat[0].threshold, self.dtype)
 
     @cached_property
     def without_rule(self) -> frozenset[int]:
@@ -194,6 +199,18 @@ class TreeEnsemble:
     @cached_property
     def leaves(self) -> tuple[Leaves, ...]:
         """The leaves of every tree as boxes of cells."""
+        every, borders = self._leaves
+        ends = list(pairwise(borders.tolist()))
+        parts = ([getattr(every, name)[a:b] for a, b in ends] for name in Leaves.__dataclass_fields__)
+        return tuple(Leaves(*part) for part in zip(*parts, strict=True))
+
+    @property
+    def every_leaf(self) -> Leaves:
+        """The leaves of all trees, one after the other."""
+        return self._leaves[0]
+
+    @cached_property
+    def _leaves(self) -> tuple[Leaves, NDArray[np.int64]]:
         return _leaves(self, *self._flat)
 
 
@@ -223,21 +240,16 @@ class Leaves:
     high: NDArray[np.int64]
     missing: NDArray[np.bool_]
 
-    def met(self, cells: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Whether cells (columns,) lead to a leaf, column by column, shape (leaves, columns)."""
-        return ((self.low <= cells) & (cells <= self.high)) | (self.missing & (cells == MISSING))
+    def met(self, cells: NDArray[np.int64], columns: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Whether the cells of some columns lead to a leaf, shape (leaves,)."""
+        low, high, missing = (end[:, columns] for end in (self.low, self.high, self.missing))
+        its = cells[columns]
+        return (((low <= its) & (its <= high)) | (missing & (its == MISSING))).all(axis=1)
 
     def reached(self, column: int, cells: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Per leaf, which of a column's cells go there, shape (leaves, cells)."""
         low, high, missing = (end[:, column, None] for end in (self.low, self.high, self.missing))
         return ((low <= cells) & (cells <= high)) | (missing & (cells == MISSING))
-
-    @staticmethod
-    def joined(parts: Sequence[Leaves]) -> Leaves:
-        """The leaves of several trees, one after the other."""
-        return Leaves(
-            *(np.concatenate([getattr(p, name) for p in parts]) for name in Leaves.__dataclass_fields__)
-        )
 
 
 def last_left(threshold: NDArray[np.float64], dtype: Precision = "float32") -> NDArray[np.float64]:
@@ -276,10 +288,10 @@ def last_left(threshold: NDArray[np.float64], dtype: Precision = "float32") -> N
     return np.where(stays, middle, np.nextafter(middle, -np.inf))
 
 
-def _leaves(ensemble: TreeEnsemble, flat: Tree, start: NDArray[np.int64]) -> tuple[Leaves, ...]:
-    """The leaves of every tree, all trees walked down together, level by level."""
+def _leaves(ensemble: TreeEnsemble, flat: Tree, start: NDArray[np.int64]) -> tuple[Leaves, NDArray[np.int64]]:
+    """The leaves of all trees, walked down together, level by level; where each tree's begin, and the end."""
     columns, trees = ensemble.inputs, len(start)
-    ends, inner = last_left(flat.threshold, ensemble.dtype), flat.left != -1
+    ends, inner = ensemble._last_left, flat.left != -1
     cell = np.zeros(len(flat.left), dtype=np.int64)  # the last on the left
     for c in np.unique(flat.feature[inner]):
         mine = inner & (flat.feature == c)
@@ -287,29 +299,38 @@ def _leaves(ensemble: TreeEnsemble, flat: Tree, start: NDArray[np.int64]) -> tup
     ruled = np.array([tree.missing_left is not None for tree in ensemble.trees])
     assert flat.missing_left is not None
     node, tree = start, np.arange(trees)
-    low = np.zeros((trees, columns), dtype=np.int64)
-    high = np.tile(np.array([len(cuts) for cuts in ensemble.cuts], dtype=np.int64), (trees, 1))
-    missing = np.ones((trees, columns), dtype=bool)
+    way = np.empty((0, trees), dtype=np.int64)  # level by level, the node there, or ~node where it went right
     found = []
     while len(node):
         ended = flat.left[node] == -1
-        found.append([part[ended] for part in (tree, node, low, high, missing)])
-        node, tree, low, high, missing = (part[~ended] for part in (node, tree, low, high, missing))
-        rows, column = np.arange(len(node)), flat.feature[node]
-        below = [part.copy() for part in (low, high, missing)]
-        below[1][rows, column] = np.minimum(high[rows, column], cell[node])
-        low[rows, column] = np.maximum(low[rows, column], cell[node] + 1)
-        below[2][rows, column] &= ruled[tree] & flat.missing_left[node]
-        missing[rows, column] &= ruled[tree] & ~flat.missing_left[node]
-        sides = []
-        for child, (least, most, gone) in ((flat.left, below), (flat.right, (low, high, missing))):
-            kept = (least[rows, column] <= most[rows, column]) | gone[rows, column]
-            sides.append([part[kept] for part in (child[node], tree, least, most, gone)])
-        node, tree, low, high, missing = (np.concatenate(pair) for pair in zip(*sides, strict=True))
-    tree, node, low, high, missing = (np.concatenate(parts) for parts in zip(*found, strict=True))
+        found.append((tree[ended], node[ended], way[:, ended]))
+        node, tree, way = node[~ended], tree[~ended], way[:, ~ended]
+        way = np.hstack([np.vstack([way, node]), np.vstack([way, ~node])])
+        node, tree = np.concatenate([flat.left[node], flat.right[node]]), np.tile(tree, 2)
+    tree, node = (np.concatenate([group[k] for group in found]) for k in (0, 1))
     order = np.lexsort((node, tree))
-    parts = np.split(order, np.searchsorted(tree[order], np.arange(1, trees)))
-    return tuple(
-        Leaves(node[own] - start[t], flat.value[node[own]], low[own], high[own], missing[own])
-        for t, own in enumerate(parts)
-    )
+    row = np.empty_like(order)
+    row[order] = np.arange(len(order))
+    low = np.zeros((len(row), columns), dtype=np.int64)
+    high = np.tile(np.array([len(cuts) for cuts in ensemble.cuts], dtype=np.int64), (len(row), 1))
+    missing = np.ones((len(row), columns), dtype=bool)
+    reached, done = np.ones(len(row), dtype=bool), 0
+    for of, _, way in found:
+        mine = row[done : done + len(of)]
+        done += len(of)
+        right, above = way < 0, np.where(way < 0, ~way, way)
+        for went, at in zip(right, above, strict=True):
+            column, rules = flat.feature[at], ruled[of] & (flat.missing_left[at] ^ went)
+            missing[mine, column] &= rules
+            for side, end, on in ((~went, high, 0), (went, low, 1)):
+                rows, its = mine[side], column[side]
+                best = np.maximum if on else np.minimum
+                end[rows, its] = best(end[rows, its], cell[at[side]] + on)
+        for at in above:
+            column = flat.feature[at]
+            reached[mine] &= (low[mine, column] <= high[mine, column]) | missing[mine, column]
+    tree, node = tree[order], node[order]
+    if not reached.all():
+        tree, node, low, high, missing = (part[reached] for part in (tree, node, low, high, missing))
+    value, node = flat.value[node], node - start[tree]
+    return Leaves(node, value, low, high, missing), np.searchsorted(tree, np.arange(trees + 1))

@@ -52,7 +52,7 @@ def leaf_recourses(instance: Instance) -> list[LeafRecourse]:
     cells = factual_cells(instance, forest)
     fixed = np.ones(forest.inputs, dtype=bool)
     fixed[[c for axis in axes for c, _ in axis.columns]] = False
-    alive = (scores > instance.accept.above) & leaves.met(cells)[:, fixed].all(axis=1)
+    alive = (scores > instance.accept.above) & leaves.met(cells, np.flatnonzero(fixed))
     total, widest = np.zeros(len(alive)), np.zeros(len(alive))
     chosen = np.zeros((len(alive), len(axes)), dtype=np.int64)
     for i, axis in enumerate(axes):

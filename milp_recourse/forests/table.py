@@ -67,11 +67,11 @@ class LeafTable:
         self.forest = forest
         all_leaves = forest.leaves
         tree = np.repeat(np.arange(len(all_leaves)), [len(leaves.value) for leaves in all_leaves])
-        every = Leaves.joined(all_leaves)
+        every = forest.every_leaf
         node, value = every.node, every.value
         fixed = np.ones(forest.inputs, dtype=bool)
         fixed[[c for axis in axes for c, _ in axis.columns]] = False
-        alive = every.met(cells)[:, fixed].all(axis=1)
+        alive = every.met(cells, np.flatnonzero(fixed))
         met = [_Met.of(every, axis) for axis in axes]
         for leaves in met:
             alive &= leaves.some

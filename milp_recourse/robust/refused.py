@@ -10,7 +10,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from milp_recourse.domain.forest import MISSING, Leaves, TreeEnsemble
+from milp_recourse.domain.forest import MISSING, TreeEnsemble
 
 Cells = NDArray[np.int64]
 
@@ -48,7 +48,7 @@ class Refusals:
     def __init__(self, forest: TreeEnsemble, above: float) -> None:
         self.forest, self.above = forest, above
         leaves = forest.leaves
-        self._all = Leaves.joined(leaves)
+        self._all = forest.every_leaf
         self._starts = np.cumsum([0, *(len(tree.value) for tree in leaves[:-1])])
 
     def around(self, row: NDArray[np.float64], groups: Sequence[Sequence[int]]) -> RefusedBox:

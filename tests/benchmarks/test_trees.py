@@ -48,6 +48,10 @@ def test_solvers_agree_and_rows_are_not_solved_twice(tmp_path: Path) -> None:
     said = report.write(again, tmp_path, 20.0)
     assert [line["proven"] for line in said["summary"]] == [2] * 8
     assert (tmp_path / "trees.json").exists() and (tmp_path / "trees.png").exists()
+    written = (tmp_path / "trees.md").read_text(encoding="utf-8")
+    assert (
+        written.count("\n| boosting-8x2 | 2 | 2 of 2 |") == 1 and "proves 4 of 4 problems; 0 that" in written
+    )
 
 
 def row(**changed: Any) -> dict[str, Any]:
@@ -101,6 +105,23 @@ def test_what_is_not_proven_counts_at_what_it_spent_and_false_answers_at_the_lim
     assert line["best_peer_over_bab_median"] == 18.0
     gap = report.gaps(rows[0], 1.0, np.array([0.05, 0.2, 0.4, 0.6]), 60.0, report.right(rows))
     assert gap.tolist() == [1.0, 1.0, 0.5, 0.0]
+
+
+def test_the_table_says_where_another_solver_is_better() -> None:
+    """What only another proves, who is faster, and the median where three times is the aim."""
+    model = {"model": "credit/forest-100x6"}
+    rows = [
+        row(**model, check_seconds=0.25, verified=True),
+        row(**model, solver="fast", processor_seconds=0.1),
+        row(**model, applicant=8, status="limit", cost="", feasible="", flips="", processor_seconds=6),
+        row(**model, applicant=8, solver="fast", processor_seconds=24),
+    ]
+    lines = report.markdown(rows, 60.0).splitlines()
+    assert lines[2] == "| forest-100x6 | 2 | 1 of 2 | 3.2 | 2 of 2 | 12 | 2.1 | 0.2 | 0.1 | 1 | 0.25 |"
+    said = " ".join(lines[3:])
+    assert "proves 1 of 2 problems; 1 that it does not prove are proven" in said
+    assert "On 1 of 2 problems" in said and "3 is the aim: 2.1 on forest-100x6" in said
+    assert "False claims and refused actions, all solvers: 0" in said
 
 
 def test_ratios_against_a_peer() -> None:

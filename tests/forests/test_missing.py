@@ -137,7 +137,7 @@ def test_scores_are_those_of_scikit_learn(trees: int) -> None:
             MISSING if math.isnan(v) else int(np.searchsorted(cuts, v))
             for v, cuts in zip(row, forest.cuts, strict=True)
         ]
-        met = [leaves.value[leaves.met(np.array(cells)).all(axis=1)] for leaves in forest.leaves]
+        met = [leaves.value[leaves.met(np.array(cells), np.arange(len(cells)))] for leaves in forest.leaves]
         assert all(len(values) == 1 for values in met)
         assert forest.total(np.array([[values[0] for values in met]]))[0] == forest.score(row)
 
