@@ -30,11 +30,16 @@ FIGURE_3_TAIL = 0.005
 
 def bars(target: str, rows: Sequence[Mapping[str, Any]], path: Path) -> None:
     """Validity, mean cost and, for ranked preferences, hap of every cell, three bars each."""
-    measures = [("validity", "validity: share with recourse"), ("cost mean", "mean cost over the served")]
+    networks = any(row["method"] not in COLOURS for row in rows)
+    accepted, everybody = (" (networks: of the accepted)", " (networks: of all)") if networks else ("", "")
+    measures = [
+        ("validity", f"validity: share with recourse{' (networks: accepted)' if networks else ''}"),
+        ("cost mean", f"mean cost of the served{accepted}"),
+    ]
     if target == "table2":
-        measures.append(("hap", "hap: least preferred feature changed"))
-    if target == "table6" or any(row["method"] not in COLOURS for row in rows):
-        measures.append(("plausibility", "plausibility over the served"))
+        measures.append(("hap", f"hap: least preferred feature changed{everybody}"))
+    if target == "table6" or networks:
+        measures.append(("plausibility", f"plausibility of the served{everybody}"))
     labels = list(dict.fromkeys(_label(target, row) for row in rows if row["method"] in COLOURS))
     methods = list(dict.fromkeys(row["method"] for row in rows))
     colours = COLOURS | dict(zip((m for m in methods if m not in COLOURS), OTHERS, strict=False))
@@ -51,11 +56,11 @@ def bars(target: str, rows: Sequence[Mapping[str, Any]], path: Path) -> None:
             middle = shift - (len(colours) - 1) / 2
             spread = [mine[labels[k]].get(f"{column.split()[0]} sd of seeds") for k in at]
             ends = np.nan_to_num([value or 0.0 for value in spread])
+            many = ends > 0  # one seed has no spread
             axis.bar(np.array(at) + width * middle, heights, 0.96 * width, color=colour, label=method)
-            if ends.any():
-                axis.errorbar(
-                    np.array(at) + width * middle, heights, ends, fmt="none", ecolor="black", capsize=2
-                )
+            if many.any():
+                places, means = np.array(at)[many] + width * middle, np.array(heights)[many]
+                axis.errorbar(places, means, ends[many], fmt="none", ecolor="black", capsize=2)
         axis.set_xticks(
             range(len(labels)), labels, rotation=35 if tall else 0, ha="right" if tall else "center"
         )

@@ -56,11 +56,11 @@ def test_the_density_margin_moves_the_hinge() -> None:
 
 
 def test_bit_j_of_a_mask_is_feature_j() -> None:
-    """A row's optimum under {0, 2} stands at 1 + 4."""
+    """A row's optimum under {0, 1} stands at 1 + 2."""
     values = np.arange(2 * 8 * 3, dtype=float).reshape(2, 8, 3)
     optima = Optima(values, np.ones((2, 8), dtype=bool))
-    masks = np.array([[True, False, True], [False, True, False], [True, True, True]])
-    assert (optima.of(np.array([1, 0, 1]), masks) == values[[1, 0, 1], [5, 2, 7]]).all()
+    masks = np.array([[True, True, False], [True, False, False], [True, True, True]])
+    assert (optima.of(np.array([1, 0, 1]), masks) == values[[1, 0, 1], [3, 1, 7]]).all()
 
 
 def test_they_are_the_optima_of_the_tightened_problem(few, tight) -> None:
