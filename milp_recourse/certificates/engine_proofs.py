@@ -17,10 +17,11 @@ from numpy.typing import NDArray
 from milp_recourse.backends.cost_units import cost_units
 from milp_recourse.certificates.by_direction import Claim
 from milp_recourse.certificates.conditions import case_programs
-from milp_recourse.certificates.limits import MOST_NODES
+from milp_recourse.certificates.limits import MOST_LINES, MOST_NODES
 from milp_recourse.compiled import proof_search
 from milp_recourse.compiled.causes import effects_of
 from milp_recourse.compiled.door import ceiling, memory, smallest
+from milp_recourse.compiled.elementary import LOG, SIGMOID
 from milp_recourse.compiled.layout import GRID, LABEL
 from milp_recourse.compiled.problem import ACTED, IDLE, Lowered, Problem, impossible, lowered
 from milp_recourse.compiling import announced
@@ -77,7 +78,7 @@ def _together(
     """(position, configurations) of instances without conditions, lowered together."""
     begun = time.perf_counter()
     scaled = [cost_units(instance) for instance, _, _ in claims]
-    for people, group in lowered([instance for instance, _ in scaled], as_written=True):
+    for people, group in lowered([instance for instance, _ in scaled]):
         share = (time.perf_counter() - begun) / len(people)
         for k, person in enumerate(people):
             (instance, bound, target), (own, factor) = claims[person], scaled[person]
@@ -107,7 +108,7 @@ def _under_conditions(claim: Claim, late: float) -> list[dict[str, Any]] | None:
                 nodes.append(["o"])
                 continue
             units = [row.unit for row in program.rows if row.name.startswith("condition_")]
-            group = Lowered([alone], effects_of([alone], program, as_written=True))
+            group = Lowered([alone], effects_of([alone], program))
             trees = _Trees(alone, group, 0, factor, units, examined)
             found = trees.configuration(acted, target * factor, claimed, late)
             if found is None:
@@ -176,6 +177,8 @@ class _Trees:
         plain[GRID] = 0.0
         self.problem, self.relaxed = problem, problem._replace(lever=plain)
         self.work = memory(problem)[0]
+        curves = int(np.isin(problem.kind, (SIGMOID, LOG)).sum())
+        self.most_written = 2 * MOST_LINES // curves if curves else math.inf  # half of all nodes are leaves
         self.open, self.record = _records(problem)
         self.widths = [int(k) for k in problem.widths[1:]]
 
@@ -217,12 +220,16 @@ class _Trees:
         while time.perf_counter() <= late:
             why = proof_search.prove(p, self.relaxed, self.work, o, t, c, target, claimed, SHARE, STEPS)
             nodes += self._written(place, claimed < math.inf)
-            if why == proof_search.PROVEN:
+            if why == proof_search.PROVEN and len(nodes) <= self.most_written:
                 self.nodes += int(o.state[3])
                 return {"acted": list(acted), "tree": nodes}
             self.nodes += int(o.state[3])
             o.state[3] = 0
-            if why == proof_search.FALSE or self.nodes > MOST_NODES:
+            if (
+                why in (proof_search.PROVEN, proof_search.FALSE)
+                or self.nodes > MOST_NODES
+                or len(nodes) > self.most_written
+            ):
                 return None
             if why == proof_search.SINGLE:
                 leaf = self._single(chosen, target)

@@ -27,6 +27,9 @@ LARGEST_FILE, MOST_ROOM = 32 * 2**20, 2_200_000
 MOST_NODES = 300_000
 """An applicant whose proof needs more is given up: a checker need not read such a file."""
 
+MOST_LINES = 10_000
+"""Leaves of a configuration times curves, likewise: each takes the checker up to 0.7 ms, of 10 s."""
+
 _DOUBLE = 128  # digits of ordinary doubles on either side of the point; extreme ones are looked at
 _LINE = 40  # digits that replacing a unit by a line adds: slopes are multiples of 2^-32
 

@@ -1,12 +1,12 @@
 r"""What levers do to everything else, as arrays: forms over the levers' columns and the causal units.
 
 A program's columns, rows, residuals and arguments are affine in actions, in switches (a lever that others
-move is acted on, or follows its causes) and in units: ReLUs, sigmoids, logarithms, squares (a product of two
-is two squares, a logit two logarithms). Here every one of them becomes, for each configuration of the
-switches, a row over the columns (an action's change, a label) and the causal units (a unit's change): at the
-factual all of these are zero, whatever the configuration, because abducted noise gives the factual back.
-Rows are composed in doubles next to the same computation on absolute values, which rounding is proportional
-to.
+move is acted on, or follows its causes) and in units: ReLUs, sigmoids, logarithms, squares (a product of
+two is two squares, a logit two logarithms). Here every one of them becomes, for each configuration of the
+switches, a row over the columns (an action's change, a label) and the causal units (a unit's change): at
+the factual all of these are zero, whatever the configuration, because abducted noise gives the factual
+back. Rows are composed in doubles next to the same computation on absolute values, which rounding is
+proportional to.
 """
 
 from __future__ import annotations
@@ -50,8 +50,7 @@ class Forms:
     ----------
     value, size
         Coefficients and the sums of absolute terms behind them, (C, rows, P + M). A label's entry is the
-        form's
-        value there, not yet the change from the applicant's own label.
+        form's value there, not yet the change from the applicant's own label.
     """
 
     value: Array
@@ -91,13 +90,13 @@ class Effects:
     network
         What takes the inputs: the classifier, or with scenarios the least of its logits in any of them.
     acts
-        Levers acted on whatever their value, (C, d): those that others move and that are not left to
-        follow, and those that conditions ask to be acted on.
+        Levers acted on whatever their value, (C, d): those that others move and that are not left to follow,
+        and those that conditions ask to be acted on.
     follows
         Levers left to follow their causes, (C, d).
     inputs, arguments, rows, residuals
-        Forms of the classifier's inputs, of the causal units' arguments, of the rows, and of the residuals
-        in the plausibility ball.
+        Forms of the classifier's inputs, of the causal units' arguments, of the rows, and of the residuals in
+        the plausibility ball.
     stated
         What ``rows`` are.
     holds
@@ -195,7 +194,7 @@ def no_effects(instance: Instance) -> Effects:
     )
 
 
-def effects_of(instances: list[Instance], program: Program, as_written: bool = False) -> Effects:
+def effects_of(instances: list[Instance], program: Program) -> Effects:
     """The effects of the levers of applicants who have a program in common.
 
     Parameters
@@ -203,9 +202,6 @@ def effects_of(instances: list[Instance], program: Program, as_written: bool = F
     instances
         One, or those that the program was lowered for together; of a fixed program, with the levers that it
         acts on.
-    as_written
-        Whether to keep the logarithms of logits apart from others, as the certificate document has them.
-
     Raises
     ------
     NotCovered
@@ -213,14 +209,14 @@ def effects_of(instances: list[Instance], program: Program, as_written: bool = F
     Mixed
         Applicants who have curves must be taken one by one.
     """
-    return _Composer(instances, program, as_written).effects()
+    return _Composer(instances, program).effects()
 
 
 class _Composer:
     """Every atom of a program as a row, in the order they can be computed."""
 
-    def __init__(self, instances: list[Instance], program: Program, as_written: bool) -> None:
-        self.instances, self.program, self.as_written = instances, program, as_written
+    def __init__(self, instances: list[Instance], program: Program) -> None:
+        self.instances, self.program = instances, program
         self.instance = instance = instances[0]
         self.levers = list(instance.levers)
         self.start = column_starts(instance)
@@ -408,16 +404,16 @@ class _Composer:
         resting = [_unit_at(atom.function, v) for v in at]
         if argument[0].any():
             if atom.function == "logit":
-                rest, of = Affine.of(1) - atom.argument, "logit" if self.as_written else "log"
+                rest = Affine.of(1) - atom.argument
                 one_less = self._form(rest)
-                value[:, self._cause(of, atom.argument, argument, at)] = 1.0
-                value[:, self._cause(of, rest, one_less, self._values(rest))] = -1.0
+                value[:, self._cause("log", atom.argument, argument, at)] = 1.0
+                value[:, self._cause("log", rest, one_less, self._values(rest))] = -1.0
             else:
                 value[:, self._cause(atom.function, atom.argument, argument, at)] = 1.0
         self._add(value, np.abs(value), resting)
 
     def _cause(self, function: str, form: Affine, argument: tuple[Array, Array], at: list[Any]) -> int:
-        """The column of a causal unit; same arguments, same unit. "logit": one of its logarithms."""
+        """The column of a causal unit; same arguments, same unit."""
         key = function, tuple(sorted(form.terms.items()))
         if key in self.known and self.forms_at[self.known[key]] == form.constant:
             return self.known[key]
@@ -425,7 +421,6 @@ class _Composer:
         self.known[key], self.forms_at[column] = column, form.constant
         self.arguments.append(argument)
         self.arguments_at.append(at)
-        function = "log" if function == "logit" else function
         self.kinds.append(KINDS[function])
         self.resting.append([_unit_at(function, v) for v in at])
         return column

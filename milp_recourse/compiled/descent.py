@@ -1,8 +1,7 @@
 r"""Good actions early: steps along linearisations, levers pulled back to the factual, one dropped and repair.
 
 Nothing here proves anything. A point counts as accepted only if its logit is above what is needed by more
-than what rounding can take
-(:func:`try_point`), and Python judges it exactly before it bounds the search.
+than what rounding can take (:func:`try_point`), and Python judges it exactly before it bounds the search.
 """
 
 from __future__ import annotations

@@ -108,9 +108,8 @@ class Run:
     ceiling
         More than anything in the box costs.
     careful
-        Whether every cheaper action is judged exactly before it bounds the search; else the last one is,
-        and a search
-        whose last one fails (the deployed model may refuse what is accepted exactly) is made again.
+        Whether every cheaper action is judged exactly before it bounds the search; else the last one is, and
+        a search whose last one fails (the deployed model may refuse what is accepted exactly) is made again.
     action, cost
         The cheapest action that was judged feasible, and its cost rounded up; None and inf without one.
     """

@@ -3,15 +3,14 @@ r"""The convex problem of a node: a primal-dual interior-point method whose mult
 .. math:: \min \sum_j q_j y_j^2 + c_j y_j \quad s.t. \quad A y + b \ge 0,\; 0 \le y \le 1
 
 with the change of a lever split at zero where its cost bends there, a label's share in a convex combination,
-and the cost's maximum
-as variables y, and, where plausibility is asked for, subject to the ball
+and the cost's maximum as variables y, and, where plausibility is asked for, subject to the ball
 
 .. math:: \sum_f w_f \big(p_f(y)^2 - n_f^2\big) \le 0,
 
-p_f the residual's line that is nearer to zero, or, with other than normal noise, the same plus a line below
-the energy's linear part on the left (:func:`ball_row` has its row in the proof). Whatever comes
-out is only a guess at the multipliers: the bound is computed from them by
-:func:`dual_value` in closed form (Mehrotra 1992, https://doi.org/10.1137/0802028, for the steps).
+p_f the residual's line that is nearer to zero, or, with other than normal noise, the same plus a line
+below the energy's linear part on the left (:func:`ball_row` has its row in the proof). Whatever comes out
+is only a guess at the multipliers: the bound is computed from them by :func:`dual_value` in closed form
+(Mehrotra 1992, https://doi.org/10.1137/0802028, for the steps).
 """
 
 from __future__ import annotations
@@ -407,8 +406,8 @@ def _ball_lines(p, w, m, point):
 
 @compiled
 def _ball_at(p, w, m, y, scale, row):
-    """The ball's value over ``scale`` at y; its gradient's negative into that row of w.a, residuals
-    into w.ball."""
+    """The ball's value over ``scale`` at y; its gradient's negative into that row of w.a, residuals into
+    w.ball."""
     total = 0.0
     for j in range(m):
         w.a[row, j] = 0.0
@@ -733,14 +732,13 @@ def solve_node(p, w, box, allowed, count, ball, target, point, choice, steps, ex
     Parameters
     ----------
     count, ball
-        Rows, and which of them is the tangent to the plausibility ball, -1 for none; it gets the tangent
-        that the
-        best bound came from.
+        Rows, and which of them is the tangent to the plausibility ball, -1 for none; it gets the tangent that
+        the best bound came from.
     target
         Stop once the bound reaches it.
     point
-        Gets the relaxed optimum: coordinates; for labels the label with the largest share.
-        ``w.col[SHARE]`` gets the shares per column.
+        Gets the relaxed optimum: coordinates; for labels the label with the largest share. ``w.col[SHARE]``
+        gets the shares per column.
     choice
         Work, (d,).
     exactly

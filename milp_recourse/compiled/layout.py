@@ -1,5 +1,5 @@
-"""Where numbers lie in the few arrays that compiled code passes around: many small arrays would cost
-more to pass than to use.
+"""Where numbers lie in the few arrays that compiled code passes around: many small arrays would cost more
+to pass than to use.
 """
 
 # lever; of those whose change is measured in percentiles the node's FIXED, LINEAR and LARGEST bound the cost

@@ -1,15 +1,12 @@
 r"""The network at a point, its gradient, and linear bounds over a box.
 
 Each ReLU z -> max(0, z) with z in [l, h], l < 0 < h, lies below s z + t with s = h / (h - l), t = max(-s l,
-(1 - s) h), and
-above alpha z for any alpha in [0, 1]. Put in from the last layer back to the levers, by the sign of the
-coefficient, these
-give a line above (or below) any unit (Zhang et al. 2018, https://arxiv.org/abs/1811.00866; Singh et al. 2019,
-https://doi.org/10.1145/3290354).
+(1 - s) h), and above alpha z for any alpha in [0, 1]. Put in from the last layer back to the levers, by the
+sign of the coefficient, these give a line above (or below) any unit (Zhang et al. 2018,
+https://arxiv.org/abs/1811.00866; Singh et al. 2019, https://doi.org/10.1145/3290354).
 
 Layer 0 holds the causal units, whose arguments depend on the levers and on causal units of lower number;
-layer 1 depends on
-the levers and on layer 0; later layers on the one before. Layer K + 1 is the logit.
+layer 1 depends on the levers and on layer 0; later layers on the one before. Layer K + 1 is the logit.
 """
 
 from __future__ import annotations
@@ -272,7 +269,8 @@ def second_lines(n, relaxed, second):
     """Lines above all arguments of layer 2 and above their negatives, over the columns and the causal units.
 
     The same as one at a time (:func:`back`), but for all units at once, which processors do several of at
-    a time. A unit of layer 1 that is off is left out, and one that is on has the same line above and below.
+    a time. A unit of layer 1 that is off is left out, and one that is on has the same line above and
+    below.
     """
     count, turned = n.widths[2], n.turned[1]
     for c in range(relaxed.shape[2]):
@@ -449,8 +447,8 @@ def within_squares(p, box, line, const, top, budget, cut, cut_const, radius, inv
 def offers(p, box, allowed, cut, cut_shares, offer):
     r"""What :func:`within` asks of every line alike, per column into ``offer``, (6, P).
 
-    Of a numeric lever r at the ends of its interval and at rest (inf: not in the box), where r is least,
-    how much it is there, and the largest abs(u); of a label r (as at the lower end) and whether it is the
+    Of a numeric lever r at the ends of its interval and at rest (inf: not in the box), where r is least, how
+    much it is there, and the largest abs(u); of a label r (as at the lower end) and whether it is the
     cheapest.
 
     Returns
@@ -508,9 +506,9 @@ def within(p, box, allowed, line, const, top, budget, cut, cut_shares, cut_const
 
     .. math:: r(u) = \sum_i c_i(u_i) + \mu_i top_i |u_i| - cut \cdot u \le C + constant = C',
 
-    and for any theta >= 0 the line is at most :math:`\theta C' + \sum_i \max_{X_i} (g_i u_i - \theta
-    r_i(u_i))`; without a square a maximum is at an end or at rest. The right side is
-    convex in theta; its minimum is enclosed by tangents.
+    and for any theta >= 0 the line is at most
+    :math:`\theta C' + \sum_i \max_{X_i} (g_i u_i - \theta r_i(u_i))`; without a square a maximum is at an end
+    or at rest. The right side is convex in theta; its minimum is enclosed by tangents.
 
     Parameters
     ----------

@@ -189,9 +189,8 @@ def _within_ball(v, b, box, allowed, line, rest, const, top, size):
     .. math:: g u \le \max_{u \in box} \Big(g - \sum_f v_f L_f\Big) u + \max_{ball} \sum_f v_f \rho_f,
         \qquad \max_{ball} v \rho = \sqrt{R \textstyle\sum_f v_f^2 / w_f} - v n, \quad R = \sum_f w_f n_f^2,
 
-    L_f the residual's line from below where v_f > 0, from above where v_f < 0. From effects to causes,
-    each v_f is what
-    leaves nothing of its own lever, so that the box hardly counts.
+    L_f the residual's line from below where v_f > 0, from above where v_f < 0. From effects to causes, each
+    v_f is what leaves nothing of its own lever, so that the box hardly counts.
 
     Parameters
     ----------
@@ -449,8 +448,8 @@ def _form_line(n, w, form, caused, const, side):
 
 @compiled
 def stated_rows(p, w, box, allowed, count, bent):
-    """The problem's own rows that the box does not imply; how many rows there are then, -1 where nothing
-    is left.
+    """The problem's own rows that the box does not imply; how many rows there are then, -1 where nothing is
+    left.
 
     Parameters
     ----------
@@ -636,9 +635,8 @@ def examine(p, w, target, lines, steps):
     Returns
     -------
     (bound, last, rows, open, ball)
-        The proven bound (inf: nothing here below the target), what the last prices prove, the number of rows
-        behind
-        these, the number of open ReLUs, the ball's row or -1.
+        The proven bound (inf: nothing here below the target), what the last prices prove, the number of
+        rows behind these, the number of open ReLUs, the ball's row or -1.
     """
     alpha = w.unit[ALPHA]
     split = w.unit[SPLIT]
@@ -864,8 +862,8 @@ def tighten(p, w, bound, target, count):
 
 @compiled
 def _widest(p, w):
-    """The lever whose interval the bound loses most over; -1 where there are too many, or a label or a
-    mode is open.
+    """The lever whose interval the bound loses most over; -1 where there are too many, or a label or a mode
+    is open.
 
     A unit's loss, per width of its argument, times the part of that width that is the lever's.
     """
@@ -961,8 +959,8 @@ def choose(p, w, count, unsure):
     """What to split: (kind, index, value); kind 0 nothing, 1 a sign, 2 an interval at value, 3 a mode, 4 a
     label, 5 the interval of a curve's argument at value.
 
-    For a sign the index is layer * width + unit. A unit's score is what the bound loses there: the
-    rows' prices times the distance between its line and its value at the relaxed optimum.
+    For a sign the index is layer * width + unit. A unit's score is what the bound loses there: the rows'
+    prices times the distance between its line and its value at the relaxed optimum.
     """
     zh = w.unit[ZH]
     zl = w.unit[ZL]

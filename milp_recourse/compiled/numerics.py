@@ -1,20 +1,15 @@
 r"""Every rounding constant of the compiled engine, derived from operation counts and machine epsilon.
 
 The model of arithmetic is IEEE double precision, round to nearest, unit roundoff :math:`u = 2^{-53}`. A sum
-of products in
-which every term passes through at most n roundings is computed with an error of at most
+of products in which every term passes through at most n roundings is computed with an error of at most
 
 .. math:: \gamma_n \sum |terms|, \qquad \gamma_n = n u / (1 - n u)
 
 (Higham 2002, section 3.1, https://doi.org/10.1137/1.9780898718027), whatever the order. "Sum of absolute
-terms" is
-itself computed in doubles, hence too small by the same relative error at most; counting every operation
-twice covers that
-(for n u < 1/4). numba compiles without fast-math; a fused multiply-add has one rounding where this count has
-two.
-Underflow is not covered by the model: products of doubles below 2^-1022 lose up to 2^-1074 each, and
-:func:`slacks`
-adds a term far above what all products of a search could lose.
+terms" is itself computed in doubles, hence too small by the same relative error at most; counting every
+operation twice covers that (for n u < 1/4). numba compiles without fast-math; a fused multiply-add has one
+rounding where this count has two. Underflow is not covered by the model: products of doubles below 2^-1022
+lose up to 2^-1074 each, and :func:`slacks` adds a term far above what all products of a search could lose.
 """
 
 from __future__ import annotations
@@ -147,8 +142,8 @@ def slacks(
     ball sums over the residuals, at most as many as columns, with five products each.
     A curve's value at a point has the error :data:`CURVE`, and so has a path through it.
 
-    *budget*. theta * C + sum over levers of g u - theta c(u): a cost has three parts, each of three
-    products; columns + 4 additions.
+    *budget*. theta * C + sum over levers of g u - theta c(u): a cost has three parts, each of three products;
+    columns + 4 additions.
 
     *dual*. lambda * rows summed (rows + 1), then as *budget*.
     """

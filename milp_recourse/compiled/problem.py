@@ -1,12 +1,10 @@
 r"""Lowering instances to arrays, and actions back.
 
-A lever's coordinate is :math:`u_i = (a_i - x_i) / s_i` with s a power of two near the width of its interval,
-so the factual is the
-origin and no digit is lost. A lever with labels has one column per label, its own label's being zero. What
-levers cause
-(:mod:`milp_recourse.compiled.causes`) are forms over the columns and over causal units, the functions in
-structural
-equations; these are the network's layer 0, which few problems have any unit in.
+A lever's coordinate is :math:`u_i = (a_i - x_i) / s_i` with s a power of two near the width of its
+interval, so the factual is the origin and no digit is lost. A lever with labels has one column per label,
+its own label's being zero. What levers cause (:mod:`milp_recourse.compiled.causes`) are forms over the
+columns and over causal units, the functions in structural equations; these are the network's layer 0,
+which few problems have any unit in.
 """
 
 from __future__ import annotations
@@ -14,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -95,10 +93,9 @@ class Problem(NamedTuple):
         Where each lever's columns begin, (d + 1,).
     lever
         Whether it has labels; the step between whole values in its coordinate, 0 for continuous; its cost,
-        rounded down: fixed when acted on,
-        linear * abs(u), square * u^2, and its share in the maximum; then x and s; then, for one whose change
-        is measured in percentiles, what is fixed, its rates and its number of knots; and the coordinate of
-        a whole value, (13, d).
+        rounded down: fixed when acted on, linear * abs(u), square * u^2, and its share in the maximum; then x
+        and s; then, for one whose change is measured in percentiles, what is fixed, its rates and its number
+        of knots; and the coordinate of a whole value, (13, d).
     knot
         Those knots: coordinates, and percentiles from the factual, (2, d, most knots).
     box
@@ -118,10 +115,8 @@ class Problem(NamedTuple):
         What acting on those costs whatever their value, (1,), rounded down.
     first, caused, offset
         Layers 0 and 1 (the logit where no layer is hidden) on u and on what the causal units (in layer 0,
-        those
-        of lower number) have changed by, z_k = first[0, k] u + caused[0, k] r + offset[0, k]; with [1] the
-        sums of absolute terms behind them,
-        (2, 2, n, P), (2, 2, n, M) and (2, 2, n).
+        those of lower number) have changed by, z_k = first[0, k] u + caused[0, k] r + offset[0, k]; with [1]
+        the sums of absolute terms behind them, (2, 2, n, P), (2, 2, n, M) and (2, 2, n).
     resting
         The causal units at the factual, (M,): r is a unit's value less this.
     kind, edge
@@ -130,8 +125,8 @@ class Problem(NamedTuple):
     widths
         Units of each layer, (K + 1,).
     weights, biases
-        weights[k] leads from layer k to the next (the last to the logit), k >= 1, (K + 1, n, n) and (K +
-        1, n).
+        weights[k] leads from layer k to the next (the last to the logit), k >= 1, (K + 1, n, n) and
+        (K + 1, n).
     turned
         The weights, transposed, (K + 1, n, n).
     row, row_caused, row_const
@@ -140,9 +135,8 @@ class Problem(NamedTuple):
         others move, and whatever rows a caller adds.
     residual, residual_caused, noise, precision
         The plausibility ball, :math:`\sum_f w_f ((n_f + \rho_f)^2 - n_f^2) \le 0` with
-        :math:`\rho = residual_0 u + residual\_caused_0 r`, (2, F, P), (2, F, M), (F,) and (F,); ``owner``
-        is the
-        column of the lever that a residual is the noise of, (F,), causes before effects.
+        :math:`\rho = residual_0 u + residual\_caused_0 r`, (2, F, P), (2, F, M), (F,) and (F,); ``owner`` is
+        the column of the lever that a residual is the noise of, (F,), causes before effects.
     bent
         Whether the ball has a linear part, of noise that is not normal and of links: then the last residual
         is that, with a precision of zero, and is added as it is.
@@ -367,14 +361,8 @@ def why_not(instance: Instance) -> str | None:
     return None
 
 
-def lowered(instances: Sequence[Instance], as_written: bool = False) -> Iterator[tuple[list[int], Lowered]]:
-    """Positions of instances that are lowered together, and their arrays; those not covered are left out.
-
-    Parameters
-    ----------
-    as_written
-        Whether the arrays are for proofs, see :func:`~milp_recourse.compiled.causes.effects_of`.
-    """
+def lowered(instances: Sequence[Instance]) -> Iterator[tuple[list[int], Lowered]]:
+    """Positions of instances that are lowered together, and their arrays; those not covered are left out."""
     covered = [k for k, instance in enumerate(instances) if why_not(instance) is None]
     chosen = [instances[k] for k in covered]
     for group in of_one_model(chosen):
@@ -383,8 +371,7 @@ def lowered(instances: Sequence[Instance], as_written: bool = False) -> Iterator
             members = [instances[k] for k in people]
             yield people, Lowered(members, no_effects(members[0]))
             continue
-        make = partial(_with_effects, as_written=as_written)
-        for part, made in together([instances[k] for k in people], make):
+        for part, made in together([instances[k] for k in people], _with_effects):
             if made is not None:
                 yield [people[k] for k in part], made
 
@@ -407,9 +394,9 @@ def _without_effects(instance: Instance) -> bool:
     return free and not instance.scenarios and all(instance.scm.descendants({f}) == {f} for f in levers)
 
 
-def _with_effects(instances: list[Instance], program: Program, as_written: bool) -> Lowered | None:
+def _with_effects(instances: list[Instance], program: Program) -> Lowered | None:
     try:
-        return Lowered(instances, effects_of(instances, program, as_written))
+        return Lowered(instances, effects_of(instances, program))
     except NotCovered:
         return None
 

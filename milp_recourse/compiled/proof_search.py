@@ -1,12 +1,12 @@
 r"""Proof trees: the search with its target frozen, where every leaf keeps the evidence that a checker needs.
 
 The search proper shrinks boxes by whatever it has just learnt and changes its target as it goes, so its
-nodes prove nothing to a reader who does not have its history. Here a shrunk end is a split whose other side
-intervals alone close, the bounds of a node come from its own box, signs, slopes and the target, and a leaf
-is closed by numbers as they will be written, rounded to a few decimal digits first, under the rules of
-docs/certificate_spec_v2.md: whole numbers are treated as continuous there, and the lines of causal units
-are the rule's, parallel ones for a curve. What passes here, with its rounding added outward, passes in
-rational arithmetic.
+nodes prove nothing to a reader who does not have its history. Here a shrunk end is a split whose other
+side intervals alone close, the bounds of a node come from its own box, signs, slopes and the target, and a
+leaf is closed by numbers as they will be written, rounded to a few decimal digits first, under the rules
+of docs/certificate_spec_v2.md: whole numbers are treated as continuous there, and the lines of causal
+units are the rule's, parallel ones for a curve. What passes here, with its rounding added outward, passes
+in rational arithmetic.
 """
 
 from __future__ import annotations

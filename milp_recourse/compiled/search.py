@@ -59,17 +59,14 @@ INF = math.inf
 Array = NDArray[np.float64]
 
 DONE, MORE, FOUND, ASK, ASK_LAST, FULL = 0, 1, 2, 3, 4, 5
-"""Why :func:`run` returns: nothing is open below the target; it has examined its share of nodes; it found a
-cheaper
-action; it asks for an exact judgement of ``w.at[ANCHOR]``, which rounding keeps it from (and which, last, is
-all that a
-node held); the pool is full."""
+"""Why :func:`run` returns: nothing is open below the target; it has examined its share of nodes; it found
+a cheaper action; it asks for an exact judgement of ``w.at[ANCHOR]``, which rounding keeps it from (and
+which, last, is all that a node held); the pool is full."""
 
 
 class Pool(NamedTuple):
     """Nodes. ``state`` holds: open nodes, free slots, nodes examined, nodes when a dive was last made, the
-    slot
-    whose point was asked for, the slot to go on with (one more than it; 0 for the one of least bound).
+    slot whose point was asked for, the slot to go on with (one more than it; 0 for the one of least bound).
 
     Attributes
     ----------
@@ -365,9 +362,8 @@ def target_of(w):
 def _inward(p, w, u):
     """Move a relaxed optimum towards the corner where the first row is largest, until it is accepted.
 
-    At a node without relaxation error it fails by rounding only, so a hair suffices. If nothing is accepted,
-    ``u`` gets
-    the point on the way with the largest logit.
+    At a node without relaxation error it fails by rounding only, so a hair suffices. If nothing is
+    accepted, ``u`` gets the point on the way with the largest logit.
     """
     d = p.lever.shape[1]
     corner, trial, line = w.at[ANCHOR], w.at[OTHER], w.col[LINE]
@@ -480,8 +476,7 @@ def run(pp, w, t, share, lines, steps, dives, patient, careful, around, starts, 
     ----------
     around
         The configuration to search for good actions in first
-        (:func:`~milp_recourse.compiled.descent.descend`, with what
-        follows), -1 for none.
+        (:func:`~milp_recourse.compiled.descent.descend`, with what follows), -1 for none.
     share
         Most nodes to examine in this call.
     dives

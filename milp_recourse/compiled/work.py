@@ -23,9 +23,8 @@ class Work(NamedTuple):
         A node's box, (3, d) and (P,).
     unit
         Per unit: bounds of its argument, its sign if it was split on, sums of absolute terms, slope of its
-        lower line, its argument
-        at a point and at the relaxed optimum, what the bound loses there, slope and constant of its upper
-        line, constant of its lower line (of causal units; 0 for others),
+        lower line, its argument at a point and at the relaxed optimum, what the bound loses there, slope and
+        constant of its upper line, constant of its lower line (of causal units; 0 for others),
         (11, K + 1, n). A curve was split on at its argument's lower end (1), its upper end (2) or both (3).
     relaxed
         Layer 1's upper and lower lines over columns and causal units, their constants last, (2, n, P + M +
@@ -45,9 +44,8 @@ class Work(NamedTuple):
         R).
     tangent, ball, ball_seen, pull
         Lines above the residuals and above their negatives, (2, F, P), their constants and what the convex
-        problem
-        makes of them, (10, F), the causal units' coefficients in them, (2, F, M), and the lines in its
-        variables.
+        problem makes of them, (10, F), the causal units' coefficients in them, (2, F, M), and the lines in
+        its variables.
     kept
         The causal units' bounds while others take their place, (2, M).
     aside, aside_allowed, ends, order

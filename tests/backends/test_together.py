@@ -82,7 +82,7 @@ def test_arrays_are_of_one_kind() -> None:
     people = read_population(instances_path() / "loan" / "population.json")
     for setting in ("1", "4"):
         chosen = in_setting(people, setting, True, 0)
-        for _, group in lowered([chosen[i] for i in range(3)], as_written=True):
+        for _, group in lowered([chosen[i] for i in range(3)]):
             arrays = [v for v in group.problems(0) if isinstance(v, np.ndarray)]
             assert all(v.flags.writeable and v.flags.c_contiguous for v in arrays)
 

@@ -19,6 +19,7 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 from milp_recourse.certificates import instance_digest
 from milp_recourse.errors import Unsupported
@@ -131,6 +132,30 @@ def complaints(instance: Instance, result: Result, folder: Path, tally: Tally | 
     return faults
 
 
+def joined(paths: list[Path]) -> dict[str, Any]:
+    """Reports of several runs as one; of the notes only how many there are of each kind."""
+    parts = [json.loads(path.read_text(encoding="utf-8")) for path in paths]
+    counts, kinds, notes = Counter[str](), {kind: Counter[str]() for kind in KINDS}, Counter[str]()
+    for part in parts:
+        counts += Counter(part["counts"])
+        for kind, own in part["kinds"].items():
+            kinds[kind] += Counter(own)
+        notes += Counter(next(r for r in REASONS if r in note) for note in part["notes"])
+    slowest = sorted(
+        (one for part in parts for one in part["check_seconds_slowest"]), key=lambda one: -one[1]
+    )
+    return {
+        "cases": [[part["first"], part["first"] + part["cases"] - 1] for part in parts],
+        "seconds": round(sum(part["seconds"] for part in parts)),
+        "check_seconds_medians": [part["check_seconds_median"] for part in parts],
+        "check_seconds_slowest": slowest[:10],
+        "counts": dict(sorted(counts.items())),
+        "kinds": {kind: dict(sorted(own.items())) for kind, own in kinds.items()},
+        "wrong": [one for part in parts for one in part["wrong"]],
+        "reasons": dict(notes),
+    }
+
+
 def main() -> int:
     """Run, print, write; 1 if anything is wrong."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -139,7 +164,13 @@ def main() -> int:
     parser.add_argument("--time-limit", type=float, default=10.0)
     parser.add_argument("--minutes", type=float, default=1e9, help="no new case after so many")
     parser.add_argument("--json", type=Path, default=Path("random_certificates.json"))
+    parser.add_argument(
+        "--join", type=Path, nargs="+", help="reports of earlier runs, to be added up instead"
+    )
     options = parser.parse_args()
+    if options.join:
+        options.json.write_text(json.dumps(joined(options.join), indent=1) + "\n", encoding="utf-8")
+        return 0
     tally, kinds, start, done = Tally(), {kind: Tally() for kind in KINDS}, time.perf_counter(), 0
     with tempfile.TemporaryDirectory() as scratch:
         for number in range(options.first, options.first + options.cases):

@@ -37,7 +37,7 @@ Line = list[tuple[int, int]]
 def arithmetic(configuration: Configuration) -> Exact:
     """The fast path, or the kernel's own where that takes less room."""
     size = len(configuration.acted) + len(configuration.moved.units)
-    size += sum(len(f.table) for f in configuration.problem.features if f.table)
+    size += sum(len(f.table) for f in configuration.problem.model.features if f.table)
     return Scaled(configuration) if size <= MOST_COLUMNS else Exact(configuration)
 
 
@@ -167,7 +167,8 @@ class Box(box.Box):
                 raise Empty
             more = self.neurons.from_above(slopes, logit, arguments)
             row = [a + b for a, b in zip(row, more, strict=True)]
-        constant, *inclines = (c / self.factor for c in self.replaced(row))
+        [whole], unit = whole_numbers([row])
+        constant, *inclines = (Fraction(c, unit * self.factor) for c in self.replaced(whole))
         return {ONE: constant / self.grid} | dict(zip(self.forms.keys[1:], inclines, strict=True))
 
     def row(self, form: Row) -> list[Fraction]:
@@ -231,4 +232,5 @@ class Box(box.Box):
         factor = self.grid
         for k in range(len(form) - len(self.low)):
             factor *= self.factors[k]
-        return Fraction(self.most(self.row(form)), factor)
+        [whole], unit = whole_numbers([self.row(form)])
+        return Fraction(self.most(whole), factor * unit)

@@ -73,7 +73,7 @@ class Ordered:
         self.levers = []
         for cells, j in zip(prices.tables.cells, prices.actions, strict=True):
             rows = [[low for low, _ in ranges] for _, ranges in prices.seen[j]]
-            labelled = prices.configuration.problem.features[j].table is not None
+            labelled = prices.configuration.problem.model.features[j].table is not None
             self.levers.append(Lever(list(cells), [row[0] for row in rows], rows if labelled else None))
         trees = [tree for _, tree in prices.trees]
         self.values = sorted({node for tree in trees for node in tree if isinstance(node, float)})

@@ -44,7 +44,7 @@ class Priced:
 
     def __init__(self, listed: Sequence[Any], where: str, configuration: Configuration) -> None:
         self.listed, self.where = listed, where
-        self.forests, features = configuration.forests, configuration.problem.features
+        self.forests, features = configuration.forests, configuration.problem.model.features
         acted = [j for j, f in enumerate(features) if f.name in configuration.acted]
         self.cells = [
             cells(self.forests, features[j], j, box) for j, box in zip(acted, configuration.box, strict=True)

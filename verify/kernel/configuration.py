@@ -68,7 +68,7 @@ class Configuration:
         self.forests = model.forests if part is None else [model.forests[part]]
         self.one_suffices = model.one_suffices and part is None
         self.box: list[Interval] = [problem.levers[f] for f in acted]
-        self.whole = [f.whole for f in problem.features if f.name in acted]
+        self.whole = [f.whole for f in model.features if f.name in acted]
         self.terms = [problem.terms[f] for f in acted]
         self.fixed = sum((problem.fixed[f] for f in acted), Fraction(0))
         self.moved = moved = Counterfactual(problem, {f: {k: Fraction(1)} for k, f in enumerate(acted)})
@@ -83,15 +83,15 @@ class Configuration:
         self.case = case(demand)
         self.conditions = {row: row_form(row, self.values) for row in leaves(demand)}
         self.missing = problem.missing - set(acted)
-        plain = {f.name for f in problem.features if f.table is None}
+        plain = {f.name for f in model.features if f.table is None}
         self.splittable = plain - self.missing - set(acted) if self.forests else set()
-        self.widths = [len(layer["bias"]) for layer in (problem.model.layers or ())[:-1]]
+        self.widths = [len(layer["bias"]) for layer in (model.layers or ())[:-1]]
 
     def domains(self, cells: Cells) -> dict[str, tuple[Form, Range]]:
         """Values, and between what they lie: domains, narrowed to what is rounded into cells (section 6)."""
         found: dict[str, tuple[Form, Range]] = {
             f.name: (self.values[f.name], (f.domain[0], f.domain[1]))
-            for f in self.problem.features
+            for f in self.problem.model.features
             if f.domain is not None and f.name not in self.missing
         }
         for f, (least, most) in cells.items():
@@ -107,7 +107,7 @@ class Configuration:
         if any(low > high for low, high in doubles.values()):
             return False
         known = {f: None if f in self.missing else ends for f, ends in doubles.items()}
-        seen = [(f.table, known[f.name]) for f in self.problem.features]
+        seen = [(f.table, known[f.name]) for f in self.problem.model.features]
         return accepts(self.forests, self.one_suffices, seen, max)
 
     def costs(self, box: Sequence[Interval]) -> Interval:

@@ -49,7 +49,7 @@ def sigmoid(y: Fraction) -> Interval:
     if y > FAR:
         return 1 - Fraction(1, 2**FAR), Fraction(1)
     low, high = exponential(-y)
-    return Fraction(floor(2**BITS / (1 + high)), 2**BITS), Fraction(ceil(2**BITS / (1 + low)), 2**BITS)
+    return rounded(1 / (1 + high), floor), rounded(1 / (1 + low), ceil)
 
 
 class Curve(NamedTuple):
@@ -113,7 +113,7 @@ def curve_lines(function: str, low: Fraction, high: Fraction) -> tuple[Line | No
     curve, falls = CURVES[function], function == "log" and low < min(EDGE, high)
     if low == high or (falls and high <= EDGE):
         return None if falls else (ZERO, curve.value(low)[0]), (ZERO, curve.value(high)[1])
-    low = EDGE if falls else low
+    low, high = EDGE if falls else rounded(low, floor), rounded(high, ceil)
     chord = (curve.value(high)[0] - curve.value(low)[1]) / (high - low)
     slope = Fraction(floor(chord * GRID), GRID)
     if function == "sigmoid":
@@ -121,6 +121,11 @@ def curve_lines(function: str, low: Fraction, high: Fraction) -> tuple[Line | No
     else:
         lower = min(curve.value(y)[0] - slope * y for y in (low, high))
     return None if falls else (slope, lower), (slope, highest(curve, slope, low, high, falls))
+
+
+def rounded(value: Fraction, way: Callable[[Fraction], int]) -> Fraction:
+    """A multiple of 2^-BITS, down or up: short numbers are quick."""
+    return Fraction(way(value * 2**BITS), 2**BITS)
 
 
 def lines(function: str, low: Fraction, high: Fraction) -> tuple[Line | None, Line]:

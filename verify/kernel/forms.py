@@ -120,7 +120,7 @@ class Counterfactual:
     def columns(self) -> list[Form]:
         """The classifier's inputs (section 5): values, or labels' numbers by one indicator per label."""
         found = []
-        for f in self.problem.features:
+        for f in self.problem.model.features:
             value = self.values[f.name]
             if f.table is None:
                 found.append(value)

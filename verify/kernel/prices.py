@@ -54,7 +54,7 @@ class Prices:
 
     def __init__(self, configuration: Configuration, tables: Tables) -> None:
         self.configuration, self.tables, self.forests = configuration, tables, configuration.forests
-        features = configuration.problem.features
+        features = configuration.problem.model.features
         if configuration.one_suffices:
             raise Rejected("prices where one of several sums suffices: allowed in cases (7.4)")
         self.trees = [(part, tree) for part, forest in enumerate(self.forests) for tree in forest.trees]

@@ -220,11 +220,6 @@ class Problem:
     demand: Callable[[Collection[str]], Demand]
     asked_about: set[str]
 
-    @property
-    def features(self) -> Sequence[Feature]:
-        """The model's."""
-        return self.model.features
-
     def cost(self, action: Mapping[str, Fraction]) -> Fraction:
         """What an action costs; its square where the cost is a root (section 3)."""
         fixed = sum((self.fixed[f] for f in action), Fraction(0))
@@ -232,7 +227,7 @@ class Problem:
 
     def check_permitted(self, action: Mapping[str, Fraction]) -> None:
         """Raise :class:`Rejected` where the applicant may not act so (section 2)."""
-        whole = {f.name for f in self.features if f.whole}
+        whole = {f.name for f in self.model.features if f.whole}
         for name, value in action.items():
             if name not in self.levers:
                 raise Rejected(f"action: {name[:40]} is not for this applicant to act on")
