@@ -23,6 +23,9 @@ from verify.kernel.configuration import Configuration
 from verify.kernel.prices import Tables
 from verify.kernel.problem import Interval
 
+KEPT = 16
+"""So many tables are kept, those that were asked last: nodes that ask for one are mostly neighbours."""
+
 FINER = 24
 """The grid is finer than the unit of prices by so many binary digits."""
 
@@ -65,7 +68,7 @@ class Left(NamedTuple):
 
 
 class Prices(kernel.Prices):
-    """A configuration's tables of prices, each read when a node first needs it."""
+    """A configuration's tables of prices, each read when a node needs it."""
 
     def __init__(self, configuration: Configuration, tables: Tables) -> None:
         super().__init__(configuration, tables)
@@ -83,6 +86,7 @@ class Prices(kernel.Prices):
         self.places = [[place for _, place, _ in own] for own in self.looking]
         self.place = [{t: (place, (1 << n) - 1) for t, place, n in own} for own in self.looking]
         self.by_cell = [self._by_cell(i) for i in range(len(self.ordered.levers))]
+        self.everything = self._everything()
 
     def _looking(self, i: int) -> list[tuple[int, int, int]]:
         """The trees that look at an action, and where its classes to each begin, and how many there are."""
@@ -115,6 +119,9 @@ class Prices(kernel.Prices):
 
     def start(self) -> Any:
         """All cells and leaves."""
+        return self.everything
+
+    def _everything(self) -> Left:
         cells = tuple((1 << len(lever.cells)) - 1 for lever in self.ordered.levers)
         reached = tuple(self._reached(i, own) for i, own in enumerate(cells))
         ends, whole = (None,) * len(cells), (False,) * len(cells)
@@ -251,8 +258,9 @@ class Prices(kernel.Prices):
         return left.reached[i] >> place & every
 
     def _table(self, k: float) -> Table:
-        if k not in self.read:
-            self.read[k] = Table(self, self.tables.table(k))
+        self.read[k] = self.read.pop(k) if k in self.read else Table(self, self.tables.table(k))
+        if len(self.read) > KEPT:
+            del self.read[next(iter(self.read))]
         if self.latest is not self.read[k]:
             self.latest, self.paid = self.read[k], {}
         return self.read[k]

@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
-from verify.files.shapes import conform, index, positive
+from verify.files.shapes import conform, positive
 from verify.kernel import checks
 from verify.kernel.certificate import Read
-from verify.kernel.checks import Rejected
+from verify.kernel.checks import Rejected, placed
 from verify.kernel.configuration import Configuration
 from verify.kernel.prices import Table
 from verify.kernel.problem import Feature, Interval
@@ -84,14 +84,15 @@ def filled(listed: Any, count: int, where: str) -> dict[int, list[Any]]:
 
     A number stands for so many empty ones, and nothing for all of them.
     """
-    found, place = {}, 0
-    for one in conform(listed, list, where):
-        if isinstance(one, list):
-            if one:
-                found[place] = one
-            place += 1
-        else:
-            place += index(count - place + 1)(one, where)
+    found, place, given = {}, 0, conform(listed, list, where)
+    with placed(where):
+        for one in given:
+            if isinstance(one, list):
+                if one:
+                    found[place] = one
+                place += 1
+            else:
+                place += checks.index(conform(one, float, where), count - place + 1)
     if place not in (0, count):
         raise Rejected(f"{where}: {place} lists; allowed: none or {count}")
     return found
