@@ -139,8 +139,8 @@ def check_coverage(problem: Problem, configurations: list[list[str]]) -> None:
             raise Rejected(f"configurations: nothing stands for acting on exactly {names}")
 
 
-Path = tuple[Any, str, Any, Any]
-"""The way to a node: its parent's, and what the last split changed: a part of the state, of what, to what."""
+Step = tuple[Any, str, Any, Any]
+"""To a node: the step to its parent, and what the split changes: a part of the state, of what, to what."""
 
 
 class Tree:
@@ -153,32 +153,38 @@ class Tree:
             raise Rejected("allowed: only where the classifier is made of trees")
         self.configuration, self.arithmetic, self.target = configuration, arithmetic, target
         self.prices = arithmetic.prices(read(configuration)) if read else None
+        self.made: list[tuple[Step, str, Any, Any]] = []
+        self.state: dict[str, dict[Any, Any]] = {"signs": {}, "cells": {}, "case": {0: configuration.case}}
+        self.state["ends"] = dict(enumerate(configuration.box))
+        self.state["gone"] = {0: self.prices and self.prices.start()}
 
     def check(self, nodes: Iterable[Any], where: str) -> None:
         """Raise :class:`Rejected` unless the nodes, in preorder, prove the target."""
-        waiting: list[Path | None] = [None]  # the ways share what they have in common
+        waiting: list[Step | None] = [None]
         for k, node in enumerate(nodes):
             Clock.look()
             with placed(f"{where}.{k}"):
                 if not waiting:
                     raise Rejected("the tree was complete before this node")
-                path = waiting.pop()
-                children = self.children(node, self.region(path))
-            waiting += [(path, *child) for child in reversed(children)]
+                step = waiting.pop()
+                children = self.children(node, self.region(step))
+            waiting += [(step, *child) for child in reversed(children)]
         if waiting:
             raise Rejected(f"{where}: ends before all of the box is covered")
 
-    def region(self, path: Path | None) -> Region:
-        """What is left at the end of a way."""
-        steps, start = [], self.prices and self.prices.start()
-        while path:
-            path, *step = path
-            steps.append(step)
-        ends, case = dict(enumerate(self.configuration.box)), self.configuration.case
-        state: Any = {"ends": ends, "signs": {}, "cells": {}, "case": {0: case}, "gone": {0: start}}
-        for part, which, value in reversed(steps):
-            state[part][which] = value
-        return Region(list(ends.values()), state["signs"], state["cells"], state["case"][0], state["gone"][0])
+    def region(self, step: Step | None) -> Region:
+        """What is left after a step: the steps since its parent's are undone, and it is made."""
+        while self.made and self.made[-1][0] is not (step and step[0]):
+            _, part, which, before = self.made.pop()
+            self.state[part][which] = before
+            if before is None:
+                del self.state[part][which]
+        if step:
+            _, part, which, value = step
+            self.made.append((step, part, which, self.state[part].get(which)))
+            self.state[part][which] = value
+        ends, signs, cells = self.state["ends"], self.state["signs"], self.state["cells"]
+        return Region(list(ends.values()), signs, cells, self.state["case"][0], self.state["gone"][0])
 
     def children(self, node: Any, region: Region) -> Sequence[tuple[str, Any, Any]]:
         """What each child has of what a node divides; nothing of a leaf, which is checked."""
