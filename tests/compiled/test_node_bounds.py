@@ -239,8 +239,8 @@ def test_the_same_question_gets_the_same_answer(seed: int) -> None:
     if instance is None:
         return
     door.ready()
-    proposal = door.solve(instance, Options(20.0))
-    again = door.solve(instance, Options(20.0))
+    proposal = door.solve(instance, Options(5.0))
+    again = door.solve(instance, Options(5.0))
     assert proposal.message is not None or (proposal.action, proposal.lower_bound, proposal.nodes) == (
         again.action,
         again.lower_bound,

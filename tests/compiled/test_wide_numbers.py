@@ -36,7 +36,7 @@ def test_a_whole_lever_may_be_of_any_size(most: float, kind: str, power: int, tm
     """
     small = solve(wide(2.0**54, kind))
     instance = wide(most, kind)
-    result = solve(instance, certificates=True)
+    result = solve(instance, certificates=most <= 2.0**64)  # beyond, most proofs fail after some seconds
     assert result.status is small.status is Status.OPTIMAL
     assert result.cost == pytest.approx(small.cost * (most / 2.0**54) ** power, rel=1.01e-6)
     assert result.evidence is not None or most > 2.0**64

@@ -141,7 +141,7 @@ def other_action(_: Data, c: Data) -> None:
 
 ATTACKS: dict[str, tuple[str, Edit, str]] = {
     "squares for roots": ("l2", squared_bound, "cost"),
-    "root's bound raised": ("l2", raised, "proves a cost"),
+    "root's bound raised": ("l2", raised, "proves less than is claimed"),
     "root understated": ("l2", cheaper, "cost"),
     "root overstated": ("l2", dearer, "cost"),
     "root called a square": ("l2", set_in("cost", "kind", to="l2-squared"), "sha256"),
@@ -164,7 +164,7 @@ ATTACKS: dict[str, tuple[str, Edit, str]] = {
     "own offset edited": ("own offset", set_in("preferences", "density_offset", to=-4.5), "sha256"),
     "own offset dropped": ("own offset", set_in("preferences", "density_offset", to=None), "sha256"),
     "action beyond the offset": ("offset", moved("a", 9.0), "action"),
-    "offset's bound raised": ("offset", raised, "proves a cost"),
+    "offset's bound raised": ("offset", raised, "proves less than is claimed"),
     "scales swapped": (
         "two scales",
         set_in("cost", "scale", "a", to={"increase": 9, "decrease": 1}),
@@ -190,7 +190,7 @@ ATTACKS: dict[str, tuple[str, Edit, str]] = {
         "sha256",
     ),
     "a network's cheaper way": ("two scales of a network", cheaper, "cost"),
-    "a network's bound raised": ("two scales of a network", raised, "proves a cost"),
+    "a network's bound raised": ("two scales of a network", raised, "proves less than is claimed"),
     "proven of one direction": ("two scales of a network", one_direction, ""),
     "direction of no action": ("two scales of a network", other_action, ""),
     "logarithms that fall": (
