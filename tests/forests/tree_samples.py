@@ -201,9 +201,9 @@ def with_missing(seed: int, instance: Instance, share: float = 0.4) -> Instance:
     factual = dict(instance.factual) | dict.fromkeys(gone, float("nan"))
     made = replace(instance, classifier=replace(forest, trees=trees), factual=factual)
     # nobody is refused by chance alone: the threshold is a score that some action reaches
-    reached = {_score(made)}
+    reached, values = {_score(made)}, {n: candidates(made, n) for n in made.levers}
     for _ in range(60):
-        action = {n: float(rng.choice(candidates(made, n))) for n in made.levers if rng.random() < 0.6}
+        action = {n: float(rng.choice(values[n])) for n in made.levers if rng.random() < 0.6}
         reached.add(judge(made, action).score)
     above = sorted(score for score in reached if score >= _score(made))
     strict = bool(rng.random() < 0.5)
