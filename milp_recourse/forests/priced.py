@@ -231,6 +231,8 @@ class PricedSearch:
     def _alone(self, root: _Node) -> _Node | None:
         """The root without anything that does not live in it."""
         price = root.price.astype(np.float64)
+        # without the weights that bounded the root: weights are put on what is left of it anew
+        self.factors = self.sums.factors
         if not shrink(self.factors, self.alone, root.alive, root.leaves, self.room, True, True):
             return None
         kept = np.split(root.alive, self.factors.axis_from[1:-1])

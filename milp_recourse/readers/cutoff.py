@@ -62,6 +62,13 @@ class Cutoff:
             return above(-_FAR)
         return above(last_refused(rule, -_FAR, _FAR, single) if rule(_FAR) else _FAR)
 
+    def accept_share(self, count: int) -> float:
+        """The largest sum of so many shares whose mean is below the threshold."""
+        threshold = float(self.threshold)
+        if -_FAR / count >= threshold or not _FAR / count >= threshold:
+            return math.copysign(_FAR, threshold)
+        return last_refused(lambda s: s / count >= threshold, -_FAR, _FAR, single=False)
+
     def of_scores(self, probabilities: Probabilities) -> Callable[[float], bool]:
         """Whether class 1 is predicted at a score."""
         return lambda score: self.second(probabilities(score))
@@ -124,6 +131,8 @@ def read_cutoff(model: Any, where: str) -> Cutoff:
             threshold = 0.0 if on_scores else 0.5
     else:
         label, threshold = model._curve_scorer._get_pos_label(), model.best_threshold_
+    if label is not None and plain(label) not in classes:
+        raise refuse(where, f"pos_label {label!r}", f"one of {classes}")
     positive = 1 if label is None else classes.index(plain(label))
     if not math.isfinite(threshold):
         raise refuse(where, f"threshold {threshold}", "a finite number")

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -123,20 +124,47 @@ def judge_sklearn_trees(
         return judged_sum(made, rule, index == 1, splits)
     members = getattr(estimator, "estimators_", [estimator])
     shares = [m.tree_.value[:, 0, :] for m in members]
-    if cutoff is not None:  # of the mean of one class's shares, as predict_proba returns it
-        made = _mean(estimator, members, [s[:, cutoff.positive] for s in shares], sparse)
-        return judged_sum(made, Acceptance(float(cutoff.threshold)), index == cutoff.positive)
+    if cutoff is not None:
+        return _forest_cutoff(estimator, members, shares, index, sparse, cutoff)
     if len(members) == 1:
         won = [((s.argmax(axis=1) == index) == target.wanted).astype(np.float64) for s in shares]
         return Judged(_mean(estimator, members, won, sparse), above(0.5))
-    at_leaves = [m.tree_.value[m.tree_.children_left == -1, 0, :] for m in members]
-    exact = all((s * _FINE == np.round(s * _FINE)).all() for s in at_leaves)
+    exact = _exact(members)
     if not two:
         return judged_classes(_forest_shares(estimator, members, exact, sparse), index, target.wanted)
     made = _mean(estimator, members, [s[:, index] for s in shares], sparse)
     if exact:
         return Judged(made, Acceptance(0.5, strict=index == 1))
     return Judged(made, above(0.5 + 2 * len(members) * 2.0**-52))
+
+
+def _forest_cutoff(
+    estimator: Any,
+    members: Sequence[Any],
+    shares: Sequence[NDArray[np.float64]],
+    index: int,
+    sparse: bool,
+    cutoff: Cutoff,
+) -> Judged:
+    """The sum s of one class's shares, where s / n as predict_proba returns it meets a threshold.
+
+    With ``n_jobs`` the sum's order is that in which threads end, so sums within rounding of the threshold
+    count as refused.
+    """
+    if cutoff.on_scores:
+        raise refuse("model", f"a threshold on a score of {type(estimator).__name__}", "one on probabilities")
+    count, positive = len(members), cutoff.positive
+    mean = _mean(estimator, members, [s[:, positive] for s in shares], sparse)
+    last = cutoff.accept_share(count)
+    if getattr(estimator, "n_jobs", None) not in (None, 1) and not _exact(members):
+        last += (1.0 if index == positive else -1.0) * count * count * 2.0**-52
+    return judged_sum(replace(mean, aggregate="sum"), above(last), index == positive)
+
+
+def _exact(members: Sequence[Any]) -> bool:
+    """Whether shares add up without rounding: all are multiples of a fine unit."""
+    at_leaves = (m.tree_.value[m.tree_.children_left == -1, 0, :] for m in members)
+    return all((s * _FINE == np.round(s * _FINE)).all() for s in at_leaves)
 
 
 def _boosted_probabilities(estimator: Any) -> Probabilities:

@@ -9,6 +9,7 @@ pytest.importorskip("sklearn")  # an optional extra: without it there is nothing
 pytest.importorskip("xgboost")  # an optional extra
 pytest.importorskip("lightgbm")  # an optional extra
 
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression, SGDClassifier
 from sklearn.model_selection import FixedThresholdClassifier, GridSearchCV, TunedThresholdClassifierCV
 from sklearn.pipeline import make_pipeline
@@ -16,6 +17,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
 from milp_recourse import Recourse
+from milp_recourse.cli import main
 from milp_recourse.domain.forest import TreeEnsemble
 from milp_recourse.errors import Unsupported
 from milp_recourse.readers import read_model
@@ -111,6 +113,7 @@ def test_a_tuned_threshold_is_read() -> None:
     ("inner", "options", "message"),
     [
         (LogisticRegression(), {"threshold": 1.0}, "threshold 1.0"),
+        (LogisticRegression(), {"threshold": 0.5, "pos_label": "neither"}, "pos_label 'neither'"),
         (SGDClassifier(loss="modified_huber"), {"threshold": 0.7}, "probability of SGDClassifier"),
     ],
 )
@@ -131,3 +134,33 @@ def test_a_wrapper_without_a_fitted_model_is_refused() -> None:
     ):
         with pytest.raises(Unsupported):
             read_model(model, X)
+
+
+@pytest.mark.parametrize("positive", [0, 1])
+def test_answers_behind_a_threshold_are_saved_and_verified(positive: int, tmp_path) -> None:
+    """Also where the class that is wanted is not the one whose probability is compared."""
+    _, X, y, _ = random_pipeline(1, "logistic", several=False)
+    X = X.select_dtypes("number").dropna(axis=1)
+    forest = RandomForestClassifier(20, max_depth=4, random_state=0).fit(X, y)
+    model = FixedThresholdClassifier(
+        frozen.FrozenEstimator(forest), threshold=0.45, pos_label=forest.classes_[positive]
+    ).fit(X, y)
+    good = forest.classes_[1]
+    answers = Recourse(model, X, desired=good).certify(X[model.predict(X) != good].head(3), certificates=True)
+    assert answers.table["confirmed"].all() and (answers.table["status"] == "optimal").all()
+    answers.save(tmp_path / "saved")
+    assert main(["verify", str(tmp_path / "saved")]) == 0
+
+
+def test_sums_in_the_order_in_which_threads_end_have_room() -> None:
+    """With n_jobs, a person on the threshold is refused, whichever way it is."""
+    _, X, y, _ = random_pipeline(1, "logistic", several=False)
+    X = X.select_dtypes("number").dropna(axis=1)
+    for jobs, sure in ((None, True), (4, False)):
+        forest = RandomForestClassifier(30, max_depth=4, random_state=0, n_jobs=jobs).fit(X, y)
+        threshold = forest.predict_proba(X)[0, 1]
+        model = FixedThresholdClassifier(frozen.FrozenEstimator(forest), threshold=threshold).fit(X, y)
+        readings = [read_model(model, X, label) for label in forest.classes_]
+        accepted = [decide(reading, encode(reading, X.head(1)))[0][0] for reading in readings]
+        assert any(accepted) == sure
+        assert not all(accepted)

@@ -168,7 +168,7 @@ class LeafModel:
         values = self.table.value[:, 1:].reshape(self.table.trees, -1)
         for part in range(int(part_of[-1]) + 1):
             goal, reach = score_goal(self.table, self.threshold, part)
-            scale = 2.0 ** min(SCORE_BITS, math.floor(math.log2(LARGEST / max(reach, 1e-300))))
+            scale = 2.0 ** min(SCORE_BITS, math.floor(math.log2(LARGEST / max(reach, 1e-200))))
             terms = [
                 math.ceil(values[t, leaf] * scale) * literal
                 for t in np.flatnonzero(part_of == part).tolist()
