@@ -1,11 +1,12 @@
 """The long runs behind docs/results/trees: ``python -m tests.forests.run WHAT --out FILE``.
 
 ``agreement``: back ends bab, highs and cpsat against brute force over every combination of candidate values,
-and bab against a plain cell MILP through HiGHS. ``causal``: bab and cpsat against region-by-region solves of
-the network engine, and each other, and the certificates of bab's results checked. ``flips``: returned actions
-handed to the deployed models of every library installed here; ``frames``: the same through DataFrames, gaps
-and categories included. ``loan``: trained trees over the Loan causal model, with plausibility: seconds,
-agreement, certificates.
+and bab against a plain cell MILP through HiGHS. ``sums``: the same back ends against brute force where all or
+one of several sums must be accepted, and bab's certificates checked. ``causal``: bab and cpsat against
+region-by-region solves of the network engine, and each other, and the certificates of bab's results checked.
+``flips``: returned actions handed to the deployed models of every library installed here; ``frames``: the
+same through DataFrames, gaps and categories included. ``loan``: trained trees over the Loan causal model,
+with plausibility: seconds, agreement, certificates.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from tests.forests.tree_samples import (
     brute_force,
     random_causal_instance,
     random_tree_instance,
+    several_sums,
     size_of,
 )
 
@@ -70,6 +72,31 @@ def agreement(count: int, first: int = 0) -> dict[str, int]:
             seen["cell MILP: agrees"] += agrees
             if not agrees:
                 print("disagreement", seed, "cell MILP", milp, known)
+    return dict(seen)
+
+
+def sums(count: int) -> dict[str, int]:
+    """Ensembles of two sums, all or one of which must be accepted; every disagreement is printed."""
+    seen: Counter[str] = Counter()
+    for seed in range(count):
+        instance = several_sums(seed, "largest" if seed % 3 == 0 else "smallest")
+        if already_good(instance):
+            seen["left out"] += 1
+            continue
+        best = brute_force(instance)
+        known = None if best is None else float(best)
+        seen["infeasible" if best is None else "optimal"] += 1
+        for name in ("bab", "highs", "cpsat"):
+            result = solve(instance, name)
+            agrees = same(result, known)
+            seen[f"{name} agrees with brute force"] += agrees
+            if not agrees:
+                print("disagreement", seed, name, known)
+            if name == "bab":
+                line = checked(instance, result)
+                seen[f"certificates {line.split()[0]}"] += 1
+                if not line.startswith("VERIFIED"):
+                    print("certificate", seed, line)
     return dict(seen)
 
 
@@ -135,7 +162,7 @@ def flips(count: int) -> dict[str, dict[str, int]]:
 def main() -> None:
     """Run one of the five and write its tally."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=("agreement", "causal", "flips", "frames", "loan"))
+    parser.add_argument("what", choices=("agreement", "causal", "flips", "frames", "loan", "sums"))
     parser.add_argument("--count", type=int, default=1000)
     parser.add_argument("--out", type=Path, required=True)
     given = parser.parse_args()
@@ -143,6 +170,7 @@ def main() -> None:
     runs = {
         "agreement": agreement,
         "causal": causal,
+        "sums": sums,
         "flips": flips,
         "frames": frame_flips.run,
         "loan": loan_forests.run,

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from milp_recourse.domain.cost import Cost
 from milp_recourse.domain.features import Feature
-from milp_recourse.domain.forest import Tree, TreeEnsemble
+from milp_recourse.domain.forest import Combine, Tree, TreeEnsemble
 from milp_recourse.domain.quantiles import Quantiles
 from milp_recourse.domain.scm import independent
 from milp_recourse.instance import Acceptance, Instance, Preferences
@@ -189,6 +189,24 @@ def random_tree_instance(seed: int, trees: int | None = None, features: int = 4,
     if len(above) > 1 and rng.random() < 0.3:  # the same said of the next score, by "at least"
         return replace(instance, accept=Acceptance(float(above[above > threshold][0])))
     return replace(instance, accept=Acceptance(threshold, 0.0, strict=True))
+
+
+def several_sums(seed: int, combine: Combine) -> Instance:
+    """Two sums of up to five trees over three numbers; all, or one, must reach a score often reached."""
+    rng = np.random.default_rng([77, seed])
+    names = ("a", "b", "c")
+    factual = {name: float(np.round(rng.uniform(-2, 2), 1)) for name in names}
+    cuts = [list(np.round(rng.uniform(-2.5, 2.5, 5), 1)) for _ in names]
+    values, each = np.round(rng.uniform(0, 1, 6), 1), int(rng.integers(2, 6))
+    trees = tuple(random_tree(rng, cuts, 3, values) for _ in range(2 * each))
+    forest = TreeEnsemble(trees, 3, "sum", 0.0, "float64", "float64", (each, each), combine)
+    scores = forest.scores(rng.uniform(-3, 3, (300, 3)))
+    features = tuple(Feature(name, "continuous", True, (-3.0, 3.0)) for name in names)
+    cost = Cost.pure("l1", dict.fromkeys(names, 1.0))
+    made = Instance(features, independent(names), forest, factual, Preferences(names), cost)
+    above = np.unique(scores[scores > forest.score(made.model_rows(made.factual_row))])
+    needed = float(rng.choice(above)) if len(above) else float(scores.max())
+    return replace(made, accept=Acceptance(needed, strict=not len(above)))
 
 
 def with_missing(seed: int, instance: Instance, share: float = 0.4) -> Instance:

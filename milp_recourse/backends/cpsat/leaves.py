@@ -66,6 +66,8 @@ class LeafModel:
         solver = self.cp.CpSolver()
         solver.parameters.num_workers = 1
         solver.parameters.linearization_level = 2
+        # 9.15's presolve loses optima where it merges at-most-ones into linear rows (or-tools issue 5293)
+        solver.parameters.presolve_inclusion_work_limit = 0
         if seconds is not None:
             solver.parameters.max_time_in_seconds = seconds
         status = solver.solve(self.model, None if watch is None else self._watcher(solver, watch))
