@@ -54,30 +54,32 @@ class Cutoff:
         single
             Whether scores are float32.
         """
-        t = float(self.threshold)
         if self.on_scores:
-            return Acceptance(t) if self.positive == 1 else above(-t)
-        rule = self.of_scores(probabilities)
-        if rule(-_FAR):
-            return above(-_FAR)
-        return above(last_refused(rule, -_FAR, _FAR, single) if rule(_FAR) else _FAR)
+            return self.accept_scores()
+        return above(_last_of_all(lambda score: self.second(probabilities(score)), single))
 
-    def accept_share(self, count: int) -> float:
+    def accept_scores(self) -> Acceptance:
+        """The scores at which class 1 is predicted where scores are compared."""
+        t = float(self.threshold)
+        return Acceptance(t) if self.positive == 1 else above(-t)
+
+    def last_share(self, count: int) -> float:
         """The largest sum of so many shares whose mean is below the threshold."""
         threshold = float(self.threshold)
-        if -_FAR / count >= threshold or not _FAR / count >= threshold:
-            return math.copysign(_FAR, threshold)
-        return last_refused(lambda s: s / count >= threshold, -_FAR, _FAR, single=False)
-
-    def of_scores(self, probabilities: Probabilities) -> Callable[[float], bool]:
-        """Whether class 1 is predicted at a score."""
-        return lambda score: self.second(probabilities(score))
+        return _last_of_all(lambda total: total / count >= threshold, single=False)
 
     @property
     def steepness(self) -> float:
         """Probability per score of a logistic function where it meets the threshold."""
         t = float(self.threshold)
         return t * (1.0 - t)
+
+
+def _last_of_all(rule: Callable[[float], bool], single: bool) -> float:
+    """The largest score that a rising rule does not accept; an end of the range where all are alike."""
+    if rule(-_FAR):
+        return -_FAR
+    return last_refused(rule, -_FAR, _FAR, single) if rule(_FAR) else _FAR
 
 
 def logistic(score: float) -> tuple[float, float]:

@@ -155,7 +155,7 @@ def _forest_cutoff(
         raise refuse("model", f"a threshold on a score of {type(estimator).__name__}", "one on probabilities")
     count, positive = len(members), cutoff.positive
     mean = _mean(estimator, members, [s[:, positive] for s in shares], sparse)
-    last = cutoff.accept_share(count)
+    last = cutoff.last_share(count)
     if getattr(estimator, "n_jobs", None) not in (None, 1) and not _exact(members):
         last += (1.0 if index == positive else -1.0) * count * count * 2.0**-52
     return judged_sum(replace(mean, aggregate="sum"), above(last), index == positive)

@@ -69,7 +69,7 @@ def logit_from(estimator: Any, cutoff: Cutoff, where: str) -> tuple[float, float
     from sklearn.neural_network import MLPClassifier
 
     if cutoff.on_scores:
-        return cutoff.accept(_no_probabilities).threshold, 0.0
+        return cutoff.accept_scores().threshold, 0.0
     if not isinstance(estimator, LogisticRegression | MLPClassifier) and not (
         isinstance(estimator, SGDClassifier) and estimator.loss == "log_loss"
     ):
@@ -85,10 +85,6 @@ def logit_from(estimator: Any, cutoff: Cutoff, where: str) -> tuple[float, float
         unit = UNIT["float32"]
     slack = 0.25 * _SIGMOID * unit / UNIT["float64"] / cutoff.steepness
     return cutoff.accept(logistic).threshold, slack
-
-
-def _no_probabilities(score: float) -> tuple[float, float]:
-    raise AssertionError("a threshold on scores asks for no probability")
 
 
 def _linear(estimator: Any, layers: Layers, where: str) -> None:

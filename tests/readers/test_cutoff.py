@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 
 pytest.importorskip("sklearn")  # an optional extra: without it there is nothing to read
@@ -71,9 +72,14 @@ def _trees(final: str) -> bool:
     return final in ("tree", "forest", "stumps", "extra", "boosting", "histogram", "xgboost", "lightgbm")
 
 
-def _fitted(threshold: float = 0.8, **options: object) -> tuple[FixedThresholdClassifier, object]:
+def _numbers() -> tuple[pd.DataFrame, pd.Series]:
+    """A table of numbers without gaps, and two classes."""
     _, X, y, _ = random_pipeline(1, "logistic", several=False)
-    X = X.select_dtypes("number").dropna(axis=1)
+    return X.select_dtypes("number").dropna(axis=1), y
+
+
+def _fitted(threshold: float = 0.8, **options: object) -> tuple[FixedThresholdClassifier, object]:
+    X, y = _numbers()
     inner = make_pipeline(StandardScaler(), LogisticRegression())
     return FixedThresholdClassifier(inner, threshold=threshold, **options).fit(X, y), X
 
@@ -139,8 +145,7 @@ def test_a_wrapper_without_a_fitted_model_is_refused() -> None:
 @pytest.mark.parametrize("positive", [0, 1])
 def test_answers_behind_a_threshold_are_saved_and_verified(positive: int, tmp_path) -> None:
     """Also where the class that is wanted is not the one whose probability is compared."""
-    _, X, y, _ = random_pipeline(1, "logistic", several=False)
-    X = X.select_dtypes("number").dropna(axis=1)
+    X, y = _numbers()
     forest = RandomForestClassifier(20, max_depth=4, random_state=0).fit(X, y)
     model = FixedThresholdClassifier(
         frozen.FrozenEstimator(forest), threshold=0.45, pos_label=forest.classes_[positive]
@@ -154,8 +159,7 @@ def test_answers_behind_a_threshold_are_saved_and_verified(positive: int, tmp_pa
 
 def test_sums_in_the_order_in_which_threads_end_have_room() -> None:
     """With n_jobs, a person on the threshold is refused, whichever way it is."""
-    _, X, y, _ = random_pipeline(1, "logistic", several=False)
-    X = X.select_dtypes("number").dropna(axis=1)
+    X, y = _numbers()
     for jobs, sure in ((None, True), (4, False)):
         forest = RandomForestClassifier(30, max_depth=4, random_state=0, n_jobs=jobs).fit(X, y)
         threshold = forest.predict_proba(X)[0, 1]
