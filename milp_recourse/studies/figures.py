@@ -24,6 +24,8 @@ COLOURS = {"published": "#9a9a9a", "grid": "#d98b3a", "certified": "#2c6fb0"}
 OTHERS = ("#5b5b5b", "#7fb069", "#3f7d3a", "#b07fc4", "#6a3d8a", "#c25b56", "#e3b23c")
 """Of iCARMA's rows, printed and trained here."""
 DPI = 130
+RANKED = ("table2", "table3")
+"""Tables whose rows differ by cost profile, and which print hap."""
 FIGURE_3_TAIL = 0.005
 """This share of every violin, at its lower end, may lie below the picture."""
 
@@ -36,7 +38,7 @@ def bars(target: str, rows: Sequence[Mapping[str, Any]], path: Path) -> None:
         ("validity", f"validity: share with recourse{' (networks: accepted)' if networks else ''}"),
         ("cost mean", f"mean cost of the served{accepted}"),
     ]
-    if target == "table2":
+    if target in RANKED:
         measures.append(("hap", f"hap: least preferred feature changed{everybody}"))
     if target == "table6" or networks:
         measures.append(("plausibility", f"plausibility of the served{everybody}"))
@@ -73,7 +75,7 @@ def bars(target: str, rows: Sequence[Mapping[str, Any]], path: Path) -> None:
 
 
 def _label(target: str, row: Mapping[str, Any]) -> str:
-    if target == "table2":
+    if target in RANKED:
         return f"{'all 4' if row['actionable'] == '4' else 'random'}, {row['profile']}"
     label = str(row["actionable"]) if row["distribution"] == "uniform" and target == "table1" else ""
     label = label or f"{row['distribution']}, {row['actionable']}"

@@ -14,6 +14,7 @@ Row = Mapping[str, Any]
 TITLES = {
     "table1": "Table 1: hard constraints",
     "table2": "Table 2: ranked preferences, four cost profiles",
+    "table3": "Table 3: scored preferences, four cost profiles",
     "table5": "Table 5: preferences biased along or against the causal order",
     "table6": "Table 6: without the plausibility constraint",
     "figure3": "Figure 3: log densities of factuals and counterfactuals",
@@ -83,7 +84,7 @@ def _found(tables: Mapping[str, Sequence[Row]]) -> str:
     items = []
     pairs = {
         name: list(zip(_of(tables[name], "grid"), _of(tables[name], "certified"), strict=True))
-        for name in ("table1", "table2", "table5", "table6")
+        for name in ("table1", "table2", "table3", "table5", "table6")
         if name in tables
     }
     items += [_sentence(grid, certified) for grid, certified in pairs.pop("table1", [])]
