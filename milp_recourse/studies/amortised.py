@@ -71,8 +71,8 @@ class Networks:
 
 def read_networks(place: Path) -> Networks:
     """Of a checkpoint, or of every seed in a folder that ``icarma train`` wrote, named after either;
-    a ``recommender.npz`` after its folder. ``plain_linear``, ``plain_causal`` and ``plain_score`` are networks of
-    ``plain`` if they were trained on the linear profile, on causal orders and on scores.
+    a ``recommender.npz`` after its folder. ``plain_linear``, ``plain_causal`` and ``plain_score`` are
+    networks of ``plain`` if they were trained on the linear profile, on causal orders and on scores.
 
     Raises
     ------
