@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
@@ -77,9 +78,15 @@ def test_report_needs_nothing_from_elsewhere(folder: Path) -> None:
     text = (folder / "report.html").read_text(encoding="utf-8")
     for forbidden in ("src='http", 'src="http', "<script", "<link", "@import"):
         assert forbidden not in text
-    pictures = list(folder.glob("*.png"))
-    assert len(pictures) >= 8
-    assert text.count("src='data:image/png;base64,") == len(pictures)
+    pictures = {path.stem for path in folder.glob("*.png")}
+    assert len(pictures) >= 9 and pictures == {path.stem for path in folder.glob("*.svg")}
+    assert text.count("src='data:image/svg+xml;base64,") == text.count("<figcaption>") == len(pictures)
+    assert all(f"id='picture-{name}'" in text for name in pictures)
+    named = re.findall("<a href='#([a-z0-9]+)'>", text)
+    assert set(TABLES) | {"pictures", "found", "certain", "columns"} <= set(named)
+    assert all(f"<h2 id='{name}'>" in text for name in named)
+    assert text.count("<caption>") == len(TABLES) + 1, "every target's and the sensitivity table"
+    assert text.index("<figure") < text.index("<table>"), "pictures first"
 
 
 def test_a_rerun_solves_nothing_and_a_cut_off_row_is_solved_again(
