@@ -146,7 +146,7 @@ def by_group(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
     columns, lines = min(len(methods), ABREAST), -(-len(methods) // ABREAST)
     figure = plt.figure(figsize=(4.6 * columns, 6.0 * lines), layout="constrained")
     colours = ("#e07b91", "#a01f45", "#7fb3e0", "#1b5488")
-    parts = figure.subfigures(len(UNITS), 1)
+    parts: Any = figure.subfigures(len(UNITS), 1)
     panels = []
     for part, key in zip(parts, UNITS, strict=True):
         axes = part.subplots(lines, columns, sharex=True, sharey=True, squeeze=False)
