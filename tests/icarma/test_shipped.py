@@ -67,8 +67,11 @@ def test_each_population_has_its_own_networks(people) -> None:
         "loan_smooth_constant.npz",
         "loan_smooth_constant.npz",
     ]
+    names = [shipped("score", one.template).name for one in (sharp, people)]
+    assert names == ["loan_sharp_rank.npz", "loan_smooth_score.npz"]
+    assert read_recommender(shipped("score"))[0].settings.elicitation == "score"
     for one in (sharp, people):
-        for kind in ("constant", "rank"):
+        for kind in ("constant", "rank", "score"):
             model, _ = read_recommender(shipped(kind, one.template))
             bounds = [one.template.feature(name).action_bounds for name in model.levers]
             assert (np.array(bounds) == model.bounds.numpy().T).all(), "trained for another population"

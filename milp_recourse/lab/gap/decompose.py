@@ -17,7 +17,7 @@ import gzip
 import io
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -37,6 +37,7 @@ COUNTS = (4, 3, 2, 1)
 LEVELS = ("optimum", "mask", "sides", "said")
 MISSED = ("missed, only implausible", "missed, only invalid", "missed, both")
 BOOTSTRAP = 2000
+QUARTERS = 4
 
 BoolArray = NDArray[np.bool_]
 FloatArray = NDArray[np.float64]
@@ -58,6 +59,8 @@ class Decomposed:
         The networks' recommendations, judged.
     optimum, mask, sides
         Certified, in the order of :data:`LEVELS`.
+    log_density
+        Of the factuals under the true equations, in nats.
     amortise_seconds, check_seconds
         Processor seconds for all: the networks, and exact judgement of what they say.
     """
@@ -69,8 +72,33 @@ class Decomposed:
     optimum: Exact
     mask: Exact
     sides: Exact
+    log_density: FloatArray
     amortise_seconds: float
     check_seconds: float
+
+    def of(self, people: BoolArray) -> Decomposed:
+        """The problems of some of the people; seconds stay those of all."""
+        parts = {name: getattr(self, name) for name in ("scored", "optimum", "mask", "sides")}
+        kept = {
+            name: replace(part, **{f.name: getattr(part, f.name)[people] for f in fields(part)})
+            for name, part in parts.items()
+        }
+        kept |= {name: getattr(self, name)[people] for name in ("wishes", "acted", "log_density")}
+        return replace(self, **kept)
+
+    def by_density(self) -> list[dict[str, Any]]:
+        """:meth:`row` for each quarter of the applicants, from the least to the most probable factuals."""
+        ends = np.quantile(self.log_density, np.linspace(0, 1, QUARTERS + 1))
+        part = np.clip(np.searchsorted(ends, self.log_density, side="right") - 1, 0, QUARTERS - 1)
+        rows = []
+        for k in range(QUARTERS):
+            if (part == k).any():
+                density = {"log density from": float(ends[k]), "log density to": float(ends[k + 1])}
+                row = self.of(part == k).row()
+                rows.append(
+                    {"quarter": k + 1, **density, **{n: v for n, v in row.items() if "seconds" not in n}}
+                )
+        return rows
 
     @property
     def served(self) -> BoolArray:
@@ -184,6 +212,7 @@ def decompose(
     everything = [one for three in levels for one in three]
     expect(len(certified.missing(everything)))
     certified.solve(everything, advance)
+    density = people.template.scm.log_density(rows)
     made = []
     for (setting, wishes, action, amortise), three in zip(planned, levels, strict=True):
         scored = score(people.template, model, rows, wishes, action)
@@ -193,7 +222,8 @@ def decompose(
         acted = ~np.isnan(action[:, model.columns])
         optimum, mask, sides = (certified.of(one) for one in three)
         count = setting.actionable or 0
-        made.append(Decomposed(count, wishes, acted, scored, optimum, mask, sides, amortise, check))
+        levels_of = optimum, mask, sides
+        made.append(Decomposed(count, wishes, acted, scored, *levels_of, density, amortise, check))
     return made
 
 
@@ -214,13 +244,15 @@ def _check(people: Population, model: Recommender, wishes: Wishes, action: Float
 
 
 def write(decomposed: Sequence[Decomposed], folder: Path) -> list[dict[str, Any]]:
-    """FOLDER/decomposition.csv by number of features, applicants.csv.gz by problem, decomposition.svg."""
+    """FOLDER/decomposition.csv by number of features, by_density.csv also by quarter of the applicants,
+    applicants.csv.gz by problem, decomposition.svg."""
     from milp_recourse.icarma.runs import write_table
     from milp_recourse.lab.gap.plots import plot_decomposition
 
     rows = [one.row() for one in decomposed]
     folder.mkdir(parents=True, exist_ok=True)
     write_table(folder / "decomposition.csv", rows)
+    write_table(folder / "by_density.csv", [row for one in decomposed for row in one.by_density()])
     _write_applicants(decomposed, folder / "applicants.csv.gz")
     plot_decomposition(rows, folder / "decomposition.svg")
     return rows

@@ -63,7 +63,7 @@ class Networks:
     def answer(self, cell: Cell) -> bool:
         """Whether they were trained for a cell's preferences."""
         settings = self.models[0].settings
-        if not cell.plausible or not settings.individual or settings.elicitation != "rank":
+        if not cell.plausible or not settings.individual or settings.elicitation != cell.elicitation:
             return False
         orders = ("uniform",) if cell.distribution in SCENARIOS else ("uniform", cell.distribution)
         return settings.profile in ("mixed", cell.profile) and settings.distribution in orders
@@ -71,8 +71,8 @@ class Networks:
 
 def read_networks(place: Path) -> Networks:
     """Of a checkpoint, or of every seed in a folder that ``icarma train`` wrote, named after either;
-    a ``recommender.npz`` after its folder. ``plain_linear`` and ``plain_causal`` are networks of ``plain`` if
-    they were trained on the linear profile and on causal orders.
+    a ``recommender.npz`` after its folder. ``plain_linear``, ``plain_causal`` and ``plain_score`` are
+    networks of ``plain`` if they were trained on the linear profile, on causal orders and on scores.
 
     Raises
     ------
@@ -92,7 +92,7 @@ def read_networks(place: Path) -> Networks:
 
 def _named(name: str, models: Sequence[Recommender]) -> Networks:
     settings = models[0].settings
-    for trained_on in (settings.distribution, settings.profile):
+    for trained_on in (settings.distribution, settings.profile, settings.elicitation):
         name = name.removesuffix(f"_{trained_on}")
     return Networks(name, models)
 
@@ -145,12 +145,12 @@ def amortised_rows(target: str, cell: Cell, draws: Draws, each: Sequence[Network
 
 
 def published_icarma(cell: Cell, table: int = 1) -> tuple[float, ...]:
-    """Validity, plausibility, mean cost and, in table 2, hap that a table prints for iCARMA, or ()."""
+    """Validity, plausibility, mean cost and, in tables 2 and 3, hap that a table prints for iCARMA, or ()."""
     from milp_recourse.lab.gap.tables import SETTINGS
 
     for setting in SETTINGS:
         same = (setting.table, setting.profile) == (table, cell.profile)
-        same &= (setting.elicitation, setting.distribution) == ("rank", cell.distribution)
+        same &= (setting.elicitation, setting.distribution) == (cell.elicitation, cell.distribution)
         if same and (str(setting.actionable) if setting.actionable else "random") == cell.actionable:
             return setting.icarma
     return ()

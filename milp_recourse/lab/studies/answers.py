@@ -151,8 +151,8 @@ class Answers:
     def _problem(row: Mapping[str, str]) -> Problem:
         return Problem(
             int(row["applicant"]),
-            tuple(row["mask"].split("+")),
-            tuple(map(float, row["weights"].split("+"))),
+            tuple(filter(None, row["mask"].split("+"))),  # nobody's: who scores every feature out
+            tuple(map(float, filter(None, row["weights"].split("+")))),
             row["plausible"] == "1",
         )
 
@@ -175,7 +175,8 @@ def _grid_part(template: Instance, groups: Sequence[Sequence[Asked]]) -> list[tu
         start = time.process_time()
         instances = [problem.instance(template, factual) for problem, factual in asked]
         allowed = {name for problem, _ in asked for name in problem.mask}
-        widest = tuple(f.name for f in template.features if f.name in allowed)
+        every = tuple(f.name for f in template.features if f.actionable)
+        widest = tuple(name for name in every if name in allowed) or every  # a grid has axes
         grid = SharedGrid(replace(instances[0], preferences=Preferences(widest)))
         found = [Answer.of(grid.solve(instance)) for instance in instances]
         share = (time.process_time() - start) / len(asked)

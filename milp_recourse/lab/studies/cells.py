@@ -1,6 +1,6 @@
-"""The cells of the paper's oracle rows: who can act on what, with which weights.
+"""The cells of the paper's tables: who can act on what, with which weights.
 
-Source: the iCARMA paper, tables 1, 2, 5 and 6, figures 3 and 4, appendices B.2 and C.1.
+Source: the iCARMA paper, tables 1, 2, 3, 5 and 6, figures 3 and 4, appendices B.2 and C.1.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from milp_recourse.domain.elicitation import (
     sample_thresholds,
 )
 from milp_recourse.formats.scores_file import preferences_of
+from milp_recourse.icarma.sampling import LIKERT, Elicitation
 from milp_recourse.instance import Instance, Population, Preferences
 
 Scenario = Literal["non-personalized", "random-assigned", "race-correlated", "income-dependent"]
@@ -37,6 +38,7 @@ SCENARIOS: tuple[Scenario, ...] = (
 
 _STREAM = {"uniform": 0, "threshold": 1, "causal": 2, "reverse-causal": 3, "privileged": 4}
 _STREAM |= {"non-privileged": 5, "race": 6, "random-assigned": 7, "race-correlated": 8}
+_STREAM |= {"scores": 9, "scores, hard": 10}
 
 
 @dataclass(frozen=True)
@@ -46,11 +48,14 @@ class Cell:
     Parameters
     ----------
     actionable
-        "4", "3", "2", "1" or "random": so many of the highest ranked features.
+        "4", "3", "2", "1" or "random": so many of the highest ranked features. With scores: "4", or "random"
+        where each feature is out with probability 1/5.
     distribution
         Of the rankings (table 4); a scenario's name for figure 4.
     profile
-        How weights grow with rank.
+        How weights grow with rank or score.
+    elicitation
+        Rankings, or each feature scored alone, uniformly (table 3).
     """
 
     actionable: str
@@ -59,6 +64,7 @@ class Cell:
     plausible: bool = True
     w_max: float = 7.0
     alpha: float | None = None
+    elicitation: Elicitation = "rank"
 
     @property
     def name(self) -> str:
@@ -66,6 +72,7 @@ class Cell:
         more = [] if self.plausible else ["not-plausible"]
         more += [f"wmax{self.w_max:g}"] if self.w_max != 7.0 else []
         more += [f"alpha{self.alpha:g}"] if self.alpha is not None else []
+        more += ["score"] if self.elicitation == "score" else []
         return "/".join([self.distribution, self.actionable, self.profile, *more])
 
     def cost_profile(self) -> CostProfile:
@@ -81,6 +88,9 @@ BIASED: tuple[RankingDistribution, ...] = ("causal", "reverse-causal")
 TABLES: Mapping[str, tuple[Cell, ...]] = {
     "table1": tuple(Cell(count) for count in COUNTS),
     "table2": tuple(Cell(count, profile=p) for count in ("4", "random") for p in PROFILES),
+    "table3": tuple(
+        Cell(count, profile=p, elicitation="score") for count in ("4", "random") for p in PROFILES
+    ),
     "table5": tuple(Cell(count, distribution=d) for d in BIASED for count in COUNTS),
     "table6": tuple(
         Cell(count, distribution=d, plausible=plausible)
@@ -156,6 +166,10 @@ class Draws:
             sides: tuple[RankingDistribution, RankingDistribution] = ("privileged", "non-privileged")
             of = [cut(LOAN_ACTIONABLE, self.ranks(side), int(cell.actionable) + 1) for side in sides]
             return by_group(self.privileged(cell.distribution), *of)
+        if cell.elicitation == "score":
+            stream, highest = ("scores", LIKERT - 1) if cell.actionable == "4" else ("scores, hard", LIKERT)
+            drawn = self.generator(stream).integers(1, highest + 1, (self.size, len(LOAN_ACTIONABLE)))
+            return Scores(LOAN_ACTIONABLE, drawn, LIKERT)
         if cell.actionable == "random":
             threshold = sample_thresholds(self.size, self.generator("threshold"))
         else:

@@ -82,11 +82,17 @@ def compare(
 
 
 def retrained(
-    template_of: Population, training: Training, seed: int, limit: int | None
+    template_of: Population, training: Training, seed: int, limit: int | None, network_seed: int | None = None
 ) -> tuple[Population, float]:
-    """Whom another network refuses, with what follows from it, and its test accuracy."""
+    """Whom another network refuses, with what follows from it, and its test accuracy.
+
+    Parameters
+    ----------
+    seed
+        Of the rows, and of the training where ``network_seed`` is None.
+    """
     data = sample_loan(seed)
-    network = train_network(data.train, seed, training)
+    network = train_network(data.train, seed if network_seed is None else network_seed, training)
     logits = deployed_logits(network, data.test.rows)
     negative = data.train.rows[deployed_logits(network, data.train.rows) < 0]
     refused = data.test.rows[logits < 0][:limit]

@@ -23,7 +23,9 @@ FAILED, LIMIT = 4, 3
 def reproduce(
     target: Annotated[
         str,
-        typer.Argument(help="table1, table2, table5, table6, figure3, figure4, all, fairness, classifiers"),
+        typer.Argument(
+            help="table1, table2, table3, table5, table6, figure3, figure4, all, fairness, classifiers"
+        ),
     ],
     folder: Annotated[Path, typer.Option("--out", help="Where results go; rerunning resumes.")] = Path(
         "reproduce"

@@ -24,6 +24,10 @@ COLOURS = {"published": "#9a9a9a", "grid": "#d98b3a", "certified": "#2c6fb0"}
 OTHERS = ("#5b5b5b", "#7fb069", "#3f7d3a", "#b07fc4", "#6a3d8a", "#c25b56", "#e3b23c")
 """Of iCARMA's rows, printed and trained here."""
 DPI = 130
+ABREAST = 3
+"""Panels beside each other."""
+RANKED = ("table2", "table3")
+"""Tables whose rows differ by cost profile, and which print hap."""
 FIGURE_3_TAIL = 0.005
 """This share of every violin, at its lower end, may lie below the picture."""
 
@@ -36,7 +40,7 @@ def bars(target: str, rows: Sequence[Mapping[str, Any]], path: Path) -> None:
         ("validity", f"validity: share with recourse{' (networks: accepted)' if networks else ''}"),
         ("cost mean", f"mean cost of the served{accepted}"),
     ]
-    if target == "table2":
+    if target in RANKED:
         measures.append(("hap", f"hap: least preferred feature changed{everybody}"))
     if target == "table6" or networks:
         measures.append(("plausibility", f"plausibility of the served{everybody}"))
@@ -73,7 +77,7 @@ def bars(target: str, rows: Sequence[Mapping[str, Any]], path: Path) -> None:
 
 
 def _label(target: str, row: Mapping[str, Any]) -> str:
-    if target == "table2":
+    if target in RANKED:
         return f"{'all 4' if row['actionable'] == '4' else 'random'}, {row['profile']}"
     label = str(row["actionable"]) if row["distribution"] == "uniform" and target == "table1" else ""
     label = label or f"{row['distribution']}, {row['actionable']}"
@@ -90,9 +94,7 @@ def densities(factual: Array, by_count: Mapping[str, Mapping[str, Served]], path
     """Figure 3: log densities of the factual and of the counterfactuals per number of features."""
     methods = list(next(iter(by_count.values())))
     colours = _coloured(methods)
-    figure, axes = plt.subplots(
-        1, len(methods), figsize=(5.4 * len(methods), 4.2), sharey=True, layout="constrained"
-    )
+    figure, axes = _panels(len(methods), 5.4, 4.2)
     lowest = float(np.quantile(factual, FIGURE_3_TAIL))
     for axis, method in zip(axes, methods, strict=True):
         values = [factual]
@@ -117,8 +119,21 @@ def densities(factual: Array, by_count: Mapping[str, Mapping[str, Served]], path
         axis.set_title(f"{method}\n(in brackets: {whose})", fontsize=11)
         axis.grid(alpha=0.3, axis="y")
     axes[0].set_ylim(lowest, float(np.max(factual)) + 1)
-    axes[0].set_ylabel("log density under the true equations (nats)")
+    for axis in axes[::ABREAST]:
+        axis.set_ylabel("log density, true equations (nats)")
     _save(figure, path)
+
+
+def _panels(count: int, width: float, height: float) -> tuple[Any, list[Any]]:
+    """A figure of so many panels that share the y axis, :data:`ABREAST` beside each other."""
+    columns, lines = min(count, ABREAST), -(-count // ABREAST)
+    size = (width * columns, height * lines)
+    figure, axes = plt.subplots(
+        lines, columns, figsize=size, layout="constrained", sharey=True, squeeze=False
+    )
+    for axis in axes.flat[count:]:
+        axis.set_visible(False)
+    return figure, list(axes.flat[:count])
 
 
 UNITS = {"cost": "mean cost", "log density": "mean log density (nats)"}
@@ -128,24 +143,30 @@ def by_group(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
     """Figure 4: mean cost and mean log density by scenario and group, with bootstrap intervals; a column of
     panels per method."""
     methods = list(dict.fromkeys(row["method"] for row in rows))
-    figure, axes = plt.subplots(
-        2, len(methods), figsize=(4.6 * len(methods), 6.6), layout="constrained", sharex=True, sharey="row"
-    )
+    columns, lines = min(len(methods), ABREAST), -(-len(methods) // ABREAST)
+    figure = plt.figure(figsize=(4.6 * columns, 6.0 * lines), layout="constrained")
     colours = ("#e07b91", "#a01f45", "#7fb3e0", "#1b5488")
-    for line, key in zip(axes, UNITS, strict=True):
-        for axis, method in zip(line, methods, strict=True):
+    parts: Any = figure.subfigures(len(UNITS), 1)
+    panels = []
+    for part, key in zip(parts, UNITS, strict=True):
+        axes = part.subplots(lines, columns, sharex=True, sharey=True, squeeze=False)
+        for axis in axes.flat[len(methods) :]:
+            axis.set_visible(False)
+        panels += list(axes.flat[: len(methods)])
+        for axis, method in zip(axes.flat, methods, strict=False):
             for k, (group, colour) in enumerate(zip(GROUPS, colours, strict=True)):
                 mine = [r for r in rows if r["group"] == group and r["method"] == method]
                 _intervals(
                     axis, mine, key, 0.17 * (k - 1.5), fmt="o", color=colour, label=group, markersize=5
                 )
             axis.grid(alpha=0.3, axis="y")
-        line[0].set_ylabel(f"{UNITS[key]}, 95% bootstrap")
-    for axis, method in zip(axes[0], methods, strict=True):
-        axis.set_title(
-            f"{method}\n({'served' if method in COLOURS else 'accepted, plausible or not'})", fontsize=11
-        )
-    figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
+            axis.tick_params(labelbottom=True)
+            axis.set_title(
+                f"{method} ({'served' if method in COLOURS else 'accepted, plausible or not'})", fontsize=10
+            )
+        for axis in axes[:, 0]:
+            axis.set_ylabel(f"{UNITS[key]},\n95% bootstrap")
+    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
     _save(figure, path)
 
 
@@ -160,12 +181,15 @@ def gaps(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
         for axis, gap in zip(line, GAPS, strict=True):
             for k, method in enumerate(methods):
                 mine = [r for r in rows if r["group"] == gap and r["method"] == method]
-                shift = 0.2 * (k - (len(methods) - 1) / 2)
+                shift = 0.8 / len(methods) * (k - (len(methods) - 1) / 2)
                 fmt = markers[k % len(markers)]
                 _intervals(axis, mine, key, shift, fmt=fmt, color=colours[method], label=method, markersize=5)
             axis.axhline(0, color="black", linewidth=0.8)
+            for at in range(1, len(SCENARIOS), 2):
+                axis.axvspan(at - 0.5, at + 0.5, color="#f2f2f2", zorder=0)
+            axis.set_xlim(-0.5, len(SCENARIOS) - 0.5)
             axis.grid(alpha=0.3, axis="y")
-        line[0].set_ylabel(f"difference of {UNITS[key]}")
+        line[0].set_ylabel(f"difference of {UNITS[key]},\n95% bootstrap")
     for axis, gap in zip(axes[0], GAPS, strict=True):
         axis.set_title(gap)
     figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=len(methods))
@@ -239,13 +263,22 @@ def excesses(by_cell: Mapping[str, Mapping[str, Served]], path: Path) -> None:
         if not both.any():
             continue
         ratio = np.sort(answers["grid"].optimised[both] / answers["certified"].optimised[both])
-        largest = max(largest, float(np.quantile(ratio, 0.99)))
-        axis.step(ratio, np.arange(1, len(ratio) + 1) / len(ratio), where="post", color=f"C{k}", label=name)
+        largest = max(largest, float(np.quantile(ratio, 0.95)))
+        share = np.arange(1, len(ratio) + 1) / len(ratio)
+        label = f"{name} ({len(ratio)})"
+        axis.step(ratio, share, where="post", color=plt.cm.viridis(k / 5), linewidth=1.2, label=label)
+    ticks = [tick for tick in (1, 1.5, 2, 3, 5, 10, 20, 50, 100) if tick <= largest]
     axis.set_xscale("log")
-    axis.set_xlim(0.97, largest * 1.3)
-    axis.set(xlabel="grid's cost / certified optimum", ylabel="share of applicants both serve", ylim=(0, 1))
-    axis.grid(alpha=0.3, which="both")
-    axis.legend(title="actionable", loc="lower right")
+    axis.set_xlim(1, largest)
+    axis.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+    axis.set_xticks([], minor=True)
+    axis.set(
+        xlabel="grid's cost / certified optimum (cut where 5% are beyond)",
+        ylabel="share of the applicants whom both serve",
+        ylim=(0, 1),
+    )
+    axis.grid(alpha=0.3)
+    axis.legend(title="actionable (people)", loc="lower right")
     _save(figure, path)
 
 

@@ -66,7 +66,9 @@ _NOT_PLAUSIBLE = {
 
 
 def published(target: str, cell: Cell) -> Published | None:
-    """The printed row for a cell; None where the paper prints no number (figures)."""
+    """The printed row for a cell; None where the paper prints no number (figures, scores)."""
+    if cell.elicitation == "score":
+        return None
     if target == "table2":
         return _RANKED.get((cell.actionable, cell.profile))
     rows: Mapping[tuple[str, str], Published] = _HARD if cell.plausible else _NOT_PLAUSIBLE

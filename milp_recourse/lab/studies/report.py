@@ -14,6 +14,7 @@ Row = Mapping[str, Any]
 TITLES = {
     "table1": "Table 1: hard constraints",
     "table2": "Table 2: ranked preferences, four cost profiles",
+    "table3": "Table 3: scored preferences, four cost profiles",
     "table5": "Table 5: preferences biased along or against the causal order",
     "table6": "Table 6: without the plausibility constraint",
     "figure3": "Figure 3: log densities of factuals and counterfactuals",
@@ -21,10 +22,33 @@ TITLES = {
     "sensitivity": "Weights the paper does not publish (grid only)",
 }
 PICTURES = {
-    "table1": ("table1.png", "excess.png"),
-    "figure4": ("figure4.png", "figure4_gaps.png"),
+    "table1": ("table1", "excess"),
+    "figure4": ("figure4", "figure4_gaps"),
     "sensitivity": (),
 }
+"""A target's pictures, where it is not one of its own name."""
+
+_BARS = (
+    "Bars: the share of applicants with recourse and the mean cost (the paper's unit: mean over the four features of "
+    "squared change in standard deviations over range in standard deviations), printed, by the grid and certified. "
+    "Whiskers on networks: standard deviation over seeds."
+)
+CAPTIONS = {
+    "table1": f"Hard constraints, by number of actionable features. {_BARS}",
+    "excess": "How much dearer the grid's action is than the certified optimum: share of the applicants whom both serve, "
+    "by ratio of the two costs (logarithmic axis), a line per number of actionable features.",
+    "table2": f"Ranked preferences under four cost profiles. {_BARS} hap: the least preferred feature is changed.",
+    "table3": f"Scored preferences under four cost profiles; the paper prints no oracle here. {_BARS} hap: a least preferred feature "
+    "is changed.",
+    "table5": f"Preferences biased along the causal order and against it. {_BARS}",
+    "table6": f"One and two actionable features, plausibility demanded and not. {_BARS}",
+    "figure3": "Log density of counterfactuals under the true equations, in nats: distributions of those whom a method "
+    "serves (networks: accepted, plausible or not), medians as black lines; dotted: the median of all factuals.",
+    "figure4": "Mean cost and mean log density by group under four assignments of preferences, for one draw of race, profiles and "
+    "rankings; intervals hold 95% of bootstrap samples of the applicants.",
+    "figure4_gaps": "The same as differences between groups, with intervals of 95%; 0 is no difference.",
+}
+"""What a picture shows, in which unit, and what its intervals are."""
 CONSTANT = ("target", "plausibility asked", "distribution", "profile", "applicants")
 """Columns left out of a table in the report where all its rows agree."""
 
@@ -32,6 +56,7 @@ STYLE = """body{font:15px/1.5 sans-serif;max-width:1100px;margin:2em auto;paddin
 table{border-collapse:collapse;font-size:12px;margin:1em 0;display:block;overflow-x:auto}
 td,th{border-bottom:1px solid #ddd;padding:3px 7px;text-align:right;white-space:nowrap}
 th{vertical-align:bottom;white-space:normal}td:first-child,th:first-child{text-align:left}
+caption,figcaption{text-align:left;color:#555;font-size:13px}figure{margin:1.5em 0}
 tr.published{color:#777}tr.certified{background:#eef4fb}img{max-width:100%}code{background:#f3f3f3}"""
 
 
@@ -47,13 +72,19 @@ def write_report(
     summary
         What :meth:`~milp_recourse.lab.studies.reproduce.Reproduction.run` found besides.
     """
-    parts = [_asked(summary), _found(tables), _certain(summary)]
-    for name in (*targets, *(n for n in tables if n not in targets)):
-        parts.append(f"<h2>{html.escape(TITLES[name])}</h2>")
-        for picture in PICTURES.get(name, (f"{name}.png",)):
-            parts.append(_picture(folder / picture))
-        parts.append(_table(tables[name]))
-    parts.append(_legend())
+    order = (*targets, *(name for name in tables if name not in targets))
+    shown = [picture for name in order for picture in PICTURES.get(name, (name,))]
+    sections = [
+        ("pictures", "In pictures", "".join(_figure(folder, name, k) for k, name in enumerate(shown, 1))),
+        ("asked", "What was asked", _asked(summary)),
+        ("found", "What was found", _found(tables)),
+        ("certain", "How certain", _certain(summary)),
+        *((name, TITLES[name], _table(tables[name], TITLES[name])) for name in order),
+        ("columns", "Columns", _legend()),
+    ]
+    contents = "".join(f"<li><a href='#{key}'>{html.escape(name)}</a></li>" for key, name, _ in sections)
+    parts = [f"<h2>Contents</h2><ol>{contents}</ol>"]
+    parts += [f"<h2 id='{key}'>{html.escape(name)}</h2>{text}" for key, name, text in sections]
     title = "The paper's oracle, certified"
     text = (
         f"<!doctype html><html lang='en'><head><meta charset='utf-8'><title>{title}</title>"
@@ -66,7 +97,7 @@ def write_report(
 
 def _asked(summary: Mapping[str, Any]) -> str:
     return (
-        "<h2>What was asked</h2><p>The iCARMA paper (arXiv 2604.08030) measures with a grid of 25 bins per feature "
+        "<p>The iCARMA paper (arXiv 2604.08030) measures with a grid of 25 bins per feature "
         "how an applicant's own constraints degrade recourse: its validity, cost and plausibility. A grid sees only "
         "its own points. Some of that loss is therefore the grid's. Here every cell of the paper's oracle rows is "
         "computed twice, for the same applicants with the same preferences: by the grid, and by branch and bound "
@@ -83,7 +114,7 @@ def _found(tables: Mapping[str, Sequence[Row]]) -> str:
     items = []
     pairs = {
         name: list(zip(_of(tables[name], "grid"), _of(tables[name], "certified"), strict=True))
-        for name in ("table1", "table2", "table5", "table6")
+        for name in ("table1", "table2", "table3", "table5", "table6")
         if name in tables
     }
     items += [_sentence(grid, certified) for grid, certified in pairs.pop("table1", [])]
@@ -97,7 +128,7 @@ def _found(tables: Mapping[str, Sequence[Row]]) -> str:
             f"{near} of the grid's {len(compared)} rows land within 0.05 in validity and 20% in mean cost of the "
             "printed rows."
         )
-    return "<h2>What was found</h2><ul>" + "".join(f"<li>{item}</li>" for item in items) + "</ul>"
+    return "<ul>" + "".join(f"<li>{item}</li>" for item in items) + "</ul>"
 
 
 def _sentence(grid: Row, certified: Row) -> str:
@@ -147,7 +178,7 @@ def _certain(summary: Mapping[str, Any]) -> str:
     refuted = len(summary["contradictions"])
     seconds = summary["processor seconds"]
     return (
-        "<h2>How certain</h2><p>Every certified answer is an optimum or an infeasibility proven with outward rounding "
+        "<p>Every certified answer is an optimum or an infeasibility proven with outward rounding "
         f"to a gap of 1e-6 cost (and the cost of 1e-12 of every interval); {summary['limit']} of {summary['problems']} reached the time limit. "
         f"Cases in which a grid point refutes a certified answer: {refuted}. {spot} Group means are over a sample: "
         "their bootstrap intervals say how much another sample could differ, which no certificate removes. "
@@ -163,7 +194,7 @@ def _certain(summary: Mapping[str, Any]) -> str:
 
 def _legend() -> str:
     return (
-        "<h2>Columns</h2><p>validity: over all applicants. plausibility, cost, hap, holds: over the method's own served "
+        "<p>validity: over all applicants. plausibility, cost, hap, holds: over the method's own served "
         "applicants; “both”: over those whom grid and certified serve. Cost: unweighted, the mean over the four features "
         "of (change in sd)² / (range in sd), as the released oracle has it; “optimised”: with the weights of the cell. "
         "hap: the least preferred actionable feature is changed at all; hap large: by more than 5% of its range (the grid's bins are 8% apart). holds: a feature is held at its factual value, which "
@@ -182,12 +213,16 @@ def _percent(share: float) -> str:
     return f"{100 * share:.1f}%"
 
 
-def _picture(path: Path) -> str:
-    coded = base64.b64encode(path.read_bytes()).decode()
-    return f"<p><img alt='{html.escape(path.stem)}' src='data:image/png;base64,{coded}'></p>"
+def _figure(folder: Path, name: str, number: int) -> str:
+    """A picture as vectors, with its number and what it shows."""
+    coded = base64.b64encode((folder / f"{name}.svg").read_bytes()).decode()
+    return (
+        f"<figure id='picture-{name}'><img alt='{html.escape(name)}' src='data:image/svg+xml;base64,{coded}'>"
+        f"<figcaption>Picture {number} ({html.escape(name)}). {html.escape(CAPTIONS[name])}</figcaption></figure>"
+    )
 
 
-def _table(rows: Sequence[Row]) -> str:
+def _table(rows: Sequence[Row], caption: str) -> str:
     columns = [
         c
         for c in rows[0]
@@ -201,7 +236,7 @@ def _table(rows: Sequence[Row]) -> str:
         + "</tr>"
         for row in rows
     )
-    return f"<table><tr>{head}</tr>{body}</table>"
+    return f"<table><caption>{html.escape(caption)}</caption><tr>{head}</tr>{body}</table>"
 
 
 def _cell(value: Any) -> str:

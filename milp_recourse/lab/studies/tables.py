@@ -42,7 +42,7 @@ class Served:
     learned_gain
         The same by a learned density; nan without one.
     hard
-        Whether the least preferred individually actionable feature is changed.
+        Whether the least preferred individually actionable feature is changed (with ties: one of them).
     hard_large
         Whether it is changed by more than :data:`LARGE` of its range.
     holds
@@ -107,7 +107,8 @@ def served(
     bounds = np.array([template.feature(name).action_bounds for name in LOAN_ACTIONABLE])
     span = (bounds[:, 1] - bounds[:, 0]) / scale
     scores = draws.scores(cell)
-    least = np.where(scores.actionable, scores.values, 0).argmax(axis=1)
+    asked = np.where(scores.actionable, scores.values, 0)
+    least = scores.actionable & (asked == asked.max(axis=1, keepdims=True))  # several where scores tie
     after = template.scm.counterfactual(x, actions)
     density = template.scm.log_density(after)
     return Served(
@@ -117,8 +118,8 @@ def served(
         np.where(given, density, np.nan),
         np.where(given, density - template.scm.log_density(x), np.nan),
         np.where(given, learned(after) - learned(x), np.nan) if learned else np.full(len(x), np.nan),
-        given & changed[np.arange(len(x)), np.array(columns)[least]],
-        given & (np.abs(steps)[np.arange(len(x)), least] > LARGE * span[least]),
+        given & (changed[:, columns] & least).any(axis=1),
+        given & (least & (np.abs(steps) > LARGE * span)).any(axis=1),
         given & (~np.isnan(actions) & (actions == x)).any(axis=1),
         np.array([_bound(answer) for answer in answers]),
         np.array([answer.status for answer in answers]),

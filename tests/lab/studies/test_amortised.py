@@ -95,7 +95,14 @@ def test_networks_answer_what_they_were_trained_for(people, tmp_path) -> None:
     draws = Draws(0, people)
     assert amortised_rows("table2", linear, draws, [constant]) == []
     printed, row = amortised_rows("table2", linear, draws, [constant, every])
-    assert (printed["hap"], row["method"]) == (0.029, "iCARMA loan_smooth_rank, all profiles")
+    assert (printed["hap"], row["method"]) == (0.029, "iCARMA loan_smooth, all profiles")
+    scored = read_networks(shipped("rank"))
+    scored.models[0].settings = replace(scored.models[0].settings, elicitation="score")
+    scores = Cell("4", profile="linear", elicitation="score")
+    assert [networks.answer(scores) for networks in (every, scored)] == [False, True]
+    assert not scored.answer(linear)
+    printed, row = amortised_rows("table3", scores, draws, [every, scored])
+    assert (printed["validity"], printed["hap"], row["seeds"]) == (0.991, 0.178, 1)
     assert own.method == "iCARMA loan_smooth, own orders"
     assert amortised_rows("table1", Cell("4"), draws, []) == []
     with pytest.raises(BadInput, match="icarma train"):

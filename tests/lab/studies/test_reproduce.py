@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
@@ -44,7 +45,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_certified_is_never_behind_the_grid(folder: Path) -> None:
     """In every cell: at least the grid's validity, and over both at most its optimised cost."""
     cells = 0
-    for name in ("table1", "table2", "table5", "table6"):
+    for name in ("table1", "table2", "table3", "table5", "table6"):
         of = {m: [r for r in rows(folder / f"{name}.csv") if r["method"] == m] for m in ("grid", "certified")}
         for grid, certified in zip(of["grid"], of["certified"], strict=True):
             assert float(certified["validity"]) >= float(grid["validity"])
@@ -52,7 +53,7 @@ def test_certified_is_never_behind_the_grid(folder: Path) -> None:
                 optimised = "optimised mean both"
                 assert float(certified[optimised]) <= float(grid[optimised]) * (1 + 1e-6)
             cells += 1
-    assert cells == 5 + 8 + 10 + 12
+    assert cells == 5 + 8 + 8 + 10 + 12
 
 
 def test_plausible_where_it_was_asked_for(folder: Path) -> None:
@@ -77,9 +78,15 @@ def test_report_needs_nothing_from_elsewhere(folder: Path) -> None:
     text = (folder / "report.html").read_text(encoding="utf-8")
     for forbidden in ("src='http", 'src="http', "<script", "<link", "@import"):
         assert forbidden not in text
-    pictures = list(folder.glob("*.png"))
-    assert len(pictures) >= 8
-    assert text.count("src='data:image/png;base64,") == len(pictures)
+    pictures = {path.stem for path in folder.glob("*.png")}
+    assert len(pictures) >= 9 and pictures == {path.stem for path in folder.glob("*.svg")}
+    assert text.count("src='data:image/svg+xml;base64,") == text.count("<figcaption>") == len(pictures)
+    assert all(f"id='picture-{name}'" in text for name in pictures)
+    named = re.findall("<a href='#([a-z0-9]+)'>", text)
+    assert set(TABLES) | {"pictures", "found", "certain", "columns"} <= set(named)
+    assert all(f"<h2 id='{name}'>" in text for name in named)
+    assert text.count("<caption>") == len(TABLES) + 1, "every target's and the sensitivity table"
+    assert text.index("<figure") < text.index("<table>"), "pictures first"
 
 
 def test_a_rerun_solves_nothing_and_a_cut_off_row_is_solved_again(
@@ -108,7 +115,7 @@ def test_a_rerun_solves_nothing_and_a_cut_off_row_is_solved_again(
     assert [r["cost mean"] for r in after] == [r["cost mean"] for r in before]
     assert main(["reproduce", "table1", "--seed", "1", *arguments]) == 2
     assert "another run" in capsys.readouterr().err
-    assert main(["reproduce", "table3", *arguments]) == 2
+    assert main(["reproduce", "table4", *arguments]) == 2
 
 
 def test_draws_are_those_of_the_paper() -> None:
@@ -172,6 +179,40 @@ def test_what_a_row_counts() -> None:
     assert row["grid"]["missed"] == 1 and row["grid"]["missed share"] == 0.25
     assert row["certified"]["optimised mean both"] == pytest.approx(1.0), "w = 1 for the preferred"
     assert certified.optimised[0] == pytest.approx(7.0)
+
+
+def test_scores_are_uniform_and_ties_count_for_hap(tmp_path: Path) -> None:
+    """Table 3: 1..4 where all can be acted on, 1..5 else; every least preferred feature of a tie counts; who
+    scores everything out has no recourse, on disk too."""
+    draws = Draws(0, Population(PEOPLE.template, PEOPLE.factuals[:2000], PEOPLE.preferences[:2000]))
+    soft, hard = Cell("4", elicitation="score"), Cell("random", elicitation="score")
+    for cell, highest in ((soft, 4), (hard, 5)):
+        values, counts = np.unique(draws.scores(cell).values, return_counts=True)
+        assert values.tolist() == list(range(1, highest + 1))
+        assert counts / counts.sum() == pytest.approx(1 / highest, abs=0.02)
+    assert {len(p.mask) for p in draws.problems(soft)} == {4}
+    nobody = next(k for k, p in enumerate(draws.problems(hard)) if not p.mask)
+    one = Population(PEOPLE.template, PEOPLE.factuals[nobody : nobody + 1], PEOPLE.preferences[:1])
+    kept, problem = Answers(tmp_path, LOAN_ACTIONABLE), Problem(0, (), (), True)
+    kept.solve_certified(one, [problem], 60.0, 1, lambda: None)
+    kept.solve_grid(one, [problem], 1, lambda: None)
+    again = Answers(tmp_path, LOAN_ACTIONABLE).known
+    assert again["certified"][problem].status == "infeasible"
+    assert again["grid"][problem].status == "not-found"
+
+    scores = draws.scores(soft)
+    worst = scores.values == scores.values.max(axis=1, keepdims=True)
+    tied = [k for k in range(200) if worst[k].sum() == 2]
+    known, expected = {}, []
+    for k, problem in enumerate(draws.problems(soft)[:200]):
+        moved = int(np.flatnonzero(worst[k])[-1]) if k in tied else k % 4
+        name = LOAN_ACTIONABLE[moved]
+        known[problem] = Answer("optimal", 1.0, 1.0, {name: draws.population.factuals[k][name] + 1e3}, 0.0)
+        expected.append(worst[k, moved])
+    first = Draws(0, Population(PEOPLE.template, PEOPLE.factuals[:200], PEOPLE.preferences[:200]))
+    assert tied and (first.scores(soft).values == scores.values[:200]).all()
+    shown = served(first, soft, first.problems(soft), known)
+    assert shown.hard.tolist() == shown.hard_large.tolist() == expected
 
 
 def test_contradictions_are_noticed() -> None:
