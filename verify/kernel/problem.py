@@ -6,12 +6,11 @@ It is what ``verify/files`` makes of an instance (sections 1 to 3 and 11). What 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-from verify.kernel.checks import Rejected
 from verify.kernel.trees import Ensemble
 
 Interval = tuple[Fraction, Fraction]
@@ -87,15 +86,6 @@ class Parts:
 
 Demand = Row | Parts
 FALSE = Parts(False, ())
-
-
-def leaves(demand: Demand) -> Iterator[Row]:
-    """The rows in a demand."""
-    if isinstance(demand, Parts):
-        for part in demand.parts:
-            yield from leaves(part)
-    else:
-        yield demand
 
 
 Case = tuple[tuple[Row, ...], tuple[Parts, ...]]
@@ -219,18 +209,3 @@ class Problem:
     offset: Fraction
     demand: Callable[[Collection[str]], Demand]
     asked_about: set[str]
-
-    def cost(self, action: Mapping[str, Fraction]) -> Fraction:
-        """What an action costs; its square where the cost is a root (section 3)."""
-        fixed = sum((self.fixed[f] for f in action), Fraction(0))
-        return fixed + total(self.terms[f].ends(value, value)[0] for f, value in action.items())
-
-    def check_permitted(self, action: Mapping[str, Fraction]) -> None:
-        """Raise :class:`Rejected` where the applicant may not act so (section 2)."""
-        whole = {f.name for f in self.model.features if f.whole}
-        for name, value in action.items():
-            if name not in self.levers:
-                raise Rejected(f"action: {name[:40]} is not for this applicant to act on")
-            low, high = self.levers[name]
-            if not low <= value <= high or (name in whole and value.denominator != 1):
-                raise Rejected(f"action.{name}: outside [{float(low)}, {float(high)}]")
