@@ -188,7 +188,6 @@ def test_exceptions_go_when_they_are_not_needed() -> None:
 NAMED_TWICE = {
     "answers",
     "causal",
-    "causes",
     "cells",
     "commands",
     "conditions",
@@ -213,7 +212,6 @@ NAMED_TWICE = {
     "tables",
     "tangents",
     "trees",
-    "values",
     "words",
 }
 """File names that still stand in more than one folder of the package. Lines go from here; none comes."""

@@ -98,14 +98,6 @@ def gmsc(
 
 
 @app.command()
-def smoke(out: Out) -> None:
-    """Write the hand-made smoke instances."""
-    from milp_recourse.recipe.smoke import write_smoke
-
-    typer.echo(f"{len(write_smoke(out))} instances written to {out}")
-
-
-@app.command()
 def references(
     folder: Folder,
     *,

@@ -9,12 +9,11 @@ from typer.testing import CliRunner
 
 from milp_recourse.errors import Unsupported
 from milp_recourse.instance import Instance
-from milp_recourse.instances_path import instance_files_in
+from milp_recourse.instances_path import instance_files_in, instances_path
 from milp_recourse.recipe.commands import app
 from milp_recourse.recipe.files import read_json, write_json
 from milp_recourse.recipe.index import checksum_faults, read_index, refreshed, write_index
 from milp_recourse.recipe.references import agree, compare_with_grid, fill_references
-from milp_recourse.recipe.smoke import linear, number, smoke
 from milp_recourse.result import Result, Status
 
 run = CliRunner().invoke
@@ -34,15 +33,11 @@ STOPPED = Result(Status.LIMIT, None, 0.0)
 def folder(tmp_path: Path) -> Path:
     """Two instances, one with a reference by hand (9) and one without."""
     for name, reference in (("known", True), ("unknown", False)):
-        case = smoke(
-            name,
-            "logit = income - 3.",
-            features=[number("income", (0, 12))],
-            classifier=linear([1], -3),
-            factual={"income": 0},
-            cost=9,
-        )
-        content = dict(case.content)
+        content = read_json(instances_path() / "smoke" / "boundary.json") | {
+            "name": name,
+            "cost": {"kind": "l2-squared", "scale": {"income": 1}},
+            "reference": {"status": "optimal", "cost": 9, "lower_bound": 9},
+        }
         if not reference:
             del content["reference"]
         write_json(tmp_path / "some" / f"{name}.json", content)
@@ -155,10 +150,3 @@ def test_the_command_solves_confirms_compares_and_reports(folder: Path) -> None:
     assert (folder / "grid_comparison.json").exists()
     assert len(instance_files_in(folder)) == 2
     assert checksum_faults(folder) == []
-
-
-def test_the_smoke_command_writes_the_files(tmp_path: Path) -> None:
-    """`recipe smoke --out DIR` says how many."""
-    result = run(app, ["smoke", "--out", str(tmp_path)])
-    assert result.exit_code == 0
-    assert f"{len(instance_files_in(tmp_path))} instances" in result.output.replace("\n", " ")
