@@ -28,12 +28,13 @@ from milp_recourse.lab.recipe.gmsc_data import (
     read_gmsc,
 )
 from milp_recourse.lab.studies.gmsc.fidelity import _adjusted, followers
-from milp_recourse.lab.studies.gmsc.run import SIZED
 from milp_recourse.result import gap_tolerance
 from milp_recourse.solve import solve
 from verify.__main__ import examine
 
 SHIPPED = instances_path() / "gmsc"
+SIZED = 5
+"""Applicants on whom the small study compares sizes of the equations."""
 
 
 def owners_table(folder: Path, rows: int = 900) -> Path:
@@ -116,7 +117,9 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     folder = tmp_path_factory.mktemp("gmsc")
     data = owners_table(folder)
     arguments = ["gmsc", str(data), "--out", str(folder / "out"), "--people", "9", "--certificates", "3"]
-    assert main([*arguments, "--epochs", "3", "--flow-epochs", "3"]) == 0
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("milp_recourse.lab.studies.gmsc.run.SIZED", SIZED)
+        assert main([*arguments, "--epochs", "3", "--flow-epochs", "3"]) == 0
     return data, folder / "out"
 
 
