@@ -13,12 +13,30 @@ from verify.fast.box import Scaled
 from verify.files.costs import PARTS
 from verify.files.costs import term as make_term
 from verify.kernel.box import highest
+from verify.kernel.checks import Empty
 from verify.kernel.curves import lines
 from verify.kernel.forms import ONE, Configuration
-from verify.kernel.leaf import Region, closed, proven
+from verify.kernel.leaf import Region, closed
+from verify.kernel.leaf import proven as kernel_proven
 from verify.kernel.prices import Exact
 
 SEEDS = range(24)
+
+
+def proven(*given):
+    """What a leaf proves; infinite where its box holds nothing."""
+    try:
+        return kernel_proven(*given)
+    except Empty:
+        return inf
+
+
+def is_closed(arithmetic, region):
+    """Whether intervals show that a box holds nothing, whatever it costs."""
+    try:
+        return closed(arithmetic, region, Fraction(10**30))
+    except Empty:
+        return True
 
 
 def sub_box(problem, rng):
@@ -125,8 +143,8 @@ def test_every_point_is_inside(seed, problem_of):
             assert bound < inf
             assert bound <= t.cost - multiples(problem, signs, leaf, t)
         within_a_budget(problem, region, leaf, kept, rng)
-        shut = closed(Scaled(problem), region, Fraction(10**30))
-        assert shut == closed(Exact(problem), region, Fraction(10**30))
+        shut = is_closed(Scaled(problem), region)
+        assert shut == is_closed(Exact(problem), region)
         if shut:
             assert not any(feasible(data, t) for t in truths)
 
@@ -266,6 +284,6 @@ def test_least_is_the_minimum(label):
             delta = Fraction(a != x) if label else abs(a - x)
             l1, l2, linf = (Fraction(cost[part]) for part in PARTS[1:])
             costs.append(l2 * delta**2 + l1 * delta + share * linf * delta - p * a)
-        found = -highest(term, low, high, {None: p}, Fraction(1), share)
+        found = -highest(term, (low, high), {None: p}, Fraction(1), share)
         assert found <= min(costs)
         assert min(costs) - found <= (0 if label else Fraction(1, 100))

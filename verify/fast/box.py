@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import chain
 from math import floor, lcm
 from operator import mul
@@ -42,11 +42,20 @@ def arithmetic(configuration: Configuration) -> Exact:
     return Scaled(configuration) if size <= MOST_COLUMNS else Exact(configuration)
 
 
+def prices(configuration: Configuration, tables: Any) -> KernelPrices:
+    """The configuration's tables of prices; the kernel's own where leaves would take too much room."""
+    try:
+        return Prices(configuration, tables)
+    except TooLarge:
+        return KernelPrices(configuration, tables)
+
+
 class Scaled(Exact):
     """One configuration's forms as rows: coefficients of 1, actions, labels and the units that are needed."""
 
     def __init__(self, configuration: Configuration) -> None:
         super().__init__(configuration)
+        self.box, self.prices = partial(Box, self), partial(prices, configuration)
         layers, units, labels = configuration.model.layers, configuration.units, configuration.labels
         columns = configuration.columns() if layers else list(configuration.values.values())
         energy = configuration.energy
@@ -86,17 +95,6 @@ class Scaled(Exact):
             row[self.place[key]] = c
         return row
 
-    def box(self, ends: Sequence[Interval], slopes: str, signs: Signs, budget: Budget = FREE) -> Box:
-        """The bounds on a box."""
-        return Box(self, ends, slopes, signs, budget)
-
-    def prices(self, tables: Any) -> KernelPrices:
-        """The configuration's tables of prices; the kernel's own where leaves would take too much room."""
-        try:
-            return Prices(self.configuration, tables)
-        except TooLarge:
-            return super().prices(tables)
-
 
 def leaves(demand: Demand) -> Iterator[problem.Row]:
     """The rows in a demand."""
@@ -120,7 +118,7 @@ class Box(box.Box):
     """
 
     def __init__(
-        self, forms: Scaled, ends: Sequence[Interval], slopes: str, signs: Signs, budget: Budget
+        self, forms: Scaled, ends: Sequence[Interval], slopes: str, signs: Signs, budget: Budget = FREE
     ) -> None:
         self.forms, self.ends, self.slopes, self.signs, self.budget = forms, ends, slopes, signs, budget
         self.grid = lcm(*(end.denominator for pair in ends for end in pair))

@@ -72,7 +72,7 @@ def _proof(given: dict[str, Any], where: str, reading: Reading) -> Proof:
     trees = [
         (
             part,
-            Nodes(one["tree"], f"{here}.tree", reading),
+            Nodes(one["tree"], f"{here}.tree", one["prices"] is not None, reading),
             None if one["prices"] is None else reader(one["prices"], f"{here}.prices", reading),
         )
         for part, here, one in parts
@@ -83,8 +83,8 @@ def _proof(given: dict[str, Any], where: str, reading: Reading) -> Proof:
 class Nodes:
     """A tree's nodes, each looked at when it is its turn."""
 
-    def __init__(self, listed: list[Any], where: str, reading: Reading) -> None:
-        self.listed, self.where, self.reading = listed, where, reading
+    def __init__(self, listed: list[Any], where: str, priced: bool, reading: Reading) -> None:
+        self.listed, self.where, self.priced, self.reading = listed, where, priced, reading
 
     def __len__(self) -> int:
         return len(self.listed)
@@ -94,6 +94,8 @@ class Nodes:
             here, self.reading.place = f"{self.where}.{k}", ""
             kind = conform(node[0] if conform(node, list, here) else None, set(NODES), here)
             found = conform(node, NODES[kind][: max(len(node), FEWEST)], here)
+            if kind in ("p", "t", "m") and not self.priced:
+                raise Rejected(f"{here}: a node of prices in a configuration without prices")
             if kind == "d" and len(found[2]) > MOST_TERMS:
                 raise Rejected(f"{here}: more than {MOST_TERMS} terms (section 9)")
             self.reading.place = here

@@ -1,7 +1,5 @@
 """Affine bounds on a box of actions, in plain fractions (section 7)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from math import floor
@@ -9,7 +7,7 @@ from typing import NamedTuple
 
 from verify.kernel.checks import Clock, Empty, Rejected
 from verify.kernel.curves import ZERO, Line, lines
-from verify.kernel.forms import ONE, Configuration, Form, add, constant
+from verify.kernel.forms import ONE, Configuration, Form, add, constant, plus
 from verify.kernel.problem import Interval, Term
 
 Signs = Mapping[int, int]
@@ -43,15 +41,10 @@ class Box:
     """
 
     def __init__(
-        self,
-        configuration: Configuration,
-        ends: Sequence[Interval],
-        slopes: str,
-        signs: Signs,
-        budget: Budget,
+        self, moved: Configuration, ends: Sequence[Interval], slopes: str, signs: Signs, budget: Budget = FREE
     ) -> None:
-        self.configuration, self.ends, self.slopes = configuration, ends, slopes
-        self.units, self.signs, self.budget = configuration.units, signs, budget
+        self.configuration, self.ends, self.slopes = moved, ends, slopes
+        self.units, self.signs, self.budget = moved.units, signs, budget
         self.arguments: list[Interval] = []
         self.lines: list[tuple[Line | None, Line | None]] = []
         # a logarithm that is nowhere defined raises Empty, whatever the box is asked for
@@ -70,7 +63,7 @@ class Box:
 
     def least(self, form: Form) -> Fraction:
         """The minimum of the form from below."""
-        return -self.most(negative(form))
+        return -self.most(plus({}, form, -1))
 
     def above(
         self, form: Form, slopes: str, logit: Fraction, arguments: Sequence[tuple[int, Fraction]]
@@ -99,7 +92,7 @@ class Box:
         affine = self._replaced(form, self.slopes)
         moved, most = parts(self.configuration, affine), affine.get(ONE, ZERO) + theta * self.budget.most
         for k in range(len(self.ends)) if theta else moved:
-            most += highest(self.configuration.terms[k], *self.ends[k], moved.get(k, {}), theta)
+            most += highest(self.configuration.terms[k], self.ends[k], moved.get(k, {}), theta)
         return most
 
     def _replaced(self, form: Form, slopes: str) -> Form:
@@ -131,15 +124,10 @@ class Box:
                 number = self.configuration.neurons.index(key)
                 sign = self.signs.get(number, 0)
                 up, down = self.budget.thetas[number] if self.budget.thetas else (ZERO, ZERO)
-            low, high = -self.most(negative(argument), down), self.most(argument, up)
+            low, high = -self.most(plus({}, argument, -1), down), self.most(argument, up)
             low, high = max(low, ZERO) if sign > 0 else low, min(high, ZERO) if sign < 0 else high
             self.arguments.append((low, high))
             self.lines.append(lines(function, low, high))
-
-
-def negative(form: Form) -> Form:
-    """The form times -1."""
-    return {key: -c for key, c in form.items()}
 
 
 def parts(configuration: Configuration, affine: Form) -> dict[int, Part]:
@@ -151,16 +139,14 @@ def parts(configuration: Configuration, affine: Form) -> dict[int, Part]:
     return found
 
 
-def highest(
-    term: Term, low: Fraction, high: Fraction, part: Part, theta: Fraction, share: Fraction = ZERO
-) -> Fraction:
-    """The maximum over [low, high] of a part less theta times the cost, its share of the maximum counted.
+def highest(term: Term, ends: Interval, part: Part, theta: Fraction, share: Fraction = ZERO) -> Fraction:
+    """The maximum over an interval of a part less theta times the cost, its share of the maximum counted.
 
     Labels' numbers are tried one by one. Else it lies at an end of a piece, or where the derivative is 0.
     """
     slope, labelled, found = part.get(None, ZERO), bool(part.keys() - {None}), list[Fraction]()
     kappa, beta = theta * term.kappa, theta * (term.beta + share * term.omega)
-    for piece in term.within(low, high):
+    for piece in term.within(*ends):
         first, last = Fraction(piece.low), Fraction(piece.high)
         points = [Fraction(k) for k in range(floor(first), floor(last) + 1)] if labelled else [first, last]
         if kappa * piece.rate and not labelled:

@@ -1,19 +1,18 @@
 """A whole certificate: claim, action, coverage of the subsets, trees (sections 4 to 6)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from math import floor, inf, nextafter
 from typing import Any, NamedTuple
 
-from verify.kernel.checks import Clock, Rejected, index
+from verify.kernel.checks import Clock, Empty, Rejected, index
 from verify.kernel.feasible import Point, impossible
 from verify.kernel.forms import Configuration
 from verify.kernel.leaf import Region, closed, proven
-from verify.kernel.prices import Exact, Prices, Tables
-from verify.kernel.problem import FALSE, Problem, alternatives, case, total
+from verify.kernel.prices import Exact, Tables
+from verify.kernel.problem import FALSE, Problem, alternatives, spliced, total
 from verify.kernel.trees import float64
 
 RELATIVE_GAP, LEVER_GAP = Fraction(1e-6), Fraction(1e-12)
@@ -96,7 +95,7 @@ def check_action(problem: Problem, action: Mapping[str, Fraction], cost: float) 
     point = Point(problem, action)
     if reason := point.why_not():
         raise Rejected(f"action: {reason}")
-    if not point.deployed():
+    if problem.model.layers and not point.deployed():  # the score of trees is the deployed one
         raise Rejected("action: the network, computed in its dtype, does not accept (section 4)")
     exact, below = point.configuration.costs(point.ends)[0], cost
     for _ in range(problem.power):  # the least double, or the next where a root was rounded up before
@@ -112,7 +111,7 @@ def idle(problem: Problem, acted: list[str]) -> set[str]:
     same = zip(acted, moved.box, moved.whole, (problem.factual[f] for f in acted), strict=True)
     return {
         f for f, (low, high), whole, x in same
-        if f not in barred and not problem.fixed[f] and moved.stays(f)
+        if f not in barred and not problem.fixed[f] and moved.equations[f][0] == moved.equations[f][1]
         and low <= x <= high and (not whole or x.denominator == 1)
     }  # fmt: skip
 
@@ -148,17 +147,13 @@ def check_coverage(problem: Problem, configurations: list[list[str]]) -> None:
             raise Rejected(f"configurations: nothing stands for acting on exactly {names}")
 
 
-Split = tuple[Any, Any, Any, Sequence[Any]]
-"""What a node divides: an entry of a part of the region, what it is, and what it is for each child."""
-
-
 class Tree:
     """A configuration's tree: its leaves cover the whole box, and each of them holds (section 6)."""
 
     def __init__(self, arithmetic: Exact, read: Read | None, target: Fraction) -> None:
         self.configuration, self.arithmetic, self.target = arithmetic.configuration, arithmetic, target
-        self.prices = arithmetic.prices(read(self.configuration)) if read else None
-        self.region = Region(list(self.configuration.box), case(self.configuration.demand))
+        self.prices: Any = arithmetic.prices(read(self.configuration)) if read else None
+        self.region = Region(list(self.configuration.box), spliced(self.configuration.demand))
 
     def check(self, nodes: Iterable[Any]) -> None:
         """Raise :class:`Rejected` unless the nodes, in preorder, prove the target."""
@@ -186,8 +181,11 @@ class Tree:
                 return
         raise Rejected("the tree was complete before this node")
 
-    def split(self, node: Any) -> Split | None:
-        """What a node divides; None of a leaf, which is checked."""
+    def split(self, node: Any) -> tuple[Any, Any, Any, Sequence[Any]] | None:
+        """What a node divides: an entry of a part of the region, what it is, and what it is for each child.
+
+        None of a leaf, which is checked.
+        """
         configuration, region = self.configuration, self.region
         match node:
             case ["a" | "s" as kind, place, at]:
@@ -206,27 +204,30 @@ class Tree:
                     raise Rejected("splits on a sign that is settled above")
                 return region.signs, neuron, None, [-1, 1]
             case ["c", f, at]:
-                if f not in configuration.splittable:
-                    raise Rejected(f"got {f[:40]!r}; allowed: one of {sorted(configuration.splittable)}")
+                plain = {one.name for one in configuration.model.features if one.table is None}
+                allowed = (
+                    plain - {*configuration.acted} - configuration.missing if configuration.forests else ()
+                )
+                if f not in allowed:
+                    raise Rejected(f"got {f[:40]!r}; allowed: one of {sorted(allowed)}")
                 least, most = region.cells.get(f, (-inf, inf))
                 halves = [(least, min(most, at)), (max(least, nextafter(at, inf)), most)]
                 return region.cells, f, region.cells.get(f), halves
             case ["o"]:
-                if not region.case[1]:
-                    raise Rejected("no alternative of the conditions is open")
                 return vars(region), "case", region.case, alternatives(region.case)
             case ["t", k]:
-                left = self.tables.taken_out(k, region.ends, region.gone, self.target)
+                left = self.prices.taken_out(k, region.ends, region.gone, self.target)
                 return vars(region), "gone", region.gone, [left]
             case ["m"]:
-                if configuration.model.plausible or any(region.case):
+                if configuration.model.plausible or region.case:
                     raise Rejected("cells stand for others only where nothing else is asked")
-                return vars(region), "gone", region.gone, [self.tables.merged(region.ends, region.gone)]
-        self.leaf(node)
+                return vars(region), "gone", region.gone, [self.prices.merged(region.ends, region.gone)]
+        with suppress(Empty):  # nothing is left
+            self.leaf(node)
         return None
 
     def leaf(self, node: Any) -> None:
-        """Raise :class:`Rejected` unless a leaf of one of the three kinds holds (section 7)."""
+        """Raise :class:`Rejected` unless a leaf of one of the three kinds holds, or Empty (section 7)."""
         region, bound = self.region, None
         match node:
             case ["e"]:
@@ -234,15 +235,8 @@ class Tree:
                     raise Rejected("an 'e' leaf that none of the rules closes")
                 return
             case ["p", k]:
-                bound = self.tables.bound(k, region.ends, region.gone)
+                bound = self.prices.bound(k, region.ends, region.gone)
             case ["d", *leaf]:
                 bound = proven(self.arithmetic, region, leaf, self.target)
         if bound is None or bound < self.target:
             raise Rejected("a leaf that proves less than is claimed, or no node that there is")
-
-    @property
-    def tables(self) -> Prices:
-        """The tables of prices."""
-        if self.prices is None:
-            raise Rejected("a node of prices in a configuration without prices")
-        return self.prices

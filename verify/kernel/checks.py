@@ -1,7 +1,5 @@
 """What every file of the kernel needs: the two outcomes, the clock, numbers that may not be too long."""
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Sequence

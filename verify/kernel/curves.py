@@ -1,7 +1,5 @@
 """Curves in rational arithmetic: enclosures of their values, and lines that hold them (section 7)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from decimal import Context, Decimal
 from fractions import Fraction

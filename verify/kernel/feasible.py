@@ -1,18 +1,14 @@
 """Whether an action is feasible, in exact arithmetic (section 2)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
-from verify.kernel.box import FREE, Box
+from verify.kernel.box import Box
 from verify.kernel.forms import Configuration, Form, combined, constant
 from verify.kernel.problem import Demand, Problem, Row
 from verify.kernel.trees import float32, float64
-
-CERTAIN = ((0, 0), (1, 1))
 
 
 class Point:
@@ -21,7 +17,7 @@ class Point:
     def __init__(self, problem: Problem, action: Mapping[str, Fraction]) -> None:
         self.configuration = Configuration(problem, [f for f in problem.levers if f in action])
         self.ends = [(action[f], action[f]) for f in self.configuration.acted]
-        self.box = Box(self.configuration, self.ends, "", {}, FREE)
+        self.box = Box(self.configuration, self.ends, "", {})
 
     def why_not(self) -> str | None:
         """Why a permitted action is not feasible; None where it is."""
@@ -43,7 +39,7 @@ class Point:
     def impossible(self) -> bool:
         """Whether a density is zero, or may be."""
         energy, box = self.configuration.energy, self.box
-        coins = any(box.interval(u) not in CERTAIN for u in energy.chances)
+        coins = any(box.interval(u) not in ((0, 0), (1, 1)) for u in energy.chances)
         return coins or any(box.least(form) <= 0 for form in energy.positive)
 
     def meets(self, demand: Demand) -> bool:
@@ -53,10 +49,8 @@ class Point:
         return (all if demand.every else any)(map(self.meets, demand.parts))
 
     def deployed(self) -> bool:
-        """Whether the classifier accepts as it computes: a network in its dtype, without the margin."""
+        """Whether a network accepts as it computes: in its dtype, without the margin."""
         model = self.configuration.model
-        if model.layers is None:
-            return True  # the score of trees is that already
         columns = [float64(sum(self.box.interval(form)) / 2) for form in self.configuration.columns()]
         return computed(model.layers, columns, model.single) >= model.at_least
 

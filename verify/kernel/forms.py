@@ -1,7 +1,5 @@
 """What follows from actions as forms: affine in actions and units, functions of forms (section 5)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property, partial, reduce
@@ -16,9 +14,6 @@ from verify.kernel.trees import Number, Range, options
 ONE = -1
 Form = dict[int, Fraction]
 """Coefficient of 1 (key ONE) and of every action and unit that has one; no zeros."""
-
-Cells = Mapping[str, Range]
-"""Least and largest double of features whose values were split on."""
 
 
 class Unit(NamedTuple):
@@ -106,8 +101,8 @@ class Configuration:
         The keys of the network's units, layer by layer, once :attr:`logit` was asked for.
     labels
         Key -> (action, k) of the indicators, likewise: only actions change labels.
-    splittable
-        The features that a cell can be split on.
+    equations
+        What each feature's equation gives before and after the action.
     """
 
     def __init__(self, problem: Problem, acted: list[str], part: int | None = None) -> None:
@@ -120,35 +115,27 @@ class Configuration:
         self.terms = [problem.terms[f] for f in acted]
         self.fixed = sum((problem.fixed[f] for f in acted), ZERO)
         self.demand, self.missing = problem.demand(acted), problem.missing - place.keys()
-        plain = {f.name for f in self.model.features if f.table is None}
-        self.splittable = plain - self.missing - place.keys() if self.forests else set()
         self.widths = [len(layer["bias"]) for layer in (self.model.layers or ())[:-1]]
         self.units: dict[int, Unit] = {}
         self.neurons = range(0)
         self.labels: dict[int, tuple[int, int]] = {}
         self.values: dict[str, Form] = {}
         self._known: dict[Any, int] = {}
-        self._equations: dict[str, tuple[Form, Form]] = {}  # before and after
+        self.equations: dict[str, tuple[Form, Form]] = {}
         factual = {f: constant(x) for f, x in problem.factual.items()}
         for f, mechanism in self.model.mechanisms.items():  # causes before effects
             before, after = (self._lower(mechanism.equation, values) for values in (factual, self.values))
-            self._equations[f] = before, after
+            self.equations[f] = before, after
             moved, link = plus(after, before, -1), mechanism.link
             value = self._linked(f, link, moved) if link and moved else plus(factual[f], moved)
             self.values[f] = {place[f]: Fraction(1)} if f in place else value
 
-    def stays(self, f: str) -> bool:
-        """Whether a feature would keep its value if it were not acted on itself."""
-        before, after = self._equations[f]
-        return before == after
-
     def costs(self, ends: Sequence[Interval]) -> Interval:
         """The least and the most that each part of the cost can be on a box, added up (sections 5, 7.1)."""
         both = [term.ends(*pair) for term, pair in zip(self.terms, ends, strict=True)]
-        least, most = (self.fixed + total([pair[k] for pair in both]) for k in (0, 1))
-        return least, most
+        return self.fixed + total(least for least, _ in both), self.fixed + total(most for _, most in both)
 
-    def domains(self, cells: Cells) -> dict[tuple[str, int], Form]:
+    def domains(self, cells: Mapping[str, Range]) -> dict[tuple[str, int], Form]:
         """The rows value - low (1) and high - value (-1) of domains, narrowed to cells (section 6)."""
         known = [(f.name, f.domain) for f in self.model.features if f.name not in self.missing]
         found = {f: (ends[0], ends[1]) for f, ends in known if ends}
@@ -169,21 +156,18 @@ class Configuration:
 
     def columns(self) -> list[Form]:
         """The classifier's inputs (section 5): values, or labels' numbers by one indicator per label."""
-        found = []
+        found: list[Form] = []
         for f in self.model.features:
-            value = self.values[f.name]
-            if f.table is None:
-                found.append(value)
-                continue
-            labels = [self._folded("indicator", plus(value, UNIT, -k)) for k in range(len(f.table))]
-            found += [combined(column, labels) for column in zip(*f.table, strict=True)]
+            value, table = self.values[f.name], f.table or ()
+            labels = [self._folded("indicator", plus(value, UNIT, -k)) for k in range(len(table))]
+            found += [combined(column, labels) for column in zip(*table, strict=True)] if table else [value]
         return found
 
     @cached_property
     def logit(self) -> Form:
         """The network's logit less what it must reach; every neuron becomes a unit of its own."""
         inputs, first = self.columns(), len(self.acted) + len(self.units)
-        logit = self._network(self.model.layers, inputs, self._neuron)
+        logit = self._network(self.model.layers, inputs, lambda y: {self._new(Unit("relu", y)): Fraction(1)})
         self.neurons = range(first, len(self.acted) + len(self.units))
         return plus(logit, constant(Fraction(self.model.at_least) + Fraction(self.model.margin)), -1)
 
@@ -193,7 +177,7 @@ class Configuration:
         energy, acts = Energy([], constant(self.problem.offset), [], []), set(self.acted)
         for f, x in self.problem.factual.items() if self.model.plausible else ():
             (_, link, noise), acted = self.model.mechanisms[f], f in acts
-            ends = [constant(x), self.values[f]]  # before and after
+            ends = [constant(x), self.values[f]]
             if link and (acted or ends[0] != ends[1]):
                 ends = [combined((1 / link[1], -link[0] / link[1]), (end, UNIT)) for end in ends]
                 for share, side in zip(ends, (-1, 1), strict=True):
@@ -201,7 +185,7 @@ class Configuration:
                         self._add_log(energy, part, side)
                 ends = list(map(self._logit, ends))
             if acted:
-                before, after = (plus(end, e, -1) for end, e in zip(ends, self._equations[f], strict=True))
+                before, after = (plus(end, e, -1) for end, e in zip(ends, self.equations[f], strict=True))
                 if noise.square:
                     energy.squares.append((noise.square, after))
                     add(energy.rest, self._folded("square", before), -noise.square)
@@ -233,7 +217,6 @@ class Configuration:
 
     def _folded(self, function: str, argument: Form) -> Form:
         """A unit, the same one for the same argument; a number where the argument is one (section 5)."""
-        Clock.look()
         if is_constant(argument) and function in ("relu", "square", "indicator"):
             y = argument.get(ONE, ZERO)
             return constant(Fraction(not y) if function == "indicator" else exact(function, y))
@@ -248,9 +231,6 @@ class Configuration:
         if unit.function == "indicator":
             self.labels[key] = next(iter(unit.argument.keys() - {ONE})), -int(unit.argument.get(ONE, ZERO))
         return key
-
-    def _neuron(self, argument: Form) -> Form:
-        return {self._new(Unit("relu", argument)): Fraction(1)}
 
     def _network(self, layers: Any, forms: list[Form], relu: Callable[[Form], Form]) -> Form:
         """A network's output; ``relu``: what makes a unit of its argument."""

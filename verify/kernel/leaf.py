@@ -1,6 +1,7 @@
-"""When a leaf is accepted (section 7): every function here only ever errs towards rejecting."""
+"""When a leaf is accepted (section 7): every function here only ever errs towards rejecting.
 
-from __future__ import annotations
+Each raises :class:`~verify.kernel.checks.Empty` where a box shows that nothing is left, which closes a leaf.
+"""
 
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -8,11 +9,11 @@ from math import inf
 from typing import Any
 
 from verify.kernel.box import Budget, highest, parts
-from verify.kernel.checks import Empty, Rejected, multipliers
+from verify.kernel.checks import Rejected, multipliers
 from verify.kernel.feasible import row_form
 from verify.kernel.forms import ONE, ZERO, Configuration, Form, combined, constant, plus
 from verify.kernel.prices import Exact
-from verify.kernel.problem import Case, Interval
+from verify.kernel.problem import Demand, Interval, Row
 from verify.kernel.trees import Range, float64
 
 
@@ -25,13 +26,13 @@ class Region:
     ends, signs, cells
         Intervals of the actions; signs of neurons; doubles of values.
     case
-        The rows of conditions that hold, and the alternatives that are open.
+        Of conditions, the rows that hold and the alternatives that are open.
     gone
         What tables of prices took out.
     """
 
     ends: list[Interval]
-    case: Case
+    case: tuple[Demand, ...]
     signs: dict[int, int] = field(default_factory=dict)
     cells: dict[str, Range] = field(default_factory=dict)
     gone: Any = frozenset()
@@ -39,10 +40,7 @@ class Region:
 
 def closed(arithmetic: Exact, region: Region, target: Fraction) -> bool:
     """Whether a leaf ``["e"]`` is accepted (section 7.1)."""
-    try:
-        return arithmetic.configuration.costs(region.ends)[0] >= target or _nothing(arithmetic, region)
-    except Empty:
-        return True
+    return arithmetic.configuration.costs(region.ends)[0] >= target or _nothing(arithmetic, region)
 
 
 def _nothing(arithmetic: Exact, region: Region) -> bool:
@@ -50,8 +48,8 @@ def _nothing(arithmetic: Exact, region: Region) -> bool:
     configuration = arithmetic.configuration
     energy, values = configuration.energy, configuration.values
     box = arithmetic.box(region.ends, "", {})  # after the energy, whose logarithms it looks at
-    rows = [row_form(row, values) for row in region.case[0]] + [*configuration.domains(region.cells).values()]
-    if any(box.most(row) < 0 for row in rows):
+    rows = [row_form(row, values) for row in region.case if isinstance(row, Row)]
+    if any(box.most(row) < 0 for row in [*rows, *configuration.domains(region.cells).values()]):
         return True
     if configuration.forests:
         ends = {f: box.interval(value) for f, value in values.items()}
@@ -74,16 +72,13 @@ def proven(arithmetic: Exact, region: Region, leaf: Any, target: Fraction) -> Fr
     share = multipliers(more[0] if more else None, len(region.ends), most=1)
     thetas = multipliers(more[1], 2 * count) if more[1:] else []
     budget = Budget(target - configuration.fixed, list(zip(thetas[::2], thetas[1::2], strict=True)))
-    try:
-        read = [_term(configuration, region, given, slopes) for given in [{}, *terms]]
-        box = arithmetic.box(region.ends, slopes, region.signs, budget)
-        above = combined([1] * len(read), [box.above(*term) for term in read])
-        bound, moved = configuration.fixed - above.get(ONE, ZERO), parts(configuration, above)
-        for k, term in enumerate(configuration.terms):
-            bound -= highest(term, *region.ends[k], moved.get(k, {}), Fraction(1), share[k])
-        return inf if bound < target and count and box.empty else bound
-    except Empty:
-        return inf
+    read = [_term(configuration, region, given, slopes) for given in [{}, *terms]]
+    box = arithmetic.box(region.ends, slopes, region.signs, budget)
+    above = combined([1] * len(read), [box.above(*term) for term in read])
+    bound, moved = configuration.fixed - above.get(ONE, ZERO), parts(configuration, above)
+    for k, term in enumerate(configuration.terms):
+        bound -= highest(term, region.ends[k], moved.get(k, {}), Fraction(1), share[k])
+    return inf if bound < target and count and box.empty else bound
 
 
 def _term(
@@ -96,16 +91,14 @@ def _term(
         raise Rejected(f"slopes: allowed: {count} characters 0 or 1")
     if ("g" in given and not model.layers) or ("b" in given and not model.plausible):
         raise Rejected("multiplies the logit of trees, or a plausibility that is not asked for")
-    rows = [row_form(row, values) for row in region.case[0]]
+    rows = [row_form(row, values) for row in region.case if isinstance(row, Row)]
     times = multipliers(given.get("q"), len(rows))
     domains = configuration.domains(region.cells) if "r" in given else {}
-    for f, pair in given.get("r", {}).items():
-        for m, side in zip(multipliers(pair, 2), (1, -1), strict=True):
-            if m and (f, side) not in domains:
-                raise Rejected(f"multiplies the end of a domain of {f[:40]!r} that is not there")
-            if m:
-                times.append(m)
-                rows.append(domains[f, side])
+    pairs = {f: zip((1, -1), multipliers(pair, 2), strict=True) for f, pair in given.get("r", {}).items()}
+    named = {(f, side): m for f, pair in pairs.items() for side, m in pair if m}
+    if unknown := named.keys() - domains.keys():
+        raise Rejected(f"multiplies the end of a domain of {min(unknown)[0][:40]!r} that is not there")
+    times, rows = [*times, *named.values()], [*rows, *(domains[end] for end in named)]
     if "b" in given:
         [mu], points = multipliers(given["b"][:1], 1), list(map(Fraction, given["b"][1:]))
         if len(points) != len(energy.squares):

@@ -1,13 +1,12 @@
 """Leaves closed by prices: one minimum per action and one per tree (section 7.3)."""
 
-from __future__ import annotations
-
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
+from functools import partial
 from typing import Any, NamedTuple, Protocol
 
-from verify.kernel.box import FREE, Box, Budget, Signs
+from verify.kernel.box import Box
 from verify.kernel.checks import Clock, Rejected, multipliers
 from verify.kernel.forms import ONE, ZERO, Configuration, is_constant
 from verify.kernel.problem import Interval
@@ -81,11 +80,10 @@ class Prices:
                 for cell in self._cells(left):
                     met[cell].append(leaf)
         for i, j in enumerate(self.actions):
-            stay = set()
+            stay: dict[Any, int] = {}
             for _, c in sorted((self._paid(i, c, ends[i]), c) for c, _ in inside[j]):
-                if (mine := tuple(met["cell", j, c])) in stay:
+                if stay.setdefault(tuple(met["cell", j, c]), c) != c:
                     found.add(("cell", j, c))
-                stay.add(mine)
         return frozenset(found)
 
     def _paid(self, i: int, c: int, box: Interval) -> tuple[Fraction, Fraction]:
@@ -159,14 +157,8 @@ class Exact:
 
     def __init__(self, configuration: Configuration) -> None:
         self.configuration = configuration
-
-    def box(self, ends: Sequence[Interval], slopes: str, signs: Signs, budget: Budget = FREE) -> Box:
-        """The bounds on a box; ``slopes`` and ``budget`` for the neurons' intervals."""
-        return Box(self.configuration, ends, slopes, signs, budget)
-
-    def prices(self, tables: Tables) -> Prices:
-        """The bounds by tables of prices."""
-        return Prices(self.configuration, tables)
+        self.box: Callable[..., Box] = partial(Box, configuration)
+        self.prices: Callable[[Any], Prices] = partial(Prices, configuration)
 
 
 def check_cells(configuration: Configuration, cells: Sequence[Sequence[Interval]]) -> None:
@@ -174,11 +166,10 @@ def check_cells(configuration: Configuration, cells: Sequence[Sequence[Interval]
     for (start, end), own, whole in zip(configuration.box, cells, configuration.whole, strict=True):
         first: Fraction | float = start
         for low, high in own:
-            if low > first or float(high) != high:
-                raise Rejected("cells that leave something out (section 7.3)")
-            first = math.floor(high) + 1 if whole else math.nextafter(float(high), math.inf)
+            if low <= first and float(high) == high:
+                first = max(first, math.floor(high) + 1 if whole else math.nextafter(float(high), math.inf))
         if first <= end:
-            raise Rejected("cells that end too soon (section 7.3)")
+            raise Rejected("cells that leave something out (section 7.3)")
 
 
 def score_needed(forest: Ensemble) -> Fraction:

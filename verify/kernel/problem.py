@@ -4,13 +4,12 @@ It is what ``verify/files`` makes of an instance (sections 1 to 3 and 11). What 
 :class:`Model`, what is said of one applicant a :class:`Problem`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, NamedTuple
 
+from verify.kernel.checks import Rejected
 from verify.kernel.trees import Ensemble
 
 Interval = tuple[Fraction, Fraction]
@@ -68,45 +67,35 @@ def total(parts: Iterable[tuple[Fraction, Fraction]]) -> Fraction:
     return sum((cost for cost, _ in listed), Fraction(0)) + max((most for _, most in listed), default=0)
 
 
-@dataclass(frozen=True)
-class Row:
+class Row(NamedTuple):
     """sum of coefficient * value >= least; terms in the order of the features' names, none 0."""
 
     terms: tuple[tuple[str, Fraction], ...]
     least: Fraction
 
 
-@dataclass(frozen=True)
-class Parts:
+class Parts(NamedTuple):
     """Every part holds, or some part does."""
 
     every: bool
-    parts: tuple[Demand, ...]
+    parts: tuple["Demand", ...]
 
 
 Demand = Row | Parts
 FALSE = Parts(False, ())
 
 
-Case = tuple[tuple[Row, ...], tuple[Parts, ...]]
-"""The rows that hold, and the alternatives that are open, in order."""
+def spliced(demand: Demand) -> tuple[Demand, ...]:
+    """What must hold for a demand to: its parts where every one of them must, else itself."""
+    return demand.parts if isinstance(demand, Parts) and demand.every else (demand,)
 
 
-def case(demand: Demand, before: Case = ((), ())) -> Case:
-    """A case in which a settled demand holds too."""
-    rows, open_ = before
-    for part in demand.parts if isinstance(demand, Parts) and demand.every else (demand,):
-        if isinstance(part, Row):
-            rows = (*rows, part)
-        else:
-            open_ = (*open_, part)
-    return rows, open_
-
-
-def alternatives(before: Case) -> list[Case]:
-    """The cases that the first open alternative of a case leaves."""
-    rows, (first, *rest) = before
-    return [case(part, (rows, tuple(rest))) for part in first.parts]
+def alternatives(case: tuple[Demand, ...]) -> list[tuple[Demand, ...]]:
+    """The cases that the first open alternative of a case leaves: one of its parts behind all others."""
+    for k, one in enumerate(case):
+        if isinstance(one, Parts):
+            return [(*case[:k], *case[k + 1 :], *spliced(part)) for part in one.parts]
+    raise Rejected("no alternative of the conditions is open")
 
 
 class Feature(NamedTuple):

@@ -1,7 +1,5 @@
 """Tree ensembles: the deployed score at a point and its ceiling on a box (section 8)."""
 
-from __future__ import annotations
-
 import math
 import struct
 from collections.abc import Iterator, Sequence
