@@ -174,6 +174,7 @@ def test_the_same_command_computes_nothing_twice(study: tuple[Path, Path], monke
     def never(*_: object, **__: object) -> None:
         raise AssertionError("solved again")
 
+    monkeypatch.setattr("milp_recourse.lab.studies.gmsc.run.SIZED", SIZED)
     for name in (
         "certified.solve",
         "run.solve",
