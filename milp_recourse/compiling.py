@@ -23,7 +23,19 @@ from typing import Any
 
 import numba
 import numpy as np
-from numba.core import caching, codegen, compiler, types
+from llvmlite import ir
+from numba.core import caching, cgutils, codegen, compiler, imputils, types
+from numba.core.typing.templates import AttributeTemplate
+from numba.extending import (
+    NativeValue,
+    infer_getattr,
+    intrinsic,
+    lower_getattr_generic,
+    models,
+    register_model,
+    typeof_impl,
+    unbox,
+)
 
 LOG = logging.getLogger("milp_recourse")
 """Where no logging is set up, Python prints its warnings on stderr: on terminals, in notebooks, in logs."""
@@ -118,6 +130,87 @@ class _Cache(caching.FunctionCache):
         return found
 
 
+class Reference(types.Type):
+    """A named tuple whose fields nobody replaces, passed as its address.
+
+    numba takes a tuple apart wherever it is passed on; one of thirty arrays is 250 numbers, and
+    three quarters of the intermediate code only moved them.
+    """
+
+    def __init__(self, record: types.NamedTuple) -> None:
+        self.record = record
+        known = hashlib.sha256(record.name.encode()).hexdigest()[:8]
+        super().__init__(name=f"{record.instance_class.__name__}_{known}")
+
+
+@register_model(Reference)
+class _ReferenceModel(models.PrimitiveModel):
+    def __init__(self, manager: Any, kind: Reference) -> None:
+        super().__init__(manager, kind, manager.lookup(kind.record).get_value_type().as_pointer())
+
+
+@infer_getattr
+class _Fields(AttributeTemplate):
+    key = Reference
+
+    def generic_resolve(self, kind: Reference, name: str) -> Any:
+        record: Any = kind.record
+        return record[record.fields.index(name)] if name in record.fields else None
+
+
+@lower_getattr_generic(Reference)
+def _field(context: Any, builder: Any, kind: Reference, address: Any, name: str) -> Any:
+    record: Any = kind.record
+    at = record.fields.index(name)
+    value = builder.load(cgutils.gep_inbounds(builder, address, 0, at))
+    return imputils.impl_ret_borrowed(context, builder, record[at], value)
+
+
+@unbox(Reference)
+def _unbox(kind: Reference, given: Any, c: Any) -> Any:
+    made = c.unbox(kind.record, given)
+    address = cgutils.alloca_once_value(c.builder, made.value)
+    return NativeValue(address, is_error=made.is_error, cleanup=made.cleanup)
+
+
+@intrinsic
+def _refer(typing: Any, record: Any) -> Any:
+    def lower(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        return cgutils.alloca_once_value(builder, values[0])
+
+    return Reference(record)(record), lower
+
+
+refer: Any = _refer
+"""The address of a named tuple that compiled code made; good until the function that asks returns."""
+if numba.config.DISABLE_JIT:
+
+    def refer(record):
+        return record
+
+
+def by_reference(kind: Any) -> Any:
+    """Have a class of named tuples passed as their addresses (:class:`Reference`)."""
+
+    @typeof_impl.register(kind)
+    def _typeof(value: Any, c: Any) -> Reference:
+        fields = [numba.typeof(v) for v in value]
+        return Reference(types.BaseTuple.from_types(fields, kind))
+
+    return kind
+
+
+def _unaliased(module: Any) -> None:
+    """Tell LLVM that nothing writes to a tuple that is passed as its address: what it holds may stay in
+    registers."""
+    for function in module.functions:
+        for argument in function.args:
+            kind = argument.type
+            if argument.name.startswith("arg.") and isinstance(kind, ir.PointerType):
+                if isinstance(kind.pointee, ir.LiteralStructType):
+                    argument.add_attribute("noalias")
+
+
 class _Part(codegen.JITCodeLibrary):
     """Intermediate code of a function that only compiled code calls.
 
@@ -128,6 +221,10 @@ class _Part(codegen.JITCodeLibrary):
     @property
     def codegen(self) -> Any:
         return _Nowhere()
+
+    def add_ir_module(self, module: Any) -> None:
+        _unaliased(module)
+        super().add_ir_module(module)
 
     def finalize(self) -> None:
         self._finalized = True
@@ -148,6 +245,10 @@ class _Whole(codegen.JITCodeLibrary):
 
     What it calls is private to it, so that arguments that nobody reads are not passed.
     """
+
+    def add_ir_module(self, module: Any) -> None:
+        _unaliased(module)
+        super().add_ir_module(module)
 
     def finalize(self) -> None:
         self._raise_if_finalized()

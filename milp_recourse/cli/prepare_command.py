@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from milp_recourse.instance import Population
 
 PLAUSIBILITY = "none, domain, factual, factual:OFFSET, level:LOG_DENSITY, quantile:Q or near:DISTANCE[:ROWS]"
-SCALED = ("l1", "l2-squared", "l2", "linf")
 
 
 def prepare(
@@ -70,7 +69,7 @@ def _known(file: Path, people: Population) -> Population:
 def _with_cost(people: Population, known: Population, cost: str | None, scale: str | None) -> Population:
     from dataclasses import replace
 
-    from milp_recourse.domain.cost import PERCENTILES
+    from milp_recourse.domain.cost import KINDS, PERCENTILES
     from milp_recourse.formats.applicant_json import build_cost, check_scale
     from milp_recourse.formats.schema import CostModel
     from milp_recourse.formats.validate import validate
@@ -83,10 +82,10 @@ def _with_cost(people: Population, known: Population, cost: str | None, scale: s
     if kind in PERCENTILES:
         if scale is not None:
             raise BadInput("--scale", scale, f"nothing: {kind} measures in percentiles")
-        said["quantiles"] = data_knots(template, rows, kind.startswith("log"))
+        said["quantiles"] = data_knots(template, rows, KINDS[kind].axis == "log-percentile")
     elif kind != "l0":
-        if kind not in SCALED:
-            raise BadInput("--cost", kind, ", ".join((*SCALED, "l0", *PERCENTILES)))
+        if kind not in KINDS:
+            raise BadInput("--cost", kind, ", ".join(KINDS))
         rule = "range" if scale is None else scale
         if rule not in (*SCALES, "factual"):
             raise BadInput("--scale", rule, ", ".join((*SCALES, "factual")))

@@ -48,7 +48,7 @@ from milp_recourse.compiled.layout import (
     UNIT,
 )
 from milp_recourse.compiled.numerics import HUGE, Slacks, slacks
-from milp_recourse.compiling import compiled
+from milp_recourse.compiling import by_reference, compiled
 from milp_recourse.domain.conditions import TRUE
 from milp_recourse.domain.enclosure import Enclosure, round_down, round_up
 from milp_recourse.domain.features import Feature
@@ -79,6 +79,7 @@ EITHER, ACTED, IDLE = 0, 1, 2
 """A numeric lever's mode: its interval or not acting; its interval; not acting."""
 
 
+@by_reference
 class Problem(NamedTuple):
     r"""One applicant's problem as compiled code sees it, in one configuration of what is acted on.
 
@@ -191,43 +192,6 @@ class Problem(NamedTuple):
     tiny: float
 
 
-class Levers(NamedTuple):
-    """What is asked of a problem about its levers alone; small, because it is passed to the innermost
-    functions."""
-
-    start: NDArray[np.int64]
-    lever: Array
-    knot: Array
-    column: Array
-    base: Array
-    line: float
-    budget: float
-    dual: float
-    cost: float
-    up: float
-    tiny: float
-
-
-class Layers(NamedTuple):
-    """What is asked of a problem about its network and causes alone."""
-
-    start: NDArray[np.int64]
-    lever: Array
-    first: Array
-    caused: Array
-    offset: Array
-    resting: Array
-    kind: NDArray[np.int64]
-    edge: Array
-    widths: NDArray[np.int64]
-    weights: Array
-    biases: Array
-    turned: Array
-    line: float
-    up: float
-    tiny: float
-
-
 class Ball(NamedTuple):
     """The plausibility ball at a node: the problem's part, and what :mod:`milp_recourse.compiled.work`
     keeps of it."""
@@ -242,30 +206,12 @@ class Ball(NamedTuple):
 
 @compiled
 def levers_of(p: Any) -> Any:
-    """The levers' part of a problem."""
-    return Levers(p.start, p.lever, p.knot, p.column, p.base, p.line, p.budget, p.dual, p.cost, p.up, p.tiny)
+    return p
 
 
 @compiled
 def layers_of(p: Any) -> Any:
-    """The network's part of a problem."""
-    return Layers(
-        p.start,
-        p.lever,
-        p.first,
-        p.caused,
-        p.offset,
-        p.resting,
-        p.kind,
-        p.edge,
-        p.widths,
-        p.weights,
-        p.biases,
-        p.turned,
-        p.line,
-        p.up,
-        p.tiny,
-    )
+    return p
 
 
 Problems = Problem

@@ -107,7 +107,7 @@ from milp_recourse.compiled.node import (
 from milp_recourse.compiled.numerics import BELOW, FARTHEST, ROUNDOFF, TINY
 from milp_recourse.compiled.problem import Problems, case, layers_of, levers_of
 from milp_recourse.compiled.search import copied, largest_logit
-from milp_recourse.compiling import compiled, entry
+from milp_recourse.compiling import by_reference, compiled, entry, refer
 
 INF = math.inf
 Array = NDArray[np.float64]
@@ -133,6 +133,7 @@ WORTH = 0.02
 """A shrunk end is a split of its own if it takes off this share of the interval."""
 
 
+@by_reference
 class Open(NamedTuple):
     """Nodes to look at, last in, first out. ``state`` holds: their number, records, leaves, nodes examined.
 
@@ -153,6 +154,7 @@ class Open(NamedTuple):
     state: NDArray[np.int64]
 
 
+@by_reference
 class Record(NamedTuple):
     """A stretch of the tree in preorder, and the evidence of its leaves.
 
@@ -953,7 +955,7 @@ def prove(pp, pq, w, o, t, c, target, budget, share, steps):
     int
         :data:`PROVEN`, :data:`MORE`, :data:`FULL`, :data:`SINGLE` or :data:`FALSE`.
     """
-    p, q = case(pp, c), case(pq, c)
+    p, q = refer(case(pp, c)), refer(case(pq, c))
     d = p.lever.shape[1]
     linear = len(p.widths) == 1 and p.widths[0] == 0 and len(p.noise) == 0
     claimed = (budget + p.base[0]) * (1.0 - p.cost)

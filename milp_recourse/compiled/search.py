@@ -49,7 +49,7 @@ from milp_recourse.compiled.network import logit_at, logit_size
 from milp_recourse.compiled.node import choose, examine, sizes_over_box, take_cut, tighten
 from milp_recourse.compiled.numerics import BELOW, PIVOT
 from milp_recourse.compiled.problem import Problems, case, layers_of, levers_of
-from milp_recourse.compiling import compiled, entry
+from milp_recourse.compiling import by_reference, compiled, entry, refer
 from milp_recourse.result import RELATIVE_GAP as GAP
 
 SEED = np.uint64(0x9E3779B97F4A7C15)
@@ -64,6 +64,7 @@ a cheaper action; it asks for an exact judgement of ``w.at[ANCHOR]``, which roun
 which, last, is all that a node held); the pool is full."""
 
 
+@by_reference
 class Pool(NamedTuple):
     """Nodes. ``state`` holds: open nodes, free slots, nodes examined, nodes when a dive was last made, the
     slot whose point was asked for, the slot to go on with (one more than it; 0 for the one of least bound).
@@ -278,7 +279,7 @@ def plant(pp, w, t, allowance, ceiling):
         t.free[k] = size - 1 - k
     t.state[1] = size
     for c in range(cases):
-        p = case(pp, c)
+        p = refer(case(pp, c))
         _root(p, w)
         p.hair[0] = 3.0 * p.line * largest_logit(p, w) + p.tiny
         p.hair[1] = _largest_ball(p, w)
@@ -495,7 +496,7 @@ def run(pp, w, t, share, lines, steps, dives, patient, careful, around, starts, 
     if around >= 0:
         before = w.scalar[BEST_COST]
         w.scalar[CASE] = around
-        descend(case(pp, around), w, starts, samples, kept, rounds)
+        descend(refer(case(pp, around)), w, starts, samples, kept, rounds)
         if careful and w.scalar[BEST_COST] < before:
             return FOUND
     for _ in range(share):
@@ -510,7 +511,7 @@ def run(pp, w, t, share, lines, steps, dives, patient, careful, around, starts, 
             slot = _pop(t)
         t.state[5] = 0
         _load(t, slot, w)
-        p = case(pp, t.case[slot])
+        p = refer(case(pp, t.case[slot]))
         parent, base = t.bound[slot], p.base[0]
         target = target_of(w) - base
         target += p.cost * (abs(target) + base)

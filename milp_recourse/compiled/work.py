@@ -8,10 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milp_recourse.compiled.problem import Problem, most_rows
+from milp_recourse.compiling import by_reference
 
 Array = NDArray[np.float64]
 
 
+@by_reference
 class Work(NamedTuple):
     """Arrays that compiled functions write to; their rows have names in :mod:`milp_recourse.compiled.layout`.
 

@@ -29,13 +29,55 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any
+from typing import Any, Literal
 
 from milp_recourse.domain.quantiles import Quantiles
 from milp_recourse.errors import BadInput
 
-ROOT = "l2"
-PERCENTILES = ("percentile", "percentile-max", "log-percentile", "log-percentile-max")
+
+@dataclass(frozen=True)
+class CostKind:
+    """A name that files use for a combination of the four parts.
+
+    Parameters
+    ----------
+    says
+        The formula in words.
+    parts
+        Coefficients of the parts (``l2_squared``, ``l1``, ``linf``, ``l0``); 0 where not named.
+    axis
+        What changes are measured on: values in units of the scale, shares of people, or the logarithm of the
+        share above.
+    root_of
+        The kind whose root this one is: the same actions are cheapest.
+    """
+
+    says: str
+    parts: Mapping[str, float]
+    axis: Literal["value", "percentile", "log-percentile"] = "value"
+    root_of: str | None = None
+
+
+KINDS: dict[str, CostKind] = {
+    "l1": CostKind("sum of weight × |change| / scale", {"l1": 1.0}),
+    "l2-squared": CostKind("sum of weight × (change / scale)²", {"l2_squared": 1.0}),
+    "l2": CostKind(
+        "root of the sum of weight × (change / scale)²", {"l2_squared": 1.0}, root_of="l2-squared"
+    ),
+    "linf": CostKind("the largest weight × |change| / scale", {"linf": 1.0}),
+    "l0": CostKind("sum of the weights of what is acted on, held features included", {"l0": 1.0}),
+    "percentile": CostKind("sum of weight × shift in percentile ranks", {"l1": 1.0}, "percentile"),
+    "percentile-max": CostKind("the largest weight × shift in percentile ranks", {"linf": 1.0}, "percentile"),
+    "log-percentile": CostKind(
+        "sum of weight × shift of −log(1 − percentile rank)", {"l1": 1.0}, "log-percentile"
+    ),
+    "log-percentile-max": CostKind(
+        "the largest weight × shift of −log(1 − percentile rank)", {"linf": 1.0}, "log-percentile"
+    ),
+}
+"""Every name but ``mixture``, whose coefficients a file gives. Files, tables and pages read this."""
+
+PERCENTILES = tuple(name for name, kind in KINDS.items() if kind.axis != "value")
 """Costs whose distances are differences of a distribution function, or of the logarithm of its tail."""
 
 LEVER_GAP = 1e-12
@@ -76,19 +118,15 @@ class Cost:
 
     @staticmethod
     def pure(kind: str, scale: Mapping[str, float]) -> Cost:
-        """The cost called ``l2-squared``, ``l2``, ``l1``, ``linf`` or ``l0``."""
-        part = "l2_squared" if kind == ROOT else kind.replace("-", "_")
-        coefficient: dict[str, Any] = {part: 1.0}
-        return Cost(**coefficient, scale=dict(scale), kind=kind)
+        """The cost of a name in :data:`KINDS`, changes measured in units of ``scale``."""
+        coefficients: dict[str, Any] = dict(KINDS[kind].parts)
+        return Cost(**coefficients, scale=dict(scale), kind=kind)
 
     @staticmethod
     def percentile(kind: str, quantiles: Mapping[str, Quantiles], categorical: Iterable[str] = ()) -> Cost:
         """The cost called one of :data:`PERCENTILES`; a changed category costs its weight."""
-        largest = kind.endswith("-max")
-        scale = dict.fromkeys([*quantiles, *categorical], 1.0)
-        return Cost(
-            l1=float(not largest), linf=float(largest), scale=scale, kind=kind, quantiles=dict(quantiles)
-        )
+        ones = dict.fromkeys([*quantiles, *categorical], 1.0)
+        return replace(Cost.pure(kind, ones), quantiles=dict(quantiles))
 
     def position(self, name: str, value: float) -> Fraction:
         """Where a value lies on the axis deltas are taken on: Q(value), or the value itself."""
@@ -106,11 +144,12 @@ class Cost:
     @property
     def is_root(self) -> bool:
         """Whether the cost is the root of what the parts say: l2."""
-        return self.kind == ROOT
+        return self.kind in KINDS and KINDS[self.kind].root_of is not None
 
     def squared(self) -> Cost:
         """l2-squared instead of l2: the same actions are cheapest, and every cost is the square."""
-        return replace(self, kind="l2-squared") if self.is_root else self
+        kind = KINDS[self.kind].root_of if self.kind in KINDS else None
+        return self if kind is None else replace(self, kind=kind)
 
     def of_applicant(self, factual: Mapping[str, float]) -> Cost:
         """The cost of an applicant's own changes, relative scales filled in.

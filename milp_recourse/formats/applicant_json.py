@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from milp_recourse.domain.cost import PERCENTILES, Cost
+from milp_recourse.domain.cost import KINDS, PERCENTILES, Cost
 from milp_recourse.domain.features import Feature
 from milp_recourse.domain.quantiles import Quantiles
 from milp_recourse.errors import BadInput, dotted
@@ -123,7 +123,7 @@ def _build_percentile(model: PercentileModel, features: Sequence[Feature]) -> Co
             raise BadInput(where, "an unknown feature", ", ".join(kinds))
         if kinds[name] == "categorical":
             raise BadInput(where, "quantiles", "nothing: the labels of a categorical feature have no order")
-        _check_knots(knots, where, math.inf if model.kind.startswith("log") else 1.0)
+        _check_knots(knots, where, math.inf if KINDS[model.kind].axis == "log-percentile" else 1.0)
         quantiles[name] = Quantiles(tuple(v for v, _ in knots), tuple(p for _, p in knots))
     return Cost.percentile(model.kind, quantiles, [n for n, kind in kinds.items() if kind == "categorical"])
 

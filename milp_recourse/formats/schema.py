@@ -7,10 +7,12 @@ module. The JSON Schema files shipped in ``schemas/`` are generated from these m
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, StringConstraints, Tag
 
+from milp_recourse.domain.cost import KINDS, CostKind
 from milp_recourse.formats.schema_base import Interval, NonNegative, Number, Positive, Strict, Value, Word
 from milp_recourse.formats.schema_conditions import ConditionModel
 from milp_recourse.formats.schema_scm import Layer, ScmModel
@@ -151,38 +153,32 @@ ScaleOf = Annotated[
 Scale = dict[str, ScaleOf]
 
 
-class SquaredModel(Strict):
-    """Sum of w (delta / s)^2."""
-
-    kind: Literal["l2-squared"]
-    scale: Scale
+def _kinds(choose: Callable[[CostKind], bool]) -> Any:
+    """The names of costs of a sort, as a type."""
+    return Literal[tuple(name for name, kind in KINDS.items() if choose(kind))]
 
 
-class RootModel(Strict):
-    """Root of the sum of w (delta / s)^2."""
-
-    kind: Literal["l2"]
-    scale: Scale
-
-
-class AbsoluteModel(Strict):
-    """Sum of w |delta| / s."""
-
-    kind: Literal["l1"]
-    scale: Scale
+if TYPE_CHECKING:
+    ScaledKind = str
+    CountKind = str
+    PercentileKind = str
+else:
+    ScaledKind = _kinds(lambda kind: kind.axis == "value" and set(kind.parts) != {"l0"})
+    CountKind = _kinds(lambda kind: set(kind.parts) == {"l0"})
+    PercentileKind = _kinds(lambda kind: kind.axis != "value")
 
 
-class LargestModel(Strict):
-    """Max of w |delta| / s."""
+class ScaledModel(Strict):
+    """A cost of changes, in units of their scales."""
 
-    kind: Literal["linf"]
+    kind: ScaledKind
     scale: Scale
 
 
 class CountModel(Strict):
     """Sum of w over acted features."""
 
-    kind: Literal["l0"]
+    kind: CountKind
     scale: Scale = Field(default_factory=dict)
 
 
@@ -208,12 +204,12 @@ Knot = Annotated[
 class PercentileModel(Strict):
     """Sum (or maximum) of w |Q(a) - Q(x)|, Q being piecewise linear through the knots."""
 
-    kind: Literal["percentile", "percentile-max", "log-percentile", "log-percentile-max"]
+    kind: PercentileKind
     quantiles: dict[str, Annotated[list[Knot], Field(min_length=2)]]
 
 
 CostModel = Annotated[
-    SquaredModel | RootModel | AbsoluteModel | LargestModel | CountModel | MixtureModel | PercentileModel,
+    ScaledModel | CountModel | MixtureModel | PercentileModel,
     Field(discriminator="kind"),
 ]
 

@@ -7,6 +7,7 @@ from typing import Any, NoReturn, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
+from milp_recourse.domain.cost import KINDS
 from milp_recourse.errors import BadInput, dotted, shown
 
 M = TypeVar("M")
@@ -30,8 +31,7 @@ _DISCRIMINATOR = {"scm": "name"}
 _TAGS = {
     "scm": "'loan', 'loan-as-printed', 'independent', 'explicit'",
     "classifier": "'relu-network', 'tree-ensemble', or a path and its sha256",
-    "cost": "'l2-squared', 'l2', 'l1', 'linf', 'l0', 'mixture', 'percentile', 'percentile-max', "
-    "'log-percentile', 'log-percentile-max'",
+    "cost": ", ".join(f"'{kind}'" for kind in (*KINDS, "mixture")),
     "noise": "'normal', 'gamma', 'bernoulli'",
 }
 

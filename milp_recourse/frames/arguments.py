@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from milp_recourse.domain.cost import PERCENTILES, Cost
+from milp_recourse.domain.cost import KINDS, PERCENTILES, Cost
 from milp_recourse.errors import BadInput
 from milp_recourse.formats.applicant_json import build_cost
 from milp_recourse.formats.schema import CostModel
@@ -18,7 +18,6 @@ from milp_recourse.frames.columns import SCALES, TableColumn, knots_of, known_na
 
 Interval = tuple[float, float]
 
-COSTS = ("l1", "l2-squared", "l2", "linf", "l0", *PERCENTILES)
 RELATIVE = "factual"
 PARTS = ("l0", "l1", "l2-squared", "linf")
 
@@ -112,11 +111,11 @@ def cost_of(
     features = [c.feature for c in columns]
     if isinstance(cost, str) and cost in PERCENTILES:
         knots = {c.name: knots_of(X[c.key], c.feature) for c in columns if c.feature.kind != "categorical"}
-        if cost.startswith("log"):
+        if KINDS[cost].axis == "log-percentile":
             knots = {name: log_knots(own, len(X)) for name, own in knots.items()}
         return build_cost(validate(CostModel, {"kind": cost, "quantiles": knots}, "cost"), features)
     scales = _scales(scale, columns, X)
-    allowed = ", ".join(COSTS) + ', or a mixture such as {"l0": 0.1, "l1": 1}'
+    allowed = ", ".join(KINDS) + ', or a mixture such as {"l0": 0.1, "l1": 1}'
     if isinstance(cost, Mapping):
         for part, value in cost.items():
             if part not in PARTS:
@@ -124,7 +123,7 @@ def cost_of(
             if not is_number(value) or value < 0:
                 raise BadInput(f"cost.{part}", shown(value), "a finite number, 0 or more")
         said: dict[str, Any] = {"kind": "mixture", **cost, "scale": scales}
-    elif isinstance(cost, str) and cost in COSTS:
+    elif isinstance(cost, str) and cost in KINDS:
         said = {"kind": cost} if cost == "l0" else {"kind": cost, "scale": scales}
     else:
         raise BadInput("cost", str(cost), allowed)

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import copy
 import json
+import shutil
+import subprocess
+import sys
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import milp_recourse
 from milp_recourse.domain.cost import Cost, root_above, root_below
 from milp_recourse.errors import BadInput
 from milp_recourse.formats import instance_from_dict, instance_to_dict, population_from_dict
@@ -144,3 +148,42 @@ def test_examples_of_the_schemas_hold(tmp_path: Path) -> None:
     schema = json.loads((FOLDER / "instance-1.schema.json").read_text())
     scale = {"a": {"increase": 2.0, "decrease": 3.0}, "b": "factual"}
     jsonschema.validate(said(cost={"kind": "l2", "scale": scale}), schema)
+
+
+NEW_LINE = """    "twice-l1": CostKind("twice the sum of weight × |change| / scale", {"l1": 2.0}),\n"""
+ASKED = """
+import json, sys
+from milp_recourse.formats import instance_from_dict, instance_to_dict
+from milp_recourse.reports.pages.gather import facts_of
+from milp_recourse.solve import solve
+
+problem = json.loads(sys.stdin.read())
+for kind in ("l1", "twice-l1"):
+    instance = instance_from_dict(problem | {"cost": problem["cost"] | {"kind": kind}})
+    assert instance_to_dict(instance)["cost"]["kind"] == kind
+    result = solve(instance, "highs")
+    print(result.status.value, result.cost, facts_of(instance)["Cost"], sep=";")
+"""
+
+
+def test_a_new_name_for_a_cost_is_one_line_in_one_table(tmp_path: Path) -> None:
+    """In a copy of the package with that line, files, back ends and pages know the name."""
+    ignored = shutil.ignore_patterns("__pycache__", "checkpoints")
+    copy_of = shutil.copytree(Path(milp_recourse.__file__).parent, tmp_path / "milp_recourse", ignore=ignored)
+    table = copy_of / "domain" / "cost.py"
+    start = "KINDS: dict[str, CostKind] = {\n"
+    source = table.read_text(encoding="utf-8")
+    assert source.count(start) == 1
+    table.write_text(source.replace(start, start + NEW_LINE), encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, "-c", ASKED],
+        input=json.dumps(BASE),
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=tmp_path,
+    )
+    plain, twice = (line.split(";") for line in done.stdout.splitlines())
+    assert plain[0] == twice[0] == "optimal"
+    assert float(twice[1]) == pytest.approx(2 * float(plain[1]))
+    assert twice[2].startswith("twice-l1: twice the sum")

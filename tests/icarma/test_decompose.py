@@ -14,11 +14,11 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("zuko")
 
 from milp_recourse.icarma.checkpoint import read_recommender
-from milp_recourse.icarma.decompose import LEVELS, MISSED, decompose, write
 from milp_recourse.icarma.exact import Certified
 from milp_recourse.icarma.sampling import everyone
 from milp_recourse.icarma.shipped import shipped
 from milp_recourse.instance import Population
+from milp_recourse.lab.gap.decompose import LEVELS, MISSED, decompose, write
 
 HERE = 12
 

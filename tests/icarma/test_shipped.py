@@ -14,7 +14,6 @@ from milp_recourse.domain.loan import FEATURES, loan
 from milp_recourse.errors import BadInput
 from milp_recourse.formats import read_population
 from milp_recourse.icarma.checkpoint import read_recommender
-from milp_recourse.icarma.evaluate import mask_check
 from milp_recourse.icarma.fit_flow import loan_flow_rows
 from milp_recourse.icarma.predict import predict
 from milp_recourse.icarma.sampling import PreferenceSampler
@@ -22,6 +21,7 @@ from milp_recourse.icarma.score import rows_of_population, score
 from milp_recourse.icarma.shipped import FOLDER, shipped
 from milp_recourse.instance import Preferences
 from milp_recourse.instances_path import instances_path, population_file
+from milp_recourse.lab.gap.evaluate import mask_check
 
 
 @pytest.fixture(scope="module")

@@ -48,15 +48,22 @@ def _scale(value: Any, where: str) -> Any:
 
 RELATIVE = "factual"
 SCALE = {str: _scale}
-PERCENTILES = {"percentile": "l1", "percentile-max": "linf"}
-LOGARITHMS = {f"log-{kind}": part for kind, part in PERCENTILES.items()}
 ROOT = "l2"
+KINDS = {part: (part, None) for part in PARTS} | {
+    ROOT: ("l2-squared", None),
+    "percentile": ("l1", share),
+    "percentile-max": ("linf", share),
+    "log-percentile": ("l1", not_negative),
+    "log-percentile-max": ("linf", not_negative),
+}
+"""Per name of a cost its part, and what the second numbers of its knots are where it is of percentiles."""
 COST = by(
     "kind",
-    {part: {"scale?" if part == "l0" else "scale": SCALE} for part in (*PARTS, ROOT)}
-    | {"mixture": {f"{part}?": not_negative for part in PARTS} | {"scale?": SCALE}}
-    | {kind: {"quantiles": {str: [(float, share)]}} for kind in PERCENTILES}
-    | {kind: {"quantiles": {str: [(float, not_negative)]}} for kind in LOGARITHMS},
+    {"mixture": {f"{part}?": not_negative for part in PARTS} | {"scale?": SCALE}}
+    | {
+        kind: {"quantiles": {str: [(float, ranks)]}} if ranks else {f"scale{'?' * (part == 'l0')}": SCALE}
+        for kind, (part, ranks) in KINDS.items()
+    },
 )
 NOISE = by(
     "kind",
@@ -382,27 +389,26 @@ class Source:
 def _cost(data: dict[str, Any], features: list[dict[str, Any]]) -> dict[str, Any]:
     """The canonical cost: coefficients, scale, and the knots of what is measured in percentiles."""
     kinds = {f["name"]: f["kind"] for f in features}
-    if data["kind"] in PERCENTILES | LOGARITHMS:
+    parts = dict.fromkeys(PARTS, 0.0)
+    if data["kind"] != "mixture":
+        parts[KINDS[data["kind"]][0]] = 1.0
+    if "quantiles" in data:
         for name, knots in data["quantiles"].items():
             rising = all(a[0] < b[0] and a[1] <= b[1] for a, b in pairwise(knots))
             if kinds.get(name, "categorical") == "categorical" or len(knots) < 2 or not rising:
                 raise Rejected(f"cost.quantiles.{name}: of no feature, of a category, or no distribution")
         ones = [name for name, kind in kinds.items() if kind == "categorical" or name in data["quantiles"]]
-        part = dict.fromkeys(PARTS, 0.0) | {(PERCENTILES | LOGARITHMS)[data["kind"]]: 1.0}
-        return part | {"scale": dict.fromkeys(ones, 1.0), "quantiles": data["quantiles"]}
+        return parts | {"scale": dict.fromkeys(ones, 1.0), "quantiles": data["quantiles"]}
     if set(data["scale"] or ()) - kinds.keys():
         raise Rejected("cost.scale: names no feature")
     for name, scale in (data["scale"] or {}).items():
         labels = {"categorical", "ordinal"} if scale == RELATIVE else {"categorical"}
         if not isinstance(scale, float) and kinds[name] in labels:
             raise Rejected(f"cost.scale.{name}: not of a feature that is {kinds[name]}")
-    if data["kind"] == ROOT:
-        squares = dict.fromkeys(PARTS, 0.0) | {"l2-squared": 1.0}
-        return squares | {"scale": data["scale"], "root": True}
-    cost = dict.fromkeys(PARTS, 0.0) | {data["kind"]: 1.0} | data
-    if not any(cost[part] for part in PARTS):
+    parts |= {part: data[part] for part in PARTS if data.get(part)}
+    if not any(parts.values()):
         raise Rejected("cost: coefficients that are all 0")
-    return {part: cost[part] or 0.0 for part in PARTS} | {"scale": cost["scale"] or {}}
+    return parts | {"scale": data["scale"] or {}} | ({"root": True} if data["kind"] == ROOT else {})
 
 
 def _own(scale: Any, given: Any, name: str) -> Any:

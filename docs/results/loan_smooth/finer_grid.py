@@ -21,11 +21,11 @@ from milp_recourse.backends.grid_together import SharedGrid
 from milp_recourse.formats import read_population
 from milp_recourse.icarma.runs import write_table
 from milp_recourse.instances_path import population_file
+from milp_recourse.lab.studies.answers import Answer
+from milp_recourse.lab.studies.cells import Cell, Draws
+from milp_recourse.lab.studies.tables import Served, served, table
 from milp_recourse.reports.progress import progress_bar
 from milp_recourse.solve import solve_together
-from milp_recourse.studies.answers import Answer
-from milp_recourse.studies.cells import Cell, Draws
-from milp_recourse.studies.tables import Served, served, table
 
 FINER = (BINS, 49, 97, 193, 385)
 """Every grid but for the cut at the bounds has the one before it among its points."""

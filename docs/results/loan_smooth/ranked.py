@@ -24,7 +24,6 @@ from numpy.typing import NDArray
 
 from milp_recourse.formats import read_population
 from milp_recourse.icarma.checkpoint import read_recommender, write_recommender
-from milp_recourse.icarma.evaluate import summary
 from milp_recourse.icarma.exact import Certified
 from milp_recourse.icarma.flow import CausalFlow
 from milp_recourse.icarma.model import Recommender
@@ -37,9 +36,10 @@ from milp_recourse.icarma.task import Task, loan_task
 from milp_recourse.icarma.train import Trainer
 from milp_recourse.instance import Population
 from milp_recourse.instances_path import population_file
+from milp_recourse.lab.gap.evaluate import summary
+from milp_recourse.lab.studies.amortised import published_icarma, read_networks
+from milp_recourse.lab.studies.cells import Cell, Draws
 from milp_recourse.reports.progress import progress_bar
-from milp_recourse.studies.amortised import published_icarma, read_networks
-from milp_recourse.studies.cells import Cell, Draws
 
 PROFILES: tuple[Profile, ...] = ("concave", "linear", "convex")
 

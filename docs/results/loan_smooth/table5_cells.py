@@ -35,12 +35,12 @@ from milp_recourse.icarma.density import log_density
 from milp_recourse.icarma.runs import write_table
 from milp_recourse.instance import Instance, Population, Preferences
 from milp_recourse.instances_path import population_file
-from milp_recourse.recipe.training import Training
+from milp_recourse.lab.recipe.training import Training
+from milp_recourse.lab.studies.cells import TABLES, Cell, Draws
+from milp_recourse.lab.studies.classifiers import retrained
+from milp_recourse.lab.studies.published import published
+from milp_recourse.lab.studies.tables import COST_WITHIN, VALIDITY_WITHIN
 from milp_recourse.reports.progress import progress_bar
-from milp_recourse.studies.cells import TABLES, Cell, Draws
-from milp_recourse.studies.classifiers import retrained
-from milp_recourse.studies.published import published
-from milp_recourse.studies.tables import COST_WITHIN, VALIDITY_WITHIN
 
 Gain = Callable[[Instance, NDArray, NDArray[np.bool_]], NDArray]
 MASKS = tuple(mask for count in (1, 2) for mask in combinations(LOAN_ACTIONABLE, count))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import partial
 
+from milp_recourse.domain.cost import KINDS
 from milp_recourse.domain.features import Feature
 from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.errors import BadInput
@@ -173,19 +174,8 @@ def _model(classifier: Classifier) -> str:
 
 def _formula(instance: Instance) -> str:
     cost = instance.cost
-    formulas = {
-        "l2-squared": "sum of weight × (change / scale)²",
-        "l2": "root of the sum of weight × (change / scale)²",
-        "l1": "sum of weight × |change| / scale",
-        "linf": "the largest weight × |change| / scale",
-        "l0": "sum of the weights of what is acted on, held features included",
-        "percentile": "sum of weight × shift in percentile ranks",
-        "percentile-max": "the largest weight × shift in percentile ranks",
-        "log-percentile": "sum of weight × shift of −log(1 − percentile rank)",
-        "log-percentile-max": "the largest weight × shift of −log(1 − percentile rank)",
-    }
-    if cost.kind in formulas:
-        return f"{cost.kind}: {formulas[cost.kind]}"
+    if cost.kind in KINDS:
+        return f"{cost.kind}: {KINDS[cost.kind].says}"
     coefficients = {"l0": cost.l0, "l1": cost.l1, "l2-squared": cost.l2_squared, "linf": cost.linf}
     return "mixture: " + " + ".join(f"{c:g} × {part}" for part, c in coefficients.items() if c)
 
