@@ -16,7 +16,7 @@ ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "milp_recourse"
 
 LAYERS = (
-    ("1 the problem and its answer", ("errors", "domain", "factuals", "instance", "result")),
+    ("1 the problem and its answer", ("errors", "domain", "factuals", "instance", "options", "result")),
     ("2 reading, lowering, judging", ("program", "readers", "formats", "smaller", "judge", "magnitude")),
     (
         "3 bounds and search",
@@ -34,7 +34,7 @@ LAYERS = (
         "6 interfaces",
         ("export", "reports", "frames", "recourse", "", "evaluation", "icarma", "cli", "__main__"),
     ),
-    ("7 experiments", ("recipe", "benchmarks", "studies")),
+    ("7 experiments", ("lab",)),
 )
 """A part imports the layers below its own and, without cycles, its own; "" is milp_recourse itself, its
 public names. A new module takes its place here first."""
@@ -42,22 +42,15 @@ public names. A new module takes its place here first."""
 MOUNT = "milp_recourse.cli.app"
 """The one module that may import the experiments: it puts their commands beside the others."""
 
-UPWARD = {
-    ("milp_recourse.compiled.door", "backends.protocol"),  # Options belongs below the engines
-    ("milp_recourse.icarma.commands", "benchmarks"),  # icarma's experiments belong there
-    ("milp_recourse.icarma.commands", "studies"),
-    ("milp_recourse.icarma.evaluate", "recipe"),
-    ("milp_recourse.icarma.tables", "studies"),
-    ("milp_recourse.icarma.task", "recipe"),
-}
-"""Imports of a higher layer that still stand. Lines go from here; none comes."""
+UPWARD: set[tuple[str, str]] = set()
+"""Imports of a higher layer that stand: none, and none comes."""
 
 ONLY = {
     "readers": {"errors", "domain", "instance", "readers"},
     "formats": {"errors", "domain", "factuals", "instance", "result", "readers", "formats"},
     "judge": {"errors", "domain", "instance", "result", "smaller"},
     "smaller": {"instance"},
-    "backends.protocol": {"instance", "result"},
+    "backends.protocol": {"instance", "options", "result"},
 }
 """All that these may import of ours."""
 
@@ -233,13 +226,11 @@ def test_the_check_sees_what_it_should() -> None:
     assert wrong_imports("milp_recourse.judge", "from milp_recourse.bounds.tape import Tape")
     assert wrong_imports("milp_recourse.result", "from milp_recourse import solve")
     assert wrong_imports("milp_recourse.result", "from . import errors") == ["a relative import"]
-    assert wrong_imports("milp_recourse.cli.solve_command", "import milp_recourse.benchmarks") == [
-        "benchmarks"
-    ]
-    assert not wrong_imports(MOUNT, "import milp_recourse.benchmarks")
+    assert wrong_imports("milp_recourse.cli.solve_command", "import milp_recourse.lab.benchmarks") == ["lab"]
+    assert not wrong_imports(MOUNT, "import milp_recourse.lab.benchmarks")
     assert wrong_imports("milp_recourse.judge", "from milp_recourse.backends.protocol import Options")
     assert not wrong_imports("milp_recourse.judge", "from milp_recourse.result import Proposal\nimport numpy")
-    assert not wrong_imports("milp_recourse.cli.options", "from milp_recourse import solve")
+    assert not wrong_imports("milp_recourse.cli.common_options", "from milp_recourse import solve")
     with pytest.raises(AssertionError, match="no place"):
         wrong_imports("milp_recourse.novelty", "import milp_recourse.errors")
 
@@ -278,21 +269,19 @@ def test_only_the_command_line_and_certificates_know_the_trust_base() -> None:
         "cli",
         "frames",
         "reports",
-        "recipe",
-        "benchmarks",
-        "studies",
+        "lab",
     }
 
 
 def test_solvers_are_imported_by_back_ends_and_benchmarks_only() -> None:
-    """Each back end imports its own; benchmarks and the recipe's second opinion run solvers as they come."""
+    """Each back end imports its own; benchmarks and second opinions in the lab run solvers as they come."""
     users = {
         (part_of(module_of(f)), name)
         for f in FILES
         for name in imported(f.read_text(encoding="utf-8"))
         if name.split(".")[0] in SOLVERS
     }
-    assert {part for part, _ in users} <= {"backends", "benchmarks", "recipe"}
+    assert {part for part, _ in users} <= {"backends", "lab"}
     assert ("backends", "highspy") in users
 
 

@@ -22,7 +22,7 @@ class BabBackend:
 
     name = "bab"
     proves = True
-    batch = 1024
+    batch = 256
     """Applicants lowered together."""
 
     def unavailable(self) -> str | None:

@@ -6,7 +6,7 @@ import math
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache
 from typing import Any
@@ -17,11 +17,10 @@ from numpy.typing import NDArray
 from milp_recourse.backends.cost_units import cost_units
 from milp_recourse.certificates.by_direction import Claim
 from milp_recourse.certificates.conditions import case_programs
-from milp_recourse.certificates.limits import MOST_LINES, MOST_NODES
+from milp_recourse.certificates.limits import MOST_NODES, MOST_SECONDS, check_seconds
 from milp_recourse.compiled import proof_search
 from milp_recourse.compiled.causes import effects_of
 from milp_recourse.compiled.door import ceiling, memory, smallest
-from milp_recourse.compiled.elementary import LOG, SIGMOID
 from milp_recourse.compiled.layout import GRID, LABEL
 from milp_recourse.compiled.problem import ACTED, IDLE, Lowered, Problem, impossible, lowered
 from milp_recourse.compiling import announced
@@ -98,7 +97,7 @@ def _under_conditions(claim: Claim, late: float) -> list[dict[str, Any]] | None:
     instance, bound, target = claim
     own, factor = cost_units(instance)
     claimed = math.inf if bound is None else bound * factor
-    names, configurations, examined = [f.name for f in own.features], [], 0
+    names, configurations, effort = [f.name for f in own.features], [], Effort()
     for chosen, cases in case_programs(own):
         acted = sorted(chosen, key=names.index)
         alone = replace(own, preferences=replace(own.preferences, actionable=tuple(acted)))
@@ -109,11 +108,10 @@ def _under_conditions(claim: Claim, late: float) -> list[dict[str, Any]] | None:
                 continue
             units = [row.unit for row in program.rows if row.name.startswith("condition_")]
             group = Lowered([alone], effects_of([alone], program))
-            trees = _Trees(alone, group, 0, factor, units, examined)
+            trees = _Trees(alone, group, 0, factor, units, effort)
             found = trees.configuration(acted, target * factor, claimed, late)
             if found is None:
                 return None
-            examined = trees.nodes
             nodes += found["tree"]
         configurations.append({"acted": acted, "tree": nodes})
     return configurations
@@ -134,6 +132,14 @@ def _records(p: Problem) -> tuple[proof_search.Open, proof_search.Record]:
     return known[shape]
 
 
+@dataclass
+class Effort:
+    """What went into the trees of one applicant: nodes, and the seconds that checking them takes."""
+
+    nodes: int = 0
+    seconds: float = 0.0
+
+
 class _Trees:
     """The proof trees of one applicant.
 
@@ -145,8 +151,8 @@ class _Trees:
         What these costs are the applicant's own times.
     units
         By what the rows of conditions, the last ones, are divided.
-    examined
-        Nodes that this applicant's trees had so far.
+    effort
+        What went into this applicant's trees so far.
     """
 
     def __init__(
@@ -156,9 +162,10 @@ class _Trees:
         k: int,
         factor: float,
         units: Sequence[float] = (),
-        examined: int = 0,
+        effort: Effort | None = None,
     ) -> None:
-        self.instance, self.factor, self.units, self.nodes = instance, factor, units, examined
+        self.instance, self.factor, self.units = instance, factor, units
+        self.effort = effort or Effort()
         problem, effects = group.problems(k), group.effects
         self.moved = (effects.acts[0] | effects.follows[0]).astype(bool)
         stated = [(effects.stated[f].feature, side) for f, side, _ in group.ends]
@@ -177,8 +184,6 @@ class _Trees:
         plain[GRID] = 0.0
         self.problem, self.relaxed = problem, problem._replace(lever=plain)
         self.work = memory(problem)[0]
-        curves = int(np.isin(problem.kind, (SIGMOID, LOG)).sum())
-        self.most_written = 2 * MOST_LINES // curves if curves else math.inf  # half of all nodes are leaves
         self.open, self.record = _records(problem)
         self.widths = [int(k) for k in problem.widths[1:]]
 
@@ -219,17 +224,17 @@ class _Trees:
         nodes: Nodes = []
         while time.perf_counter() <= late:
             why = proof_search.prove(p, self.relaxed, self.work, o, t, c, target, claimed, SHARE, STEPS)
-            nodes += self._written(place, claimed < math.inf)
-            if why == proof_search.PROVEN and len(nodes) <= self.most_written:
-                self.nodes += int(o.state[3])
+            written = self._written(place, claimed < math.inf)
+            nodes += written
+            effort = self.effort
+            effort.nodes += int(o.state[3])
+            effort.seconds += check_seconds(self.instance, len(acted), written)
+            if effort.seconds > MOST_SECONDS:
+                return None
+            if why == proof_search.PROVEN:
                 return {"acted": list(acted), "tree": nodes}
-            self.nodes += int(o.state[3])
             o.state[3] = 0
-            if (
-                why in (proof_search.PROVEN, proof_search.FALSE)
-                or self.nodes > MOST_NODES
-                or len(nodes) > self.most_written
-            ):
+            if why == proof_search.FALSE or effort.nodes > MOST_NODES:
                 return None
             if why == proof_search.SINGLE:
                 leaf = self._single(chosen, target)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -16,6 +18,7 @@ from milp_recourse.domain.expression import (
     Square,
     Variable,
 )
+from milp_recourse.domain.forest import TreeEnsemble
 from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.domain.noise import Bernoulli, Gamma
 from milp_recourse.instance import Instance
@@ -27,8 +30,11 @@ LARGEST_FILE, MOST_ROOM = 32 * 2**20, 2_200_000
 MOST_NODES = 300_000
 """An applicant whose proof needs more is given up: a checker need not read such a file."""
 
-MOST_LINES = 10_000
-"""Leaves of a configuration times curves, likewise: each takes the checker up to 0.7 ms, of 10 s."""
+MOST_SECONDS = 8.0
+"""What a check may take by :func:`check_seconds`, which can be a fifth too low, for 10 s on a quiet core."""
+
+FEWEST_WITH_BUDGET = 4
+"""Parts of a leaf without thetas, at most."""
 
 _DOUBLE = 128  # digits of ordinary doubles on either side of the point; extreme ones are looked at
 _LINE = 40  # digits that replacing a unit by a line adds: slopes are multiples of 2^-32
@@ -112,15 +118,53 @@ def beyond_a_support(instance: Instance) -> str | None:
     return None
 
 
-def fits(certificate: dict[str, Any]) -> bool:
-    """Whether a checker reads a certificate of this size (section 9)."""
+def fits(instance: Instance, certificate: dict[str, Any]) -> bool:
+    """Whether a checker reads a certificate of this size (section 9), and in the time that one may take."""
     configurations = certificate["configurations"]
+    trees = [(one["acted"], part["tree"]) for one in configurations for part in one.get("cases", [one])]
+    if sum(check_seconds(instance, len(acted), tree) for acted, tree in trees) > MOST_SECONDS:
+        return False
     plain = not any("prices" in one or "cases" in one for one in configurations)
     if plain and sum(len(one["tree"]) for one in configurations) < MOST_ROOM // 1000:
         return True
     text = json.dumps(certificate, separators=(",", ":"))
     room = text.count(",") + 2 * text.count("[") + 4 * text.count("{")
     return len(text) <= LARGEST_FILE and room <= MOST_ROOM
+
+
+def check_seconds(instance: Instance, n: int, nodes: Iterable[Sequence[Any]]) -> float:
+    """What checking nodes takes where n features are acted on, roughly and mostly too long.
+
+    A leaf takes 0.7 ms for the lines of each curve; closed by duality 0.5 ms, 0.12 ms per lever and 40 ns for
+    each of the multiplications that bound all neurons' arguments; within a budget also 8.5 us for a lever's
+    share in a neuron's argument and 24 us for each pair of levers, as numbers grow with ends that are not 0.
+    A table of prices takes 0.6 us for each leaf of the trees. Measured: docs/results/certificates.
+    """
+    kinds = Counter("budget" if len(node) > FEWEST_WITH_BUDGET else node[0] for node in nodes)
+    classifier, lines = instance.classifier, 0.7e-3 * _curves(instance)
+    empty, dual, budget, table = 0.36e-3 + lines, 0.5e-3 + 0.12e-3 * n + lines, 24e-6 * n * n, 0.3e-3
+    if isinstance(classifier, TreeEnsemble):
+        empty, dual = (one + 10e-6 * len(classifier.trees) for one in (empty, dual))
+        table += 0.6e-6 * sum(int((tree.left < 0).sum()) for tree in classifier.trees)
+    else:
+        widths = [len(bias) for bias in classifier.biases[:-1]]
+        columns, through = 1 + sum(len(f.columns) for f in instance.features), 0
+        for k, width in enumerate(widths):
+            dual += 40e-9 * 2 * width * (through + columns * (widths[0] if k else 1))
+            through += width * widths[k - 1] if k else 0
+        budget += 8.5e-6 * sum(widths) * n
+    tables = table * sum(kinds[kind] for kind in "ptm")
+    return empty * kinds["e"] + dual * (kinds["d"] + kinds["budget"]) + budget * kinds["budget"] + tables
+
+
+def _curves(instance: Instance) -> int:
+    """Sigmoids and logarithms that follow from an action."""
+    found = 0
+    for mechanism in instance.scm.mechanisms.values():
+        linked, gamma = mechanism.link.kind == "sigmoid", isinstance(mechanism.noise, Gamma)
+        found += sum(isinstance(part, Sigmoid) for part in mechanism.equation.walk()) + linked
+        found += (2 * linked + gamma) * instance.plausible
+    return found
 
 
 def _depth(expression: Expression) -> int:

@@ -86,7 +86,9 @@ def reason_for_none(instance: Instance, result: Result) -> str:
     if result.proof is None or not _provable(result):
         return f"{result.status.value} claims nothing that could be proven"
     own = _beyond_limits(instance) if _needs_no_tree(instance, result) else why_not(instance)
-    return own or "the proof took more time, nodes or room than a certificate is allowed"
+    return own or (
+        "the proof took more time, nodes or room than a certificate is allowed, or a check of it would"
+    )
 
 
 def without_certificate(instance: Instance, result: Result, reason: str | None = None) -> Result:
@@ -179,7 +181,7 @@ def certificates_for(
             if bound is not None and own[k].cost.is_root:
                 bound = root_below(bound)
             found = _certificate(own[k], answers[k], bound, tree, index)
-            certificates[k] = found if fits(found) else None
+            certificates[k] = found if fits(own[k], found) else None
     return certificates
 
 

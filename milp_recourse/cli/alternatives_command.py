@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from milp_recourse.cli.options import Backend, Index, Problem, TimeLimit
+from milp_recourse.cli.common_options import Backend, Index, Problem, TimeLimit
 from milp_recourse.cli.output import refuse_folders
 from milp_recourse.cli.problems import read_one
 

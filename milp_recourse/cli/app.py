@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 
 import typer
 
-from milp_recourse.benchmarks import commands as benchmarks
 from milp_recourse.cli.alternatives_command import alternatives
 from milp_recourse.cli.backends_command import backends
 from milp_recourse.cli.certificate_command import certificate
@@ -26,10 +25,11 @@ from milp_recourse.cli.solve_command import solve
 from milp_recourse.cli.verify_command import verify
 from milp_recourse.cli.why_command import why
 from milp_recourse.errors import MachineFailed, RecourseError
-from milp_recourse.icarma import commands as icarma
-from milp_recourse.recipe import commands as recipe
-from milp_recourse.studies.commands import reproduce
-from milp_recourse.studies.gmsc.gmsc_command import gmsc
+from milp_recourse.lab.benchmarks import commands as benchmarks
+from milp_recourse.lab.gap import commands as icarma
+from milp_recourse.lab.recipe import commands as recipe
+from milp_recourse.lab.studies.commands import reproduce
+from milp_recourse.lab.studies.gmsc.gmsc_command import gmsc
 
 app = typer.Typer(
     help="Exact, proven algorithmic recourse: the least an applicant must change to be accepted.",

@@ -10,8 +10,8 @@ from typing import Annotated
 
 import typer
 
+from milp_recourse.cli.common_options import Backend, Index, Own, Parallel, TimeLimit
 from milp_recourse.cli.exit_codes import DONE, FAILED, LIMIT, Interrupted, limit_or_done
-from milp_recourse.cli.options import Backend, Index, Own, Parallel, TimeLimit
 from milp_recourse.cli.output import console_of_stdout
 from milp_recourse.cli.problems import check_index, warn_of_empty_masks, with_own_preferences
 from milp_recourse.errors import BadInput, Unsupported

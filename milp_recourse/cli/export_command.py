@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from milp_recourse.cli.options import Index, Problem
+from milp_recourse.cli.common_options import Index, Problem
 from milp_recourse.cli.problems import read_one
 from milp_recourse.errors import BadInput
 

@@ -8,8 +8,8 @@ from typing import Annotated, Any
 
 import typer
 
+from milp_recourse.cli.common_options import Backend, Index
 from milp_recourse.cli.exit_codes import DONE, LIMIT
-from milp_recourse.cli.options import Backend, Index
 from milp_recourse.cli.output import console_of_stdout, refuse_folders
 from milp_recourse.cli.problems import check_index
 from milp_recourse.errors import BadInput

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
+from milp_recourse.cli.common_options import Backend, Index, Own, Problem, TimeLimit
 from milp_recourse.cli.exit_codes import DONE, LIMIT
-from milp_recourse.cli.options import Backend, Index, Own, Problem, TimeLimit
 from milp_recourse.cli.output import refuse_folders, write_certificate
 from milp_recourse.cli.problems import read_one, warn_of_empty_masks, with_own_preferences
 from milp_recourse.result import Status

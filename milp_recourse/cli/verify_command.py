@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from milp_recourse.cli.options import Parallel
+from milp_recourse.cli.common_options import Parallel
 from milp_recourse.errors import BadInput
 from milp_recourse.workers import Workers
 

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
+from milp_recourse.cli.common_options import Backend, Index, Problem
 from milp_recourse.cli.exit_codes import DONE, LIMIT
-from milp_recourse.cli.options import Backend, Index, Problem
 from milp_recourse.cli.output import console_of_stdout, refuse_folders
 from milp_recourse.cli.problems import read_one
 from milp_recourse.instance import Population

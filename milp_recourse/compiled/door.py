@@ -12,7 +12,6 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from milp_recourse.backends.protocol import Options, Proposal
 from milp_recourse.compiled import search
 from milp_recourse.compiled.corners import onto_rows
 from milp_recourse.compiled.layout import (
@@ -44,8 +43,10 @@ from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.domain.scm import Link, Mechanism, StructuralCausalModel
 from milp_recourse.instance import Instance, Preferences
 from milp_recourse.judge import judge
+from milp_recourse.options import Options
 from milp_recourse.program.lower import lower as neutral
 from milp_recourse.program.model import Program
+from milp_recourse.result import Proposal
 
 SLICE = 0.05
 """Seconds that compiled code may take before Python looks at the clock."""

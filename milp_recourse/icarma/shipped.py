@@ -18,7 +18,8 @@ SHARP = "f0e34de80ba25834466349b5d071b9bab49c431f3483d1257386d2ba50eafe9a"
 
 
 def shipped(kind: Kind, template: Instance | None = None) -> Path:
-    """The checkpoint for constant weights, or that for ranks, which has to do for scores too.
+    """The checkpoint for constant weights, for ranks or for scores; where none was trained on scores
+    (``loan-sharp``), that for ranks.
 
     Parameters
     ----------
@@ -28,5 +29,6 @@ def shipped(kind: Kind, template: Instance | None = None) -> Path:
     """
     classifier = None if template is None else template.classifier
     sharp = isinstance(classifier, ReluNetwork) and classifier.content.hex() == SHARP
-    name = f"loan_{'sharp' if sharp else 'smooth'}_{'constant' if kind == 'constant' else 'rank'}.npz"
-    return FOLDER / name
+    name = "loan_sharp" if sharp else "loan_smooth"
+    own = FOLDER / f"{name}_{kind}.npz"
+    return own if own.exists() else FOLDER / f"{name}_rank.npz"

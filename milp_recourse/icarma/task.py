@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milp_recourse.domain.elicitation import LOAN_ACTIONABLE
+from milp_recourse.domain.loan_rows import RELEASED_SIZES, sample_loan
 from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.errors import BadInput
 from milp_recourse.instance import Instance
-from milp_recourse.recipe.data import RELEASED_SIZES, sample_loan
 
 FloatArray = NDArray[np.float64]
 

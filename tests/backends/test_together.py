@@ -8,12 +8,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from milp_recourse.benchmarks.settings import in_setting
 from milp_recourse.compiled.problem import lowered
 from milp_recourse.errors import Unsupported
 from milp_recourse.formats import read_population
 from milp_recourse.instance import Instance, Preferences
 from milp_recourse.instances_path import instances_path
+from milp_recourse.lab.benchmarks.settings import in_setting
 from milp_recourse.program import lower
 from milp_recourse.program.rationals import Mixed, Rationals
 from tests.properties.generators import Style, _factual, supported_instance

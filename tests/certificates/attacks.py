@@ -301,7 +301,7 @@ def condition_of_another_alternative(c):
     multiplied(c)["q"].append(1.0)
 
 
-@attack("toy.json", "unknown key 'q'")
+@attack("toy.json", "allowed: a list of 0")
 def condition_where_there_is_none(c):
     """Multipliers of conditions' rows where there is no condition."""
     first(c, "d")[2][0]["q"] = [1.0]
@@ -887,13 +887,13 @@ def negative_ball_multiplier(c):
     next(term for term in leaf[2] if "b" in term)["b"][0] = -1.0
 
 
-@attack("toy.json", "unknown key 'b'")
+@attack("toy.json", "a plausibility that is not asked for")
 def ball_without_plausibility(c):
     """The ball used where plausibility is not asked for."""
     tree(c)[2][2][0]["b"] = [1.0]
 
 
-@attack("toy.json", "unknown key 'income'")
+@attack("toy.json", "a domain of 'income' that is not there")
 def row_of_a_domain_that_is_not(c):
     """The domain row of a feature without a domain."""
     tree(c)[2][2][0]["r"] = {"income": [0.0, 1.0]}
@@ -913,7 +913,7 @@ def trees_leaf_that_can_accept(c):
     tree(c)[0][2] = 0.75
 
 
-@attack("two_trees.json", "unknown key 'g'")
+@attack("two_trees.json", "multiplies the logit of trees")
 def logit_of_trees(c):
     """A logit row where there is no network."""
     tree(c)[1] = ["d", "", [{"g": 1.0}]]
@@ -1247,13 +1247,13 @@ def cell_row_overweighted(c):
     under_cell(c)[2][0]["r"]["duration"] = [1.0, 0.0]
 
 
-@attack("causal_trees.json", "which has no such end here")
+@attack("causal_trees.json", "that is not there")
 def cell_row_without_an_end(c):
     """A multiplier of the end that the split on a value left open."""
     under_cell(c)[2][0]["r"]["duration"] = [0.0, 1.0]
 
 
-@attack("causal_trees.json", "unknown key 'savings'")
+@attack("causal_trees.json", "a domain of 'savings' that is not there")
 def row_of_a_value_not_split_on(c):
     """A domain row of a feature that has no domain and was not split on."""
     under_cell(c)[2][0]["r"]["savings"] = [1.0, 0.0]

@@ -132,6 +132,28 @@ def complaints(instance: Instance, result: Result, folder: Path, tally: Tally | 
     return faults
 
 
+def again(kept: Path) -> dict[str, Any]:
+    """Certificates that earlier runs kept, checked by the checker as it is now, and by the kernel alone."""
+    lines, seconds, slow = Counter[str](), list[tuple[float, str]](), Counter[str]()
+    for file in sorted(kept.glob("**/certificate.json.gz")):
+        problem, start = file.parent / "instance.json", time.process_time()
+        line = examine(file, problem, 600.0).line
+        seconds.append((time.process_time() - start, file.parent.name))
+        lines[line.split()[0] + ("" if line.startswith("VERIFIED") else f" {file.parent.name}: {line}")] += 1
+        if file.stat().st_size <= MOST_BYTES_SLOW:
+            slow[
+                "the same" if examine(file, problem, 600.0, slow=True).line == line else file.parent.name
+            ] += 1
+    slowest = [[name, round(one, 3)] for one, name in sorted(seconds, reverse=True)[:10]]
+    times = [one for one, _ in seconds] or [0.0]
+    return {
+        "lines": dict(lines),
+        "by the kernel alone": dict(slow),
+        "check_seconds_median": round(median(times), 4),
+        "check_seconds_slowest": slowest,
+    }
+
+
 def joined(paths: list[Path]) -> dict[str, Any]:
     """Reports of several runs as one; of the notes only how many there are of each kind."""
     parts = [json.loads(path.read_text(encoding="utf-8")) for path in paths]
@@ -163,6 +185,8 @@ def main() -> int:
     parser.add_argument("--first", type=int, default=0, help="number of the first case")
     parser.add_argument("--time-limit", type=float, default=10.0)
     parser.add_argument("--minutes", type=float, default=1e9, help="no new case after so many")
+    parser.add_argument("--keep", type=Path, help="a folder for instances and certificates, to check again")
+    parser.add_argument("--again", type=Path, help="check those of such a folder instead, and solve nothing")
     parser.add_argument("--json", type=Path, default=Path("random_certificates.json"))
     parser.add_argument(
         "--join", type=Path, nargs="+", help="reports of earlier runs, to be added up instead"
@@ -171,13 +195,26 @@ def main() -> int:
     if options.join:
         options.json.write_text(json.dumps(joined(options.join), indent=1) + "\n", encoding="utf-8")
         return 0
+    if options.again:
+        found = again(options.again)
+        options.json.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+        print(json.dumps(found, indent=1))
+        return (
+            0
+            if set(found["lines"]) <= {"VERIFIED"} and set(found["by the kernel alone"]) <= {"the same"}
+            else 1
+        )
     tally, kinds, start, done = Tally(), {kind: Tally() for kind in KINDS}, time.perf_counter(), 0
     with tempfile.TemporaryDirectory() as scratch:
         for number in range(options.first, options.first + options.cases):
             if time.perf_counter() - start > 60 * options.minutes:
                 break
             kind, seed = numbered(number)
-            one = examined(kind, seed, options.time_limit, Path(scratch))
+            folder = Path(scratch)
+            if options.keep is not None:
+                folder = options.keep / f"{kind.replace(' ', '_')}_{seed}"
+                folder.mkdir(parents=True, exist_ok=True)
+            one = examined(kind, seed, options.time_limit, folder)
             tally.add(one)
             kinds[kind].add(one)
             done += 1

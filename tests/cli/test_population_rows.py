@@ -304,8 +304,8 @@ def test_tables_cut_nothing_off(width) -> None:
     from rich.console import Console
 
     from milp_recourse.formats import read_instance
+    from milp_recourse.lab.studies.commands import SHOWN, _table
     from milp_recourse.reports.table import print_table
-    from milp_recourse.studies.commands import SHOWN, _table
 
     instance = read_instance(ROOT / "instances/smoke/hold.json")
     printed = StringIO()

@@ -16,7 +16,7 @@ from milp_recourse.forests.axes import separable
 from milp_recourse.formats.write import write_instance
 from milp_recourse.instance import Acceptance, Instance
 from milp_recourse.judge import already_good
-from milp_recourse.recipe.files import write_json
+from milp_recourse.lab.recipe.files import write_json
 from milp_recourse.solve import solve
 from tests.forests.checking import checked, examined
 from tests.forests.test_priced import deep_forest

@@ -14,11 +14,11 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("zuko")
 
 from milp_recourse.icarma.checkpoint import read_recommender
-from milp_recourse.icarma.decompose import LEVELS, MISSED, decompose, write
 from milp_recourse.icarma.exact import Certified
 from milp_recourse.icarma.sampling import everyone
 from milp_recourse.icarma.shipped import shipped
 from milp_recourse.instance import Population
+from milp_recourse.lab.gap.decompose import LEVELS, MISSED, decompose, write
 
 HERE = 12
 
@@ -51,6 +51,22 @@ def test_everybody_is_in_one_box(made) -> None:
         assert (np.sum(boxes, axis=0) == 1).all()
         assert (one.failed == ~one.served).all()
         assert tuple(one.missed()) == MISSED
+
+
+def test_quarters_by_density_add_up(made, people) -> None:
+    """Everybody is in one quarter, from less to more probable; the quarters' shares are the whole's."""
+    for one in made:
+        parts, whole = one.by_density(), one.row()
+        assert [part["quarter"] for part in parts] == [1, 2, 3, 4]
+        assert [part["problems"] for part in parts] == [HERE / 4] * 4
+        for before, after in pairwise(parts):
+            assert before["log density from"] < before["log density to"] == after["log density from"]
+        shared = [name for name in whole if name.startswith(("served", "missed", "impossible"))]
+        assert len(shared) == 8
+        for name in shared:
+            assert np.mean([part[name] for part in parts]) == pytest.approx(whole[name])
+        first = one.log_density <= np.sort(one.log_density)[HERE // 4 - 1]
+        assert parts[0]["served, optimum"] == one.optimum.served[first].mean()
 
 
 def test_misses_are_told_apart(made) -> None:

@@ -11,16 +11,16 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("zuko")
 
-from milp_recourse.benchmarks.settings import preferences
 from milp_recourse.domain.elicitation import LOAN_ACTIONABLE
 from milp_recourse.icarma.checkpoint import read_recommender
 from milp_recourse.icarma.exact import Certified
-from milp_recourse.icarma.gap import compare, kind_of, plan, write
 from milp_recourse.icarma.score import rows_of_population, score
 from milp_recourse.icarma.shipped import shipped
-from milp_recourse.icarma.tables import SETTINGS, draw
 from milp_recourse.instance import Population
 from milp_recourse.judge import judge
+from milp_recourse.lab.benchmarks.settings import preferences
+from milp_recourse.lab.gap.gap import compare, kind_of, plan, write
+from milp_recourse.lab.gap.tables import SETTINGS, draw
 
 HERE = 8
 
@@ -151,7 +151,7 @@ def test_which_networks_a_setting_asks_for() -> None:
 def test_figures(compared, tmp_path) -> None:
     """Written, and not empty."""
     pytest.importorskip("matplotlib")
-    from milp_recourse.icarma.plots import plot
+    from milp_recourse.lab.gap.plots import plot
 
     (path,) = plot(compared, tmp_path)
     assert path.name == "gap.png"

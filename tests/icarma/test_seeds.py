@@ -17,9 +17,9 @@ from typer.testing import CliRunner
 from milp_recourse.cli import app
 from milp_recourse.errors import BadInput
 from milp_recourse.formats import read_population
-from milp_recourse.icarma.evaluate import spread, table_one_of_seeds
 from milp_recourse.icarma.shipped import shipped
 from milp_recourse.instances_path import instances_path
+from milp_recourse.lab.gap.evaluate import spread, table_one_of_seeds
 
 PEOPLE = instances_path() / "loan_smooth" / "population.json"
 

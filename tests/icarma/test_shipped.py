@@ -14,7 +14,6 @@ from milp_recourse.domain.loan import FEATURES, loan
 from milp_recourse.errors import BadInput
 from milp_recourse.formats import read_population
 from milp_recourse.icarma.checkpoint import read_recommender
-from milp_recourse.icarma.evaluate import mask_check
 from milp_recourse.icarma.fit_flow import loan_flow_rows
 from milp_recourse.icarma.predict import predict
 from milp_recourse.icarma.sampling import PreferenceSampler
@@ -22,6 +21,7 @@ from milp_recourse.icarma.score import rows_of_population, score
 from milp_recourse.icarma.shipped import FOLDER, shipped
 from milp_recourse.instance import Preferences
 from milp_recourse.instances_path import instances_path, population_file
+from milp_recourse.lab.gap.evaluate import mask_check
 
 
 @pytest.fixture(scope="module")
@@ -67,8 +67,11 @@ def test_each_population_has_its_own_networks(people) -> None:
         "loan_smooth_constant.npz",
         "loan_smooth_constant.npz",
     ]
+    names = [shipped("score", one.template).name for one in (sharp, people)]
+    assert names == ["loan_sharp_rank.npz", "loan_smooth_score.npz"]
+    assert read_recommender(shipped("score"))[0].settings.elicitation == "score"
     for one in (sharp, people):
-        for kind in ("constant", "rank"):
+        for kind in ("constant", "rank", "score"):
             model, _ = read_recommender(shipped(kind, one.template))
             bounds = [one.template.feature(name).action_bounds for name in model.levers]
             assert (np.array(bounds) == model.bounds.numpy().T).all(), "trained for another population"

@@ -14,7 +14,7 @@ from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.formats.read import read_instance
 from milp_recourse.formats.write import write_instance
 from milp_recourse.instance import Instance
-from milp_recourse.recipe.files import write_json
+from milp_recourse.lab.recipe.files import write_json
 from milp_recourse.result import Result, Status, gap_tolerance
 from milp_recourse.solve import solve
 from tests.properties.generators import Style, random_instance

@@ -24,7 +24,7 @@ from verify.files.reading import parse_json
 from verify.files.table import COLUMNS, Table
 from verify.kernel.certificate import Tree
 from verify.kernel.checks import Rejected
-from verify.kernel.configuration import Configuration
+from verify.kernel.forms import Configuration
 
 ROOT = Path(__file__).parent.parent.parent
 TOY = ROOT / "docs/examples/toy_instance.json"
@@ -163,11 +163,11 @@ def test_memory_of_deep_sign_splits(tmp_path):
     source = Source(paths[1])
     certificate = Certificate(parse_json(paths[0].read_bytes(), "c"))
     configuration = Configuration(source.applicant(None).problem, ["x0"])
-    tree = Tree(configuration, Scaled(configuration), None, Fraction(1))
+    tree = Tree(Scaled(configuration), None, Fraction(1))
     tracemalloc.start()
     try:
         with pytest.raises(Rejected, match="ends before"):
-            tree.check(certificate.proofs[0].trees[0][0], "tree")
+            tree.check(certificate.proofs[0].trees[0][1])
         assert tracemalloc.get_traced_memory()[1] < 30 * 2**20
     finally:
         tracemalloc.stop()

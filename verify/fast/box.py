@@ -5,9 +5,10 @@ The same numbers as :class:`verify.kernel.box.Box`, which is what to read; tests
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
+from itertools import chain
 from math import floor, lcm
 from operator import mul
 from typing import Any
@@ -17,15 +18,15 @@ from verify.fast.neurons import Composed, Neurons
 from verify.fast.prices import Prices
 from verify.fast.rows import Row, whole_numbers
 from verify.fast.spending import Spending
-from verify.kernel import box
+from verify.kernel import box, problem
 from verify.kernel.box import FREE, Budget, Signs
 from verify.kernel.checks import Clock, Empty, Rejected
-from verify.kernel.configuration import Configuration
-from verify.kernel.curves import lines
-from verify.kernel.forms import ONE, Form
-from verify.kernel.prices import Exact, Tables
+from verify.kernel.curves import ZERO, lines
+from verify.kernel.feasible import row_form
+from verify.kernel.forms import ONE, Configuration, Form
+from verify.kernel.prices import Exact
 from verify.kernel.prices import Prices as KernelPrices
-from verify.kernel.problem import Interval
+from verify.kernel.problem import Demand, Interval
 
 MOST_COLUMNS = 600
 """Rows are dense: a configuration with more actions and units is left to the kernel, whose forms are not."""
@@ -36,9 +37,17 @@ Line = list[tuple[int, int]]
 
 def arithmetic(configuration: Configuration) -> Exact:
     """The fast path, or the kernel's own where that takes less room."""
-    size = len(configuration.acted) + len(configuration.moved.units)
-    size += sum(len(f.table) for f in configuration.problem.model.features if f.table)
+    size = len(configuration.acted) + len(configuration.units)
+    size += sum(len(f.table) for f in configuration.model.features if f.table)
     return Scaled(configuration) if size <= MOST_COLUMNS else Exact(configuration)
+
+
+def prices(configuration: Configuration, tables: Any) -> KernelPrices:
+    """The configuration's tables of prices; the kernel's own where leaves would take too much room."""
+    try:
+        return Prices(configuration, tables)
+    except TooLarge:
+        return KernelPrices(configuration, tables)
 
 
 class Scaled(Exact):
@@ -46,38 +55,38 @@ class Scaled(Exact):
 
     def __init__(self, configuration: Configuration) -> None:
         super().__init__(configuration)
-        moved = configuration.moved
-        layers = configuration.problem.model.layers
-        columns = moved.columns() if layers else list(configuration.values.values())
+        self.box, self.prices = partial(Box, self), partial(prices, configuration)
+        layers, units, labels = configuration.model.layers, configuration.units, configuration.labels
+        columns = configuration.columns() if layers else list(configuration.values.values())
         energy = configuration.energy
         forms = [
             *columns,
             energy.rest,
             *(r for _, r in energy.squares),
-            *(value for value, _ in configuration.domains({}).values()),
-            *configuration.conditions.values(),
+            *(configuration.values[f.name] for f in configuration.model.features if f.domain),
+            *(row_form(row, configuration.values) for row in leaves(configuration.demand)),
         ]
-        logs = {key for key, unit in moved.units.items() if unit.function == "log"}
+        logs = {key for key, unit in units.items() if unit.function == "log"}
         needed = logs.union(*forms)
-        for key in sorted(moved.units, reverse=True):
+        for key in sorted(units, reverse=True):
             if key in needed:
-                needed |= moved.units[key].argument.keys()
+                needed |= units[key].argument.keys()
         self.place = {ONE: 0} | {k: k + 1 for k in range(len(configuration.acted))}
         self.labels: dict[int, dict[int, int]] = {}  # an action's place -> number -> place
-        for key in sorted(moved.labels.keys() & needed):
-            action, number = moved.labels[key]
+        for key in sorted(labels.keys() & needed):
+            action, number = labels[key]
             self.labels.setdefault(action + 1, {})[number] = self.place[key] = len(self.place)
         self.keys = list(self.place)
         self.units: list[tuple[str, Row]] = []
-        for key in sorted((moved.units.keys() & needed) - moved.labels.keys()):
-            function, argument = moved.units[key]
+        for key in sorted((units.keys() & needed) - labels.keys()):
+            function, argument = units[key]
             row = list(self.row(argument))
             while len(row) > len(self.keys) and not row[-1]:
                 row.pop()
             self.units.append((function, row))
             self.place[key] = len(self.place)
         inputs = [self.row(column) for column in columns]
-        self.network = Composed(configuration.problem.model, inputs) if layers else None
+        self.network = Composed(configuration.model, inputs) if layers else None
 
     def row(self, form: Form) -> Row:
         """A form as coefficients of 1, the actions and the units so far."""
@@ -86,16 +95,13 @@ class Scaled(Exact):
             row[self.place[key]] = c
         return row
 
-    def box(self, ends: Sequence[Interval], slopes: str, signs: Signs, budget: Budget = FREE) -> Box:
-        """The bounds on a box."""
-        return Box(self, ends, slopes, signs, budget)
 
-    def prices(self, tables: Tables) -> KernelPrices:
-        """The configuration's tables of prices; the kernel's own where leaves would take too much room."""
-        try:
-            return Prices(self.configuration, tables)
-        except TooLarge:
-            return super().prices(tables)
+def leaves(demand: Demand) -> Iterator[problem.Row]:
+    """The rows in a demand."""
+    if isinstance(demand, problem.Row):
+        yield demand
+    else:
+        yield from chain.from_iterable(map(leaves, demand.parts))
 
 
 def sparse(row: Sequence[int]) -> Line:
@@ -112,7 +118,7 @@ class Box(box.Box):
     """
 
     def __init__(
-        self, forms: Scaled, ends: Sequence[Interval], slopes: str, signs: Signs, budget: Budget
+        self, forms: Scaled, ends: Sequence[Interval], slopes: str, signs: Signs, budget: Budget = FREE
     ) -> None:
         self.forms, self.ends, self.slopes, self.signs, self.budget = forms, ends, slopes, signs, budget
         self.grid = lcm(*(end.denominator for pair in ends for end in pair))
@@ -191,7 +197,7 @@ class Box(box.Box):
                 form[place] += c * b
         return form
 
-    def most(self, row: Sequence[Any]) -> Any:
+    def most_of(self, row: Sequence[Any]) -> Any:
         """The maximum of a row from above."""
         form = self.replaced(row) if len(row) > len(self.low) else row
         found = sum(map(max, map(mul, form, self.low), map(mul, form, self.high)))
@@ -209,7 +215,7 @@ class Box(box.Box):
             What the row's numbers are times, besides the grid.
         """
         form = self.replaced(row) if len(row) > len(self.low) else row
-        return form[0] + self.spending.most(form, theta * unit * self.grid)
+        return form[0] + self.spending.most(form, theta.numerator * unit * self.grid, theta.denominator)
 
     @cached_property
     def spending(self) -> Spending:
@@ -220,6 +226,11 @@ class Box(box.Box):
     def interval(self, form: Form) -> Interval:
         """The form's interval: from below and from above (section 7)."""
         return self._interval(self.forms.row(form))
+
+    def most(self, form: Form, theta: Fraction = ZERO) -> Fraction:
+        """The maximum of the form from above; without a budget."""
+        assert not theta
+        return self._maximum(self.forms.row(form))
 
     def least(self, form: Form) -> Fraction:
         """The minimum of the form from below."""
@@ -233,4 +244,4 @@ class Box(box.Box):
         for k in range(len(form) - len(self.low)):
             factor *= self.factors[k]
         [whole], unit = whole_numbers([self.row(form)])
-        return Fraction(self.most(whole), factor * unit)
+        return Fraction(self.most_of(whole), factor * unit)

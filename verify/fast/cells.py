@@ -64,7 +64,7 @@ class Ordered:
         The leaves' values.
     """
 
-    def __init__(self, prices: Prices) -> None:
+    def __init__(self, prices: Prices, all_classes: Sequence[Mapping[int, Sequence[int]]]) -> None:
         at = {j: i for i, j in enumerate(prices.actions)}
         columns = [(j, k, prices.seen[j]) for j, k in prices.forests[0].places]
         self.columns = [
@@ -73,13 +73,13 @@ class Ordered:
         self.levers = []
         for cells, j in zip(prices.tables.cells, prices.actions, strict=True):
             rows = [[low for low, _ in ranges] for _, ranges in prices.seen[j]]
-            labelled = prices.configuration.problem.model.features[j].table is not None
+            labelled = prices.configuration.model.features[j].table is not None
             self.levers.append(Lever(list(cells), [row[0] for row in rows], rows if labelled else None))
         trees = [tree for _, tree in prices.trees]
         self.values = sorted({node for tree in trees for node in tree if isinstance(node, float)})
         self.number = {value: k for k, value in enumerate(self.values)}
         self.room = MOST_WAYS
-        self.classes = [{at[j]: own for j, own in tree.items()} for tree in prices.tables.classes]
+        self.classes = [{at[j]: own for j, own in tree.items()} for tree in all_classes]
         self.leaves = [
             sorted(self._leaves(tree, classes), key=lambda leaf: -leaf.value)
             for tree, classes in zip(trees, self.classes, strict=True)

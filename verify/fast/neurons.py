@@ -131,11 +131,11 @@ class Neurons:
         Clock.look()
         if not k:
             row = [side * column[j] if column else 0 for column in self.columns]
-            return self.box.most_within(row, self.scales[0], theta) if theta else self.box.most(row)
+            return self.box.most_within(row, self.scales[0], theta) if theta else self.box.most_of(row)
         weights = self.network.layers[k].rows[j]
         row = self.substitute(k - 1, [side * w for w in weights], lower)
         row[0] += side * self.biases[k][j]
-        return self.box.most_within(row, self.scales[k], theta) if theta else self.box.most(row)
+        return self.box.most_within(row, self.scales[k], theta) if theta else self.box.most_of(row)
 
     def substitute(
         self, k: int, outputs: Sequence[int], lower: list[list[int]], rows: Sequence[Sequence[int]] = ()

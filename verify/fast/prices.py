@@ -11,15 +11,15 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from functools import partial
 from itertools import accumulate, groupby
-from math import floor
+from math import floor, inf
 from operator import mul
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from verify.fast.cells import Leaf, Ordered, listed
 from verify.kernel import prices as kernel
-from verify.kernel.checks import Clock, Empty, multipliers, shares
-from verify.kernel.configuration import Configuration
+from verify.kernel.checks import Clock, Empty, multipliers
+from verify.kernel.forms import Configuration
 from verify.kernel.prices import Tables
 from verify.kernel.problem import Interval
 
@@ -34,6 +34,21 @@ Pair = tuple[int, int]
 
 
 NONE: Mapping[int, list[Leaf]] = MappingProxyType({})
+
+
+class Counted(Tables, Protocol):
+    """The tables as they are written.
+
+    Attributes
+    ----------
+    classes
+        By tree and feature, every cell's class.
+    """
+
+    classes: list[dict[int, list[int]]]
+
+    def counted(self, k: float) -> Any:
+        """The k-th: its prices are whole numbers of a unit, per class."""
 
 
 class Left(NamedTuple):
@@ -70,9 +85,10 @@ class Left(NamedTuple):
 class Prices(kernel.Prices):
     """A configuration's tables of prices, each read when a node needs it."""
 
-    def __init__(self, configuration: Configuration, tables: Tables) -> None:
+    def __init__(self, configuration: Configuration, tables: Counted) -> None:
         super().__init__(configuration, tables)
-        self.ordered = Ordered(self)
+        self.written = tables
+        self.ordered = Ordered(self, tables.classes)
         self.read: dict[float, Table] = {}
         values = [value.as_integer_ratio() for value in self.ordered.values]
         self.latest: Table | None = None
@@ -117,10 +133,6 @@ class Prices(kernel.Prices):
             found = self._costs[i, cell] = term.ends(low, high)[0]
         return found
 
-    def start(self) -> Any:
-        """All cells and leaves."""
-        return self.everything
-
     def _everything(self) -> Left:
         cells = tuple((1 << len(lever.cells)) - 1 for lever in self.ordered.levers)
         reached = tuple(self._reached(i, own) for i, own in enumerate(cells))
@@ -128,13 +140,13 @@ class Prices(kernel.Prices):
         nothing = Left(cells, (), ends, whole, reached, tuple(range(len(self.trees))), (0,) * len(self.goals))
         return self._with(nothing, list(self.ordered.leaves))
 
-    def bound(self, k: int, ends: Sequence[Interval], left: Any) -> Fraction | None:
-        """What actions in what is left of a box cost at least by table k; None: nothing is left."""
+    def bound(self, k: int, ends: Sequence[Interval], left: Any) -> Fraction | float:
+        """What actions in what is left of a box cost at least by table k; infinite: nothing is left."""
         try:
             table = self._table(k)
             total = table.bound(self.within_box(ends, left))
         except Empty:
-            return None
+            return inf
         return total * table.grid + self.configuration.fixed
 
     def taken_out(self, k: int, ends: Sequence[Interval], left: Any, target: Fraction) -> Any:
@@ -258,18 +270,19 @@ class Prices(kernel.Prices):
         return left.reached[i] >> place & every
 
     def _table(self, k: float) -> Table:
-        self.read[k] = self.read.pop(k) if k in self.read else Table(self, self.tables.table(k))
+        self.read[k] = self.read.pop(k) if k in self.read else Table(self, self.written.counted(k))
         if len(self.read) > KEPT:
             del self.read[next(iter(self.read))]
         if self.latest is not self.read[k]:
             self.latest, self.paid = self.read[k], {}
         return self.read[k]
 
-    def within_box(self, ends: Sequence[Interval], left: Left) -> Left:
-        """What is left in a box."""
+    def within_box(self, ends: Sequence[Interval], before: Any) -> Left:
+        """What is left in a box; before the first table nothing is known, and everything is left."""
+        left: Left = before or self.everything
         inside, whole = list(left.cells), list(left.whole)
-        for i, (now, before) in enumerate(zip(ends, left.ends, strict=True)):
-            if now is before:
+        for i, (now, then) in enumerate(zip(ends, left.ends, strict=True)):
+            if now is then:
                 continue
             (low, high), cells = now, self.ordered.levers[i].cells
             first = bisect_left(cells, low, key=lambda cell: cell[1])
@@ -323,10 +336,10 @@ def _firsts(classes: Sequence[int]) -> list[int]:
 class Table:
     """One table of prices."""
 
-    def __init__(self, prices: Prices, given: kernel.Table) -> None:
+    def __init__(self, prices: Prices, given: Any) -> None:
         self.prices, view = prices, prices.ordered
         self.grid = given.unit / 2**FINER
-        self.shares = shares(given.shares, len(view.levers))
+        self.shares = multipliers(given.shares, len(view.levers), most=1)
         rates = multipliers(given.rates, len(prices.goals))
         at = {j: i for i, j in enumerate(prices.actions)}
         self.paid = [{at[j]: list(map(int, own)) for j, own in tree.items()} for tree in given.prices]

@@ -32,9 +32,8 @@ class Spending:
             else:
                 self.moving.append(_Lever(place, term, low, high, grid, levels))
 
-    def most(self, form: Sequence[int], price: Fraction) -> int:
-        """The budget at a price, and the most that actions make of a form less their costs at this price."""
-        pn, pd = price.numerator, price.denominator
+    def most(self, form: Sequence[int], pn: int, pd: int) -> int:
+        """The budget at a price pn / pd, and the most that actions make of a form less their costs at it."""
         found = -(-pn * self.most_spent.numerator // (pd * self.most_spent.denominator))
         for place, a in self.still:
             found += form[place] * a
@@ -48,18 +47,19 @@ class _Lever:
         self, place: int, term: Term, low: Fraction, high: Fraction, grid: int, levels: Mapping[int, int]
     ) -> None:
         self.place, self.grid = place, grid
-        self.pieces = term.within(low, high)
-        points = {Fraction(a) for piece in self.pieces for a in (piece.low, piece.high)}
+        pieces = term.within(low, high)
+        points = {Fraction(a): piece for piece in pieces for a in (piece.low, piece.high)}
         if levels:
-            points = {Fraction(k) for k in range(floor(low), floor(high) + 1)}
+            whole = map(Fraction, range(floor(low), floor(high) + 1))
+            points = {k: piece for k in whole for piece in pieces if piece.low <= k <= piece.high}
         self.points: list[tuple[int | Fraction, int, int, int]] = []
-        for a in sorted(points):
-            cost, at = term.ends(a, a)[0][0], a * grid
+        for a, piece in sorted(points.items()):
+            (cost, _), at = term.paid(piece.size(a)), a * grid
             column = levels.get(floor(a), 0)
             where = int(at) if at.denominator == 1 else at
             self.points.append((where, column, cost.numerator, cost.denominator))
         bends = term.kappa > 0 and not levels
-        self.bends = [_Bend(piece, term, grid) for piece in self.pieces if bends and piece.rate]
+        self.bends = [_Bend(piece, term, grid) for piece in pieces if bends and piece.rate]
 
     def most(self, form: Sequence[int], pn: int, pd: int) -> int:
         """The most of coefficient times value less pn / pd times the cost, rounded up."""
@@ -79,7 +79,8 @@ class _Bend:
     """A piece of the cost on which the derivative may be 0 between the ends: size = rate a + start."""
 
     def __init__(self, piece: Piece, term: Term, grid: int) -> None:
-        self.origin = -piece.start / piece.rate * grid  # where the size is 0
+        origin = -piece.start / piece.rate * grid  # where the size is 0
+        self.origin = int(origin) if origin.denominator == 1 else origin
         sizes = sorted(piece.size(Fraction(a)) for a in (piece.low, piece.high))
         self.least, self.most_size = (size.as_integer_ratio() for size in sizes)
         self.gain = (grid / piece.rate).as_integer_ratio()

@@ -7,15 +7,15 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
-from verify.files.shapes import conform, positive
+from verify.files.shapes import Reading, conform, placed, positive
 from verify.kernel import checks
 from verify.kernel.certificate import Read
-from verify.kernel.checks import Rejected, placed
-from verify.kernel.configuration import Configuration
+from verify.kernel.checks import Rejected
+from verify.kernel.forms import Configuration
 from verify.kernel.prices import Table
 from verify.kernel.problem import Feature, Interval
 from verify.kernel.trees import Ensemble, Node, above32, float32, float64
@@ -34,9 +34,25 @@ def _some(value: Any, where: str) -> bool:
 TABLE = {"unit": positive, "mu": float, "trees": list, "weights?": [float], "shares?": [float]}
 
 
-def reader(listed: Sequence[Any], where: str) -> Read:
+class Counted(NamedTuple):
+    """A table as it is written: prices are whole numbers of a unit, by tree, feature and class."""
+
+    unit: Fraction
+    shares: Sequence[float] | None
+    rates: Sequence[Fraction]
+    prices: Sequence[Mapping[int, Sequence[float]]]
+
+
+def reader(listed: Sequence[Any], where: str, reading: Reading) -> Read:
     """What reads some tables for a configuration."""
-    return lambda configuration: Priced(listed, where, configuration)
+
+    def read(configuration: Configuration) -> Priced:
+        reading.place = where
+        if not configuration.forests:
+            raise Rejected("allowed: only where the classifier is made of trees")
+        return Priced(listed, where, configuration)
+
+    return read
 
 
 class Priced:
@@ -44,7 +60,7 @@ class Priced:
 
     def __init__(self, listed: Sequence[Any], where: str, configuration: Configuration) -> None:
         self.listed, self.where = listed, where
-        self.forests, features = configuration.forests, configuration.problem.model.features
+        self.forests, features = configuration.forests, configuration.model.features
         acted = [j for j, f in enumerate(features) if f.name in configuration.acted]
         self.cells = [
             cells(self.forests, features[j], j, box) for j, box in zip(acted, configuration.box, strict=True)
@@ -57,6 +73,13 @@ class Priced:
         ]
 
     def table(self, k: float) -> Table:
+        """One table, cell by cell."""
+        unit, shares, rates, paid = self.counted(k)
+        each = zip(self.classes, paid, strict=True)
+        found = [{j: [unit * int(own[c]) for c in of[j]] for j, own in tree.items()} for of, tree in each]
+        return Table(shares, rates, found)
+
+    def counted(self, k: float) -> Counted:
         """One table, its numbers counted."""
         where = f"{self.where}.{checks.index(k, len(self.listed))}"
         given, parts = conform(self.listed[int(k)], TABLE, where), len(self.forests)
@@ -76,7 +99,7 @@ class Priced:
                     prices[t][j] = own
         mu = Fraction(given["mu"])
         rates = [mu * Fraction(weight) for weight in weights or [1.0]]
-        return Table(Fraction(given["unit"]), given["shares"], rates, prices)
+        return Counted(Fraction(given["unit"]), given["shares"], rates, prices)
 
 
 def filled(listed: Any, count: int, where: str) -> dict[int, list[Any]]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from verify.files.cells import reader
-from verify.files.shapes import anything, conform, maybe, not_negative, refuse
+from verify.files.shapes import Reading, anything, conform, maybe, not_negative, refuse
 from verify.kernel.certificate import Proof, Stated
 from verify.kernel.checks import Rejected
 
@@ -27,6 +27,9 @@ NODES: dict[str, tuple[Any, ...]] = {
     **{kind: (str,) for kind in "oem"},
     "d": (str, str, [TERM], NUMBERS, NUMBERS),
 }
+MOST_TERMS = 64
+"""In a leaf, so that none takes long."""
+
 FEWEST = 3
 """Parts of a leaf ``["d", slopes, terms]``; shares and thetas may be left out."""
 
@@ -52,37 +55,49 @@ class Certificate(Stated):
         for key in ("action", "cost", "lower_bound"):
             if (given[key] is None) != (given["claim"] == "infeasible"):
                 refuse(key, given[key], "null where the claim is infeasible, and only there")
-        proofs = [_proof(one, f"configurations.{k}") for k, one in enumerate(given["configurations"])]
+        self.reading = Reading()
+        listed = enumerate(given["configurations"])
+        proofs = [_proof(one, f"configurations.{k}", self.reading) for k, one in listed]
         super().__init__(given["claim"], given["cost"], given["lower_bound"], proofs)
 
 
-def _proof(given: dict[str, Any], where: str) -> Proof:
+def _proof(given: dict[str, Any], where: str, reading: Reading) -> Proof:
     """One configuration's."""
     cases = given["cases"]
     if (given["tree"] is None) == (cases is None) or (cases is not None and given["prices"] is not None):
         raise Rejected(f"{where}: allowed: a tree with its prices, or cases")
-    places = [where] if cases is None else [f"{where}.cases.{k}" for k in range(len(cases))]
+    parts = [(None, where, given)] if cases is None else [
+        (k, f"{where}.cases.{k}", one) for k, one in enumerate(cases)
+    ]  # fmt: skip
     trees = [
         (
-            Nodes(one["tree"], f"{here}.tree"),
-            None if one["prices"] is None else reader(one["prices"], f"{here}.prices"),
+            part,
+            Nodes(one["tree"], f"{here}.tree", one["prices"] is not None, reading),
+            None if one["prices"] is None else reader(one["prices"], f"{here}.prices", reading),
         )
-        for here, one in zip(places, [given] if cases is None else cases, strict=True)
+        for part, here, one in parts
     ]
-    return Proof(given["acted"], trees, cases is not None)
+    return Proof(given["acted"], trees)
 
 
 class Nodes:
     """A tree's nodes, each looked at when it is its turn."""
 
-    def __init__(self, listed: list[Any], where: str) -> None:
-        self.listed, self.where = listed, where
+    def __init__(self, listed: list[Any], where: str, priced: bool, reading: Reading) -> None:
+        self.listed, self.where, self.priced, self.reading = listed, where, priced, reading
 
     def __len__(self) -> int:
         return len(self.listed)
 
     def __iter__(self) -> Iterator[Any]:
         for k, node in enumerate(self.listed):
-            here = f"{self.where}.{k}"
+            here, self.reading.place = f"{self.where}.{k}", ""
             kind = conform(node[0] if conform(node, list, here) else None, set(NODES), here)
-            yield conform(node, NODES[kind][: max(len(node), FEWEST)], here)
+            found = conform(node, NODES[kind][: max(len(node), FEWEST)], here)
+            if kind in ("p", "t", "m") and not self.priced:
+                raise Rejected(f"{here}: a node of prices in a configuration without prices")
+            if kind == "d" and len(found[2]) > MOST_TERMS:
+                raise Rejected(f"{here}: more than {MOST_TERMS} terms (section 9)")
+            self.reading.place = here
+            yield found
+        self.reading.place = self.where

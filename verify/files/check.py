@@ -108,7 +108,8 @@ def examine(
             raise Rejected("instance_sha256: the certificate belongs to another instance")
         with within(seconds):
             action = applicant.numbers(certificate.action)
-            check(certificate, action, applicant.problem, Exact if slow else arithmetic)
+            with certificate.reading.placed():
+                check(certificate, action, applicant.problem, Exact if slow else arithmetic)
         if row is not None and index is not None and place.number != f"{index:.0f}":
             raise Rejected(f"index: {index:.0f}, which is not what its name says")
         if row:

@@ -3,12 +3,36 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from itertools import count, repeat
 from typing import Any, NoReturn
 
 from verify.kernel import checks
-from verify.kernel.checks import Rejected, placed
+from verify.kernel.checks import Rejected
+
+
+class Reading:
+    """Where in a file the kernel is: what it rejects is there. Empty where that says so itself."""
+
+    place = ""
+
+    @contextmanager
+    def placed(self) -> Iterator[None]:
+        """Say of what is rejected inside where it is."""
+        try:
+            yield
+        except Rejected as reason:
+            raise Rejected(f"{self.place}: {reason}" if self.place else str(reason)) from None
+
+
+@contextmanager
+def placed(where: str) -> Iterator[None]:
+    """Say of what is rejected inside where it is."""
+    try:
+        yield
+    except Rejected as reason:
+        raise Rejected(f"{where}: {reason}") from None
 
 
 def conform(value: Any, shape: Any, where: str) -> Any:  # noqa: PLR0912

@@ -22,9 +22,8 @@ from verify.files.folder import counted
 from verify.files.instance import NUMBER, Applicant, Source
 from verify.files.lines import Lines
 from verify.files.reading import parse_json, read_bytes
-from verify.kernel.box import Box
 from verify.kernel.checks import Rejected
-from verify.kernel.forms import Counterfactual, constant
+from verify.kernel.feasible import Point
 from verify.kernel.trees import float64
 
 COLUMNS = ["index", "status", "cost", "lower_bound", "gap", "proof", "backend", "seconds", "certificate"]
@@ -211,10 +210,12 @@ def after(row: Row, certificate: Certificate, applicant: Applicant) -> dict[str,
     if certificate.action is None:
         return {f"counterfactual_{name}": not cell for name, cell in cells.items()}
     problem, action = applicant.problem, applicant.numbers(certificate.action)
-    moved = Counterfactual(problem, {name: constant(value) for name, value in action.items()})
-    same, point = {}, Box(moved)
+    same, point = {}, Point(problem, action)
     for f in applicant.variables.values() if cells else ():
-        column, (low, high) = f"counterfactual_{f.name}", point.interval(moved.values[f.name])
+        column, (low, high) = (
+            f"counterfactual_{f.name}",
+            point.box.interval(point.configuration.values[f.name]),
+        )
         cell = cells.get(f.name, "")
         if f.name in problem.missing - action.keys():
             same[column] = not cell

@@ -1,7 +1,5 @@
 """Affine bounds on a box of actions, in plain fractions (section 7)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from math import floor
@@ -9,14 +7,14 @@ from typing import NamedTuple
 
 from verify.kernel.checks import Clock, Empty, Rejected
 from verify.kernel.curves import ZERO, Line, lines
-from verify.kernel.forms import ONE, Counterfactual, Form, add, constant
+from verify.kernel.forms import ONE, Configuration, Form, add, constant, plus
 from verify.kernel.problem import Interval, Term
 
 Signs = Mapping[int, int]
 """-1 or 1 for the neurons split on, counted layer by layer from 0, in the order of the splits."""
 
-Part = tuple[Fraction, dict[int, Fraction]]
-"""What a form says of one action: its coefficient, and what is added at numbers of labels."""
+Part = dict[int | None, Fraction]
+"""What a form says of one action: its coefficient (None), and what is added at numbers of labels."""
 
 
 class Budget(NamedTuple):
@@ -35,40 +33,37 @@ class Box:
 
     ``verify/fast`` has one that says the same: the rules ask for :attr:`empty`, :meth:`interval`,
     :meth:`least` and :meth:`above`.
+
+    Parameters
+    ----------
+    slopes, budget
+        For the neurons' intervals.
     """
 
     def __init__(
-        self,
-        moved: Counterfactual,
-        ends: Sequence[Interval] = (),
-        terms: Sequence[Term] = (),
-        slopes: str = "",
-        signs: Signs | None = None,
-        budget: Budget = FREE,
+        self, moved: Configuration, ends: Sequence[Interval], slopes: str, signs: Signs, budget: Budget = FREE
     ) -> None:
-        self.moved, self.ends, self.terms, self.slopes = moved, ends, terms, slopes
-        self.signs, self.budget = signs or {}, budget
-        self.first = len(moved.acted)  # the first unit's key
+        self.configuration, self.ends, self.slopes = moved, ends, slopes
+        self.units, self.signs, self.budget = moved.units, signs, budget
         self.arguments: list[Interval] = []
         self.lines: list[tuple[Line | None, Line | None]] = []
-        if ends:  # a logarithm that is nowhere defined raises Empty, whatever the box is asked for
-            logs = (key for key, unit in moved.units.items() if unit.function == "log")
-            self._make(max(logs, default=-1))
+        # a logarithm that is nowhere defined raises Empty, whatever the box is asked for
+        self._make(max((key for key, unit in self.units.items() if unit.function == "log"), default=-1))
 
     @property
     def empty(self) -> bool:
         """Whether some neuron's argument has nowhere to lie."""
-        assert self.moved.logit is not None  # it makes the neurons
-        self._make(self.moved.neurons.stop - 1)
+        assert self.configuration.logit is not None  # it makes the neurons
+        self._make(self.configuration.neurons.stop - 1)
         return any(low > high for low, high in self.arguments)
 
     def interval(self, form: Form) -> Interval:
         """The form's interval: from below and from above (section 7)."""
-        return self.least(form), self._most(form)
+        return self.least(form), self.most(form)
 
     def least(self, form: Form) -> Fraction:
         """The minimum of the form from below."""
-        return -self._most(negative(form))
+        return -self.most(plus({}, form, -1))
 
     def above(
         self, form: Form, slopes: str, logit: Fraction, arguments: Sequence[tuple[int, Fraction]]
@@ -86,85 +81,78 @@ class Box:
         if (logit or arguments) and self.empty:
             raise Empty
         if logit:
-            add(total, self.moved.logit, logit)
+            add(total, self.configuration.logit, logit)
         for neuron, factor in arguments:
-            add(total, self.moved.units[self.moved.neurons[neuron]].argument, factor)
+            add(total, self.units[self.configuration.neurons[neuron]].argument, factor)
         return self._replaced(total, slopes)
 
-    def _replaced(self, form: Form, slopes: str) -> Form:
-        """The form with its units replaced from above, the last first."""
-        total, neurons = dict(form), self.moved.neurons
-        self._make(max(form, default=-1))
-        for key in range(max(form, default=-1), self.first - 1, -1):
-            c = ZERO if key in self.moved.labels else total.pop(key, ZERO)
-            if not c:
-                continue
-            line = self.lines[key - self.first][c > 0]
-            if line is None:
-                raise Rejected("no line beyond the end of a logarithm's domain (section 7)")
-            (slope, intercept), (low, high) = line, self.arguments[key - self.first]
-            if c < 0 and low < 0 < high and slopes and key in neurons:
-                slope = Fraction(int(slopes[neurons.index(key)]))
-            add(total, self.moved.units[key].argument, c * slope)
-            add(total, constant(intercept), c)
-        return total
-
-    def _most(self, form: Form, theta: Fraction = ZERO) -> Fraction:
+    def most(self, form: Form, theta: Fraction = ZERO) -> Fraction:
         """The maximum of the form from above, where no more than the budget is spent unless theta is 0."""
         Clock.look()
         affine = self._replaced(form, self.slopes)
-        most = affine.get(ONE, ZERO) + theta * self.budget.most
-        for term, ends, part in zip(self.terms, self.ends, parts(self.moved, affine), strict=False):
-            if theta or any(part):  # most forms are of few actions; a point has none
-                most += highest(term, *ends, part, theta)
+        moved, most = parts(self.configuration, affine), affine.get(ONE, ZERO) + theta * self.budget.most
+        for k in range(len(self.ends)) if theta else moved:
+            most += highest(self.configuration.terms[k], self.ends[k], moved.get(k, {}), theta)
         return most
+
+    def _replaced(self, form: Form, slopes: str) -> Form:
+        """The form with its units replaced from above, the last first."""
+        total, neurons, first = dict(form), self.configuration.neurons, len(self.ends)
+        self._make(max(form, default=-1))
+        for key in range(max(form, default=-1), first - 1, -1):
+            c = ZERO if key in self.configuration.labels else total.pop(key, ZERO)
+            if not c:
+                continue
+            line = self.lines[key - first][c > 0]
+            if line is None:
+                raise Rejected("no line beyond the end of a logarithm's domain (section 7)")
+            (slope, intercept), (low, high) = line, self.arguments[key - first]
+            if c < 0 and low < 0 < high and slopes and key in neurons:
+                slope = Fraction(int(slopes[neurons.index(key)]))
+            if slope:
+                add(total, self.units[key].argument, c * slope)
+            add(total, constant(intercept), c)
+        return total
 
     def _make(self, last: int) -> None:
         """Lines for all units up to a key; a neuron's interval is cut at 0 where its sign was split on."""
-        for key in range(self.first + len(self.lines), last + 1):
-            (function, argument), up, down, sign = self.moved.units[key], ZERO, ZERO, 0
-            if key in self.moved.labels:
+        for key in range(len(self.ends) + len(self.lines), last + 1):
+            (function, argument), up, down, sign = self.units[key], ZERO, ZERO, 0
+            if key in self.configuration.labels:
                 argument, function = {}, "relu"  # it stays as it is
-            if key in self.moved.neurons:
-                number = self.moved.neurons.index(key)
+            if key in self.configuration.neurons:
+                number = self.configuration.neurons.index(key)
                 sign = self.signs.get(number, 0)
                 up, down = self.budget.thetas[number] if self.budget.thetas else (ZERO, ZERO)
-            low, high = -self._most(negative(argument), down), self._most(argument, up)
+            low, high = -self.most(plus({}, argument, -1), down), self.most(argument, up)
             low, high = max(low, ZERO) if sign > 0 else low, min(high, ZERO) if sign < 0 else high
             self.arguments.append((low, high))
             self.lines.append(lines(function, low, high))
 
 
-def negative(form: Form) -> Form:
-    """The form times -1."""
-    return {key: -c for key, c in form.items()}
-
-
-def parts(moved: Counterfactual, affine: Form) -> list[Part]:
+def parts(configuration: Configuration, affine: Form) -> dict[int, Part]:
     """A form in the actions and their labels, action by action."""
-    found: list[Part] = [(affine.get(k, ZERO), {}) for k in range(len(moved.acted))]
-    for key in affine.keys() & moved.labels.keys():
-        action, level = moved.labels[key]
-        found[action][1][level] = affine[key]
+    found: dict[int, Part] = {}
+    for key in affine.keys() - {ONE}:
+        action, label = configuration.labels.get(key, (key, None))
+        found.setdefault(action, {})[label] = affine[key]
     return found
 
 
-def highest(
-    term: Term, low: Fraction, high: Fraction, part: Part, theta: Fraction, share: Fraction = ZERO
-) -> Fraction:
-    """The maximum over [low, high] of a part less theta times the cost, its share of the maximum counted.
+def highest(term: Term, ends: Interval, part: Part, theta: Fraction, share: Fraction = ZERO) -> Fraction:
+    """The maximum over an interval of a part less theta times the cost, its share of the maximum counted.
 
     Labels' numbers are tried one by one. Else it lies at an end of a piece, or where the derivative is 0.
     """
-    (slope, at_labels), beta, found = part, theta * (term.beta + share * term.omega), list[Fraction]()
-    for piece in term.within(low, high):
+    slope, labelled, found = part.get(None, ZERO), bool(part.keys() - {None}), list[Fraction]()
+    kappa, beta = theta * term.kappa, theta * (term.beta + share * term.omega)
+    for piece in term.within(*ends):
         first, last = Fraction(piece.low), Fraction(piece.high)
-        points = [Fraction(k) for k in range(floor(first), floor(last) + 1)] if at_labels else [first, last]
-        if (bend := 2 * theta * term.kappa * piece.rate) and not at_labels:
-            size = (slope / piece.rate - beta) * piece.rate / bend
-            points.append(min(max((size - piece.start) / piece.rate, first), last))
+        points = [Fraction(k) for k in range(floor(first), floor(last) + 1)] if labelled else [first, last]
+        if kappa * piece.rate and not labelled:
+            bend = ((slope / piece.rate - beta) / (2 * kappa) - piece.start) / piece.rate
+            points.append(min(max(bend, first), last))
         for a in points:
-            size = piece.size(a)
-            cost = theta * term.kappa * size * size + beta * size
-            found.append(slope * a + at_labels.get(floor(a), ZERO) - cost)
+            size, label = piece.size(a), part.get(floor(a), ZERO) if labelled else ZERO
+            found.append(slope * a + label - (kappa * size + beta) * size)
     return max(found)

@@ -1,37 +1,34 @@
 """A whole certificate: claim, action, coverage of the subsets, trees (sections 4 to 6)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from math import floor, inf, nextafter
 from typing import Any, NamedTuple
 
-from verify.kernel.checks import Clock, Rejected, index, placed
-from verify.kernel.configuration import Configuration, Region
-from verify.kernel.feasible import Point
-from verify.kernel.leaf import closed, proven
-from verify.kernel.prices import Exact, Prices, Tables
-from verify.kernel.problem import FALSE, Problem, alternatives, total
+from verify.kernel.checks import Clock, Empty, Rejected, index
+from verify.kernel.feasible import Point, impossible
+from verify.kernel.forms import Configuration
+from verify.kernel.leaf import Region, closed, proven
+from verify.kernel.prices import Exact, Tables
+from verify.kernel.problem import FALSE, Problem, alternatives, spliced, total
 from verify.kernel.trees import float64
 
 RELATIVE_GAP, LEVER_GAP = Fraction(1e-6), Fraction(1e-12)
-
 
 Read = Callable[[Configuration], Tables]
 """Tables of prices, to be read for a configuration."""
 
 
 class Proof(NamedTuple):
-    """Of one configuration: the features acted on, and a tree, or one for each of several sums.
+    """Of one configuration: the features acted on, and a tree, or one for each of several sums (section 7.4).
 
-    ``trees``: nodes in preorder, and tables where there are any; ``cases``: one per sum (section 7.4).
+    ``trees``: the number of the sum, None for all that must accept; nodes in preorder; tables, if any.
     """
 
     acted: list[str]
-    trees: Sequence[tuple[Iterable[Any], Read | None]]
-    cases: bool
+    trees: Sequence[tuple[int | None, Iterable[Any], Read | None]]
 
 
 @dataclass
@@ -45,10 +42,7 @@ class Stated:
 
 
 def check(
-    stated: Stated,
-    action: Mapping[str, Fraction],
-    problem: Problem,
-    arithmetic: Callable[[Configuration], Exact] = Exact,
+    stated: Stated, action: Mapping[str, Fraction], problem: Problem, arithmetic: type[Exact] | Any = Exact
 ) -> None:
     """Return if a certificate proves its claim about the problem; raise :class:`Rejected` if not.
 
@@ -59,7 +53,7 @@ def check(
     arithmetic
         How boxes are bounded: the kernel's own way, or the fast path's.
     """
-    bound = None
+    bound, model = None, problem.model
     if stated.claim != "infeasible":
         assert stated.cost is not None and stated.lower_bound is not None
         bound, cost, power = Fraction(stated.lower_bound), Fraction(stated.cost), problem.power
@@ -73,17 +67,14 @@ def check(
     if (bound is None or bound > 0) and not Point(problem, {}).why_not():
         raise Rejected("claim: doing nothing is feasible and costs nothing")
     check_coverage(problem, [proof.acted for proof in stated.proofs])
-    for k, (acted, trees, cases) in enumerate(stated.proofs):
-        where, model = f"configurations.{k}", problem.model
-        if cases and not (model.one_suffices and len(trees) == len(model.forests)):
-            raise Rejected(f"{where}.cases: allowed: one per sum, where the classifier takes the largest sum")
-        for part, (nodes, tables) in enumerate(trees):
-            configuration = Configuration(problem, acted, part if cases else None)
+    for acted, trees in stated.proofs:
+        parts, every = [part for part, _, _ in trees], list(range(len(model.forests)))
+        if parts != [None] and not (model.one_suffices and parts == every):
+            raise Rejected("cases: allowed: one per sum, where the classifier takes the largest sum")
+        for part, nodes, read in trees:
+            configuration = Configuration(problem, acted, part)
             target = configuration.costs(configuration.box)[1] + 1 if bound is None else bound
-            here = f"{where}.cases.{part}" if cases else where
-            with placed(f"{here}.prices"):
-                tree = Tree(configuration, arithmetic(configuration), tables, target)
-            tree.check(nodes, f"{here}.tree")
+            Tree(arithmetic(configuration), read, target).check(nodes)
 
 
 def allowance(problem: Problem) -> Fraction:
@@ -93,19 +84,36 @@ def allowance(problem: Problem) -> Fraction:
 
 
 def check_action(problem: Problem, action: Mapping[str, Fraction], cost: float) -> None:
-    """The action is permitted, feasible, and costs what is stated (section 4)."""
-    problem.check_permitted(action)
+    """The action is permitted, feasible, and costs what is stated (sections 2 and 4)."""
+    whole = {f.name for f in problem.model.features if f.whole}
+    for name, value in action.items():
+        if name not in problem.levers:
+            raise Rejected(f"action: {name[:40]} is not for this applicant to act on")
+        low, high = problem.levers[name]
+        if not low <= value <= high or (name in whole and value.denominator != 1):
+            raise Rejected(f"action.{name}: outside [{float(low)}, {float(high)}]")
     point = Point(problem, action)
     if reason := point.why_not():
         raise Rejected(f"action: {reason}")
-    if not point.deployed():
+    if problem.model.layers and not point.deployed():  # the score of trees is the deployed one
         raise Rejected("action: the network, computed in its dtype, does not accept (section 4)")
-    exact, below = problem.cost(action), cost
+    exact, below = point.configuration.costs(point.ends)[0], cost
     for _ in range(problem.power):  # the least double, or the next where a root was rounded up before
         below = nextafter(below, -inf)
     least = below < 0 or Fraction(below) ** problem.power < exact
     if not least or Fraction(cost) ** problem.power < exact:
         raise Rejected(f"cost: not the action's, {float64(exact)!r}")
+
+
+def idle(problem: Problem, acted: list[str]) -> set[str]:
+    """The features acted on for which not acting is the same as their factual value, and as cheap."""
+    moved, barred = Configuration(problem, acted), problem.missing | problem.asked_about | impossible(problem)
+    same = zip(acted, moved.box, moved.whole, (problem.factual[f] for f in acted), strict=True)
+    return {
+        f for f, (low, high), whole, x in same
+        if f not in barred and not problem.fixed[f] and moved.equations[f][0] == moved.equations[f][1]
+        and low <= x <= high and (not whole or x.denominator == 1)
+    }  # fmt: skip
 
 
 def check_coverage(problem: Problem, configurations: list[list[str]]) -> None:
@@ -121,7 +129,7 @@ def check_coverage(problem: Problem, configurations: list[list[str]]) -> None:
         chosen = frozenset(acted)
         if not acted or acted != [f for f in levers if f in chosen]:
             raise Rejected(f"configurations.{k}.acted: not levers in the order of the features, or none")
-        cubes.append((chosen - Configuration(problem, acted).idle, chosen))
+        cubes.append((chosen - idle(problem, acted), chosen))
     waiting = [(frozenset[str](), frozenset(levers), cubes)]  # sets from one to another, cubes that meet them
     while waiting:
         Clock.look()
@@ -139,112 +147,96 @@ def check_coverage(problem: Problem, configurations: list[list[str]]) -> None:
             raise Rejected(f"configurations: nothing stands for acting on exactly {names}")
 
 
-Step = tuple[Any, str, Any, Any]
-"""To a node: the step to its parent, and what the split changes: a part of the state, of what, to what."""
-
-
 class Tree:
     """A configuration's tree: its leaves cover the whole box, and each of them holds (section 6)."""
 
-    def __init__(
-        self, configuration: Configuration, arithmetic: Exact, read: Read | None, target: Fraction
-    ) -> None:
-        if read and not configuration.forests:
-            raise Rejected("allowed: only where the classifier is made of trees")
-        self.configuration, self.arithmetic, self.target = configuration, arithmetic, target
-        self.prices = arithmetic.prices(read(configuration)) if read else None
-        self.made: list[tuple[Step, str, Any, Any]] = []
-        self.state: dict[str, dict[Any, Any]] = {"signs": {}, "cells": {}, "case": {0: configuration.case}}
-        self.state["ends"] = dict(enumerate(configuration.box))
-        self.state["gone"] = {0: self.prices and self.prices.start()}
+    def __init__(self, arithmetic: Exact, read: Read | None, target: Fraction) -> None:
+        self.configuration, self.arithmetic, self.target = arithmetic.configuration, arithmetic, target
+        self.prices: Any = arithmetic.prices(read(self.configuration)) if read else None
+        self.region = Region(list(self.configuration.box), spliced(self.configuration.demand))
 
-    def check(self, nodes: Iterable[Any], where: str) -> None:
+    def check(self, nodes: Iterable[Any]) -> None:
         """Raise :class:`Rejected` unless the nodes, in preorder, prove the target."""
-        waiting: list[Step | None] = [None]
-        for k, node in enumerate(nodes):
+        waiting: list[tuple[Any, Any, Any, bool]] = [(vars(self.region), "case", self.region.case, True)]
+        for node in nodes:
             Clock.look()
-            with placed(f"{where}.{k}"):
-                if not waiting:
-                    raise Rejected("the tree was complete before this node")
-                step = waiting.pop()
-                children = self.children(node, self.region(step))
-            waiting += [(step, *child) for child in reversed(children)]
-        if waiting:
-            raise Rejected(f"{where}: ends before all of the box is covered")
+            self.enter(waiting)
+            split = self.split(node)
+            if split:
+                part, which, before, children = split
+                waiting.append((part, which, before, False))
+                waiting += [(part, which, child, True) for child in reversed(children)]
+        if any(is_child for *_, is_child in waiting):
+            raise Rejected("ends before all of the box is covered")
 
-    def region(self, step: Step | None) -> Region:
-        """What is left after a step: the steps since its parent's are undone, and it is made."""
-        while self.made and self.made[-1][0] is not (step and step[0]):
-            _, part, which, before = self.made.pop()
-            self.state[part][which] = before
-            if before is None:
-                del self.state[part][which]
-        if step:
-            _, part, which, value = step
-            self.made.append((step, part, which, self.state[part].get(which)))
-            self.state[part][which] = value
-        ends, signs, cells = self.state["ends"], self.state["signs"], self.state["cells"]
-        return Region(list(ends.values()), signs, cells, self.state["case"][0], self.state["gone"][0])
+    def enter(self, waiting: list[tuple[Any, Any, Any, bool]]) -> None:
+        """Make the region the next child's; the splits between are undone."""
+        while waiting:
+            part, which, value, is_child = waiting.pop()
+            if value is None:
+                del part[which]
+            else:
+                part[which] = value
+            if is_child:
+                return
+        raise Rejected("the tree was complete before this node")
 
-    def children(self, node: Any, region: Region) -> Sequence[tuple[str, Any, Any]]:
-        """What each child has of what a node divides; nothing of a leaf, which is checked."""
-        configuration = self.configuration
+    def split(self, node: Any) -> tuple[Any, Any, Any, Sequence[Any]] | None:
+        """What a node divides: an entry of a part of the region, what it is, and what it is for each child.
+
+        None of a leaf, which is checked.
+        """
+        configuration, region = self.configuration, self.region
         match node:
             case ["a" | "s" as kind, place, at]:
-                i, t = index(place, len(configuration.box)), Fraction(at)
+                i, t = index(place, len(region.ends)), Fraction(at)
                 low, high = region.ends[i]
                 if not low <= t < high or (kind == "a" and t == low):
                     raise Rejected(f"splits at {at!r}, outside its box")
                 left, right = t, Fraction(nextafter(at, inf)) if kind == "s" else t
                 if configuration.whole[i]:
                     left, right = Fraction(floor(t)), Fraction(floor(t) + 1)
-                return [("ends", i, (low, left)), ("ends", i, (right, high))]
+                return region.ends, i, (low, high), [(low, left), (right, high)]
             case ["n", layer, place]:
                 k = index(layer, len(configuration.widths))
                 neuron = sum(configuration.widths[:k]) + index(place, configuration.widths[k])
                 if neuron in region.signs:
                     raise Rejected("splits on a sign that is settled above")
-                return [("signs", neuron, -1), ("signs", neuron, 1)]
+                return region.signs, neuron, None, [-1, 1]
             case ["c", f, at]:
-                if f not in configuration.splittable:
-                    raise Rejected(f"got {f[:40]!r}; allowed: one of {sorted(configuration.splittable)}")
+                plain = {one.name for one in configuration.model.features if one.table is None}
+                allowed = (
+                    plain - {*configuration.acted} - configuration.missing if configuration.forests else ()
+                )
+                if f not in allowed:
+                    raise Rejected(f"got {f[:40]!r}; allowed: one of {sorted(allowed)}")
                 least, most = region.cells.get(f, (-inf, inf))
-                return [
-                    ("cells", f, (least, min(most, at))),
-                    ("cells", f, (max(least, nextafter(at, inf)), most)),
-                ]
+                halves = [(least, min(most, at)), (max(least, nextafter(at, inf)), most)]
+                return region.cells, f, region.cells.get(f), halves
             case ["o"]:
-                if not region.case[1]:
-                    raise Rejected("no alternative of the conditions is open")
-                return [("case", 0, one) for one in alternatives(region.case)]
+                return vars(region), "case", region.case, alternatives(region.case)
             case ["t", k]:
-                return [("gone", 0, self.tables.taken_out(k, region.ends, region.gone, self.target))]
+                left = self.prices.taken_out(k, region.ends, region.gone, self.target)
+                return vars(region), "gone", region.gone, [left]
             case ["m"]:
-                if configuration.problem.model.plausible or any(region.case):
+                if configuration.model.plausible or region.case:
                     raise Rejected("cells stand for others only where nothing else is asked")
-                return [("gone", 0, self.tables.merged(region.ends, region.gone))]
-        self.leaf(node, region)
-        return []
+                return vars(region), "gone", region.gone, [self.prices.merged(region.ends, region.gone)]
+        with suppress(Empty):  # nothing is left
+            self.leaf(node)
+        return None
 
-    def leaf(self, node: Any, region: Region) -> None:
-        """Raise :class:`Rejected` unless a leaf of one of the three kinds holds (section 7)."""
-        bound = None  # nothing is left
+    def leaf(self, node: Any) -> None:
+        """Raise :class:`Rejected` unless a leaf of one of the three kinds holds, or Empty (section 7)."""
+        region, bound = self.region, None
         match node:
             case ["e"]:
-                if not closed(self.configuration, self.arithmetic, region, self.target):
+                if not closed(self.arithmetic, region, self.target):
                     raise Rejected("an 'e' leaf that none of the rules closes")
+                return
             case ["p", k]:
-                bound = self.tables.bound(k, region.ends, region.gone)
+                bound = self.prices.bound(k, region.ends, region.gone)
             case ["d", *leaf]:
-                bound = proven(self.configuration, self.arithmetic, region, leaf, self.target)
-            case _:
-                raise Rejected("no node that there is (section 6)")
-        if bound is not None and bound < self.target:
-            raise Rejected("a leaf that proves less than is claimed")
-
-    @property
-    def tables(self) -> Prices:
-        """The tables of prices."""
-        if self.prices is None:
-            raise Rejected("a node of prices in a configuration without prices")
-        return self.prices
+                bound = proven(self.arithmetic, region, leaf, self.target)
+        if bound is None or bound < self.target:
+            raise Rejected("a leaf that proves less than is claimed, or no node that there is")

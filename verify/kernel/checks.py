@@ -1,12 +1,10 @@
 """What every file of the kernel needs: the two outcomes, the clock, numbers that may not be too long."""
 
-from __future__ import annotations
-
 import math
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from fractions import Fraction
+from typing import Any
 
 LONGEST = 2**17
 
@@ -31,31 +29,16 @@ class Clock:
             raise Rejected("the time allowed is up")
 
 
-@contextmanager
-def placed(where: str) -> Iterator[None]:
-    """Say of what is rejected inside where it is."""
-    try:
-        yield
-    except Rejected as reason:
-        raise Rejected(f"{where}: {reason}") from None
-
-
-def multipliers(given: Sequence[Fraction | float] | None, count: int) -> list[Fraction]:
-    """One number at least 0 for each of so many rows; zeros where none are given."""
-    numbers: Sequence[Fraction | float] = [0.0] * count if given is None else given
+def multipliers(given: Sequence[Any] | None, count: int, most: float = math.inf) -> list[Fraction]:
+    """One number at least 0 for each of so many rows, zeros where none are given; their sum has a limit."""
+    numbers = list(map(Fraction, [0] * count if given is None else given))
     if len(numbers) != count:
         raise Rejected(f"got {len(numbers)} numbers; allowed: a list of {count}")
     if min(numbers, default=0) < 0:
-        raise Rejected(f"got {min(numbers)!r}; allowed: a number at least 0")
-    return [Fraction(number) for number in numbers]
-
-
-def shares(given: Sequence[float] | None, count: int) -> list[Fraction]:
-    """Every action's share of the cost's maximum."""
-    found = multipliers(given, count)
-    if sum(found) > 1:
+        raise Rejected(f"got {given!r:.40}; allowed: a number at least 0")
+    if sum(numbers) > most:
         raise Rejected("shares that sum to more than 1")
-    return found
+    return numbers
 
 
 def index(given: float, size: int) -> int:

@@ -1,7 +1,5 @@
 """Curves in rational arithmetic: enclosures of their values, and lines that hold them (section 7)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from decimal import Context, Decimal
 from fractions import Fraction
@@ -128,10 +126,17 @@ def rounded(value: Fraction, way: Callable[[Fraction], int]) -> Fraction:
     return Fraction(way(value * 2**BITS), 2**BITS)
 
 
+def exact(function: str, y: Fraction) -> Fraction:
+    """A relu's or a square's value."""
+    return max(y, ZERO) if function == "relu" else bounded(y) ** 2
+
+
 def lines(function: str, low: Fraction, high: Fraction) -> tuple[Line | None, Line]:
     """A unit's lower and upper line on an interval of its argument; None where it has none below."""
     if function in CURVES:
         return curve_lines(function, low, high)
+    if low == high:
+        return ((ZERO, exact(function, low)),) * 2
     if function == "square":
         low, high = bounded(low), bounded(high)
         return (low + high, -((low + high) ** 2) / 4), (low + high, -low * high)

@@ -1,20 +1,19 @@
-"""Counterfactuals as forms: affine in actions and in units, which are functions of forms (section 5)."""
+"""What follows from actions as forms: affine in actions and units, functions of forms (section 5)."""
 
-from __future__ import annotations
-
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property, partial, reduce
+from math import inf, nextafter
 from typing import Any, NamedTuple
 
-from verify.kernel.checks import Clock, Rejected, bounded
-from verify.kernel.problem import Problem
+from verify.kernel.checks import Clock, Empty, Rejected, bounded
+from verify.kernel.curves import ZERO, exact
+from verify.kernel.problem import Interval, Problem, total
+from verify.kernel.trees import Number, Range, options
 
 ONE = -1
 Form = dict[int, Fraction]
 """Coefficient of 1 (key ONE) and of every action and unit that has one; no zeros."""
-
-ZERO = Fraction(0)
 
 
 class Unit(NamedTuple):
@@ -78,74 +77,107 @@ class Energy(NamedTuple):
     chances: list[Form]
 
 
-class Counterfactual:
-    """The value of every feature where some are acted on.
+class Configuration:
+    """The problem where exactly certain features are acted on: forms over a box of actions (section 5).
 
     Parameters
     ----------
-    acted
-        The forms of the features acted on: actions, numbered from 0, or numbers.
+    part
+        Which of several sums must accept, in a case; else all that must, or one of them (section 7.4).
 
     Attributes
     ----------
+    box, whole
+        By action, its lever interval, and whether it takes whole numbers only.
+    terms, fixed
+        What the actions cost.
+    demand
+        What conditions come to here (section 11).
     values
-        Feature -> form.
-    natural
-        What each feature would be if it were not acted on itself.
+        Feature -> form over the actions, numbered from 0, and :attr:`units`.
     units
         Key -> unit; keys go on from the actions'.
     neurons
         The keys of the network's units, layer by layer, once :attr:`logit` was asked for.
     labels
         Key -> (action, k) of the indicators, likewise: only actions change labels.
+    equations
+        What each feature's equation gives before and after the action.
     """
 
-    def __init__(self, problem: Problem, acted: Mapping[str, Form]) -> None:
-        self.problem, self.acted = problem, acted
+    def __init__(self, problem: Problem, acted: list[str], part: int | None = None) -> None:
+        self.problem, self.acted, self.model = problem, acted, problem.model
+        place = {f: k for k, f in enumerate(acted)}
+        self.forests = self.model.forests if part is None else [self.model.forests[part]]
+        self.one_suffices = self.model.one_suffices and part is None
+        self.box = [problem.levers[f] for f in acted]
+        self.whole = [f.whole for f in self.model.features if f.name in place]
+        self.terms = [problem.terms[f] for f in acted]
+        self.fixed = sum((problem.fixed[f] for f in acted), ZERO)
+        self.demand, self.missing = problem.demand(acted), problem.missing - place.keys()
+        self.widths = [len(layer["bias"]) for layer in (self.model.layers or ())[:-1]]
         self.units: dict[int, Unit] = {}
         self.neurons = range(0)
         self.labels: dict[int, tuple[int, int]] = {}
         self.values: dict[str, Form] = {}
-        self.natural: dict[str, Form] = {}
         self._known: dict[Any, int] = {}
-        self._equations: dict[str, tuple[Form, Form]] = {}  # before and after
+        self.equations: dict[str, tuple[Form, Form]] = {}
         factual = {f: constant(x) for f, x in problem.factual.items()}
-        for f, mechanism in problem.model.mechanisms.items():  # causes before effects
+        for f, mechanism in self.model.mechanisms.items():  # causes before effects
             before, after = (self._lower(mechanism.equation, values) for values in (factual, self.values))
-            self._equations[f] = before, after
+            self.equations[f] = before, after
             moved, link = plus(after, before, -1), mechanism.link
-            self.natural[f] = self._linked(f, link, moved) if link and moved else plus(factual[f], moved)
-            self.values[f] = acted.get(f, self.natural[f])
+            value = self._linked(f, link, moved) if link and moved else plus(factual[f], moved)
+            self.values[f] = {place[f]: Fraction(1)} if f in place else value
+
+    def costs(self, ends: Sequence[Interval]) -> Interval:
+        """The least and the most that each part of the cost can be on a box, added up (sections 5, 7.1)."""
+        both = [term.ends(*pair) for term, pair in zip(self.terms, ends, strict=True)]
+        return self.fixed + total(least for least, _ in both), self.fixed + total(most for _, most in both)
+
+    def domains(self, cells: Mapping[str, Range]) -> dict[tuple[str, int], Form]:
+        """The rows value - low (1) and high - value (-1) of domains, narrowed to cells (section 6)."""
+        known = [(f.name, f.domain) for f in self.model.features if f.name not in self.missing]
+        found = {f: (ends[0], ends[1]) for f, ends in known if ends}
+        for f, (least, most) in cells.items():
+            low, high = found.get(f, (-inf, inf))
+            found[f] = max(low, nextafter(least, -inf)), min(high, nextafter(most, inf))
+        if any(low > high for low, high in found.values()):
+            raise Empty
+        sides = [(f, side, end) for f, ends in found.items() for side, end in zip((1, -1), ends, strict=True)]
+        values = self.values
+        return {(f, s): combined((s, -s * end), (values[f], UNIT)) for f, s, end in sides if abs(end) < inf}
+
+    def accepts(self, seen: Mapping[str, tuple[Number, Number]], pick: Any) -> bool:
+        """Whether trees accept values in intervals everywhere (``min``), or can somewhere (``max``)."""
+        known = [(f.table, None if f.name in self.missing else seen[f.name]) for f in self.model.features]
+        inside = tuple(options(table, ends, self.forests[0].single) for table, ends in known)
+        return (any if self.one_suffices else all)(one.accepts(inside, pick) for one in self.forests)
 
     def columns(self) -> list[Form]:
         """The classifier's inputs (section 5): values, or labels' numbers by one indicator per label."""
-        found = []
-        for f in self.problem.model.features:
-            value = self.values[f.name]
-            if f.table is None:
-                found.append(value)
-                continue
-            of = (plus(value, UNIT, -k) for k in range(len(f.table)))
-            labels = [self._folded("indicator", one) for one in of]
-            found += [combined(column, labels) for column in zip(*f.table, strict=True)]
+        found: list[Form] = []
+        for f in self.model.features:
+            value, table = self.values[f.name], f.table or ()
+            labels = [self._folded("indicator", plus(value, UNIT, -k)) for k in range(len(table))]
+            found += [combined(column, labels) for column in zip(*table, strict=True)] if table else [value]
         return found
 
     @cached_property
     def logit(self) -> Form:
-        """The network's logit less what it must reach; on a box every neuron becomes a unit of its own."""
-        inputs, model, first = self.columns(), self.problem.model, len(self.acted) + len(self.units)
-        at_a_point = all(map(is_constant, self.acted.values()))
-        logit = self._network(model.layers, inputs, None if at_a_point else self._neuron)
+        """The network's logit less what it must reach; every neuron becomes a unit of its own."""
+        inputs, first = self.columns(), len(self.acted) + len(self.units)
+        logit = self._network(self.model.layers, inputs, lambda y: {self._new(Unit("relu", y)): Fraction(1)})
         self.neurons = range(first, len(self.acted) + len(self.units))
-        return plus(logit, constant(Fraction(model.at_least) + Fraction(model.margin)), -1)
+        return plus(logit, constant(Fraction(self.model.at_least) + Fraction(self.model.margin)), -1)
 
     @cached_property
     def energy(self) -> Energy:
         """What plausibility is measured by (sections 2 and 5); nothing where it is not asked for."""
-        energy, model = Energy([], constant(self.problem.offset), [], []), self.problem.model
-        for f, x in self.problem.factual.items() if model.plausible else ():
-            (_, link, noise), acted = model.mechanisms[f], f in self.acted
-            ends = [constant(x), self.values[f]]  # before and after
+        energy, acts = Energy([], constant(self.problem.offset), [], []), set(self.acted)
+        for f, x in self.problem.factual.items() if self.model.plausible else ():
+            (_, link, noise), acted = self.model.mechanisms[f], f in acts
+            ends = [constant(x), self.values[f]]
             if link and (acted or ends[0] != ends[1]):
                 ends = [combined((1 / link[1], -link[0] / link[1]), (end, UNIT)) for end in ends]
                 for share, side in zip(ends, (-1, 1), strict=True):
@@ -153,7 +185,7 @@ class Counterfactual:
                         self._add_log(energy, part, side)
                 ends = list(map(self._logit, ends))
             if acted:
-                before, after = (plus(end, e, -1) for end, e in zip(ends, self._equations[f], strict=True))
+                before, after = (plus(end, e, -1) for end, e in zip(ends, self.equations[f], strict=True))
                 if noise.square:
                     energy.squares.append((noise.square, after))
                     add(energy.rest, self._folded("square", before), -noise.square)
@@ -185,11 +217,9 @@ class Counterfactual:
 
     def _folded(self, function: str, argument: Form) -> Form:
         """A unit, the same one for the same argument; a number where the argument is one (section 5)."""
-        Clock.look()
         if is_constant(argument) and function in ("relu", "square", "indicator"):
             y = argument.get(ONE, ZERO)
-            known = {"relu": max(y, ZERO), "square": bounded(y) ** 2, "indicator": Fraction(not y)}
-            return constant(known[function])
+            return constant(Fraction(not y) if function == "indicator" else exact(function, y))
         unit = (function, frozenset(argument.items()))
         if unit not in self._known:
             self._known[unit] = self._new(Unit(function, argument))
@@ -202,12 +232,8 @@ class Counterfactual:
             self.labels[key] = next(iter(unit.argument.keys() - {ONE})), -int(unit.argument.get(ONE, ZERO))
         return key
 
-    def _neuron(self, argument: Form) -> Form:
-        return {self._new(Unit("relu", argument)): Fraction(1)}
-
-    def _network(self, layers: Any, forms: list[Form], neuron: Callable[[Form], Form] | None) -> Form:
-        """A network's output; ``neuron``: what makes a neuron of its argument, else units as anywhere."""
-        relu = neuron or partial(self._folded, "relu")
+    def _network(self, layers: Any, forms: list[Form], relu: Callable[[Form], Form]) -> Form:
+        """A network's output; ``relu``: what makes a unit of its argument."""
         for k, layer in enumerate(layers):
             forms = list(map(relu, forms)) if k else forms
             rows = zip(layer["weight"], layer["bias"], strict=True)
@@ -229,7 +255,7 @@ class Counterfactual:
             return values[expression]
         if "network" in expression:
             inputs = [self._lower(e, values) for e in expression["inputs"]]
-            return self._network(expression["network"]["layers"], inputs, None)
+            return self._network(expression["network"]["layers"], inputs, partial(self._folded, "relu"))
         function, inner = next(iter(expression.items()))
         if function in ("relu", "sigmoid", "square"):
             return self._folded(function, self._lower(inner, values))

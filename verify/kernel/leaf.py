@@ -1,40 +1,62 @@
-"""When a leaf is accepted (section 7): every function here only ever errs towards rejecting."""
+"""When a leaf is accepted (section 7): every function here only ever errs towards rejecting.
 
-from __future__ import annotations
+Each raises :class:`~verify.kernel.checks.Empty` where a box shows that nothing is left, which closes a leaf.
+"""
 
+from dataclasses import dataclass, field
 from fractions import Fraction
 from math import inf
 from typing import Any
 
 from verify.kernel.box import Budget, highest, parts
-from verify.kernel.checks import Empty, Rejected, multipliers, shares
-from verify.kernel.configuration import Configuration, Region
-from verify.kernel.forms import ONE, ZERO, Form, combined, constant, plus
+from verify.kernel.checks import Rejected, multipliers
+from verify.kernel.feasible import row_form
+from verify.kernel.forms import ONE, ZERO, Configuration, Form, combined, constant, plus
 from verify.kernel.prices import Exact
+from verify.kernel.problem import Demand, Interval, Row
+from verify.kernel.trees import Range, float64
 
-MOST_TERMS = 64
+
+@dataclass
+class Region:
+    """What the splits on the way to a node leave (section 6).
+
+    Attributes
+    ----------
+    ends, signs, cells
+        Intervals of the actions; signs of neurons; doubles of values.
+    case
+        Of conditions, the rows that hold and the alternatives that are open.
+    gone
+        What tables of prices took out.
+    """
+
+    ends: list[Interval]
+    case: tuple[Demand, ...]
+    signs: dict[int, int] = field(default_factory=dict)
+    cells: dict[str, Range] = field(default_factory=dict)
+    gone: Any = frozenset()
 
 
-def closed(configuration: Configuration, arithmetic: Exact, region: Region, target: Fraction) -> bool:
+def closed(arithmetic: Exact, region: Region, target: Fraction) -> bool:
     """Whether a leaf ``["e"]`` is accepted (section 7.1)."""
-    try:
-        return configuration.costs(region.ends)[0] >= target or _nothing(configuration, arithmetic, region)
-    except Empty:
-        return True
+    return arithmetic.configuration.costs(region.ends)[0] >= target or _nothing(arithmetic, region)
 
 
-def _nothing(configuration: Configuration, arithmetic: Exact, region: Region) -> bool:
+def _nothing(arithmetic: Exact, region: Region) -> bool:
     """Whether intervals alone show that a region holds nothing feasible."""
-    box, energy = arithmetic.box(region.ends, "", {}), configuration.energy
-    if any(box.interval(configuration.conditions[row])[1] < 0 for row in region.case[0]):
+    configuration = arithmetic.configuration
+    energy, values = configuration.energy, configuration.values
+    box = arithmetic.box(region.ends, "", {})  # after the energy, whose logarithms it looks at
+    rows = [row_form(row, values) for row in region.case if isinstance(row, Row)]
+    if any(box.most(row) < 0 for row in [*rows, *configuration.domains(region.cells).values()]):
         return True
-    for value, (low, high) in configuration.domains(region.cells).values():
-        least, most = box.interval(value)
-        if max(low, least) > min(high, most):
-            return True
     if configuration.forests:
-        intervals = {f: box.interval(value) for f, value in configuration.values.items()}
-        if not configuration.can_accept(intervals, region.cells):
+        ends = {f: box.interval(value) for f, value in values.items()}
+        seen: dict[str, Range] = {f: (float64(low), float64(high)) for f, (low, high) in ends.items()}
+        for f, (least, most) in region.cells.items():
+            seen[f] = max(seen[f][0], least), min(seen[f][1], most)
+        if any(low > high for low, high in seen.values()) or not configuration.accepts(seen, max):
             return True
     rest = box.least(energy.rest)
     for weight, residual in energy.squares:
@@ -43,52 +65,40 @@ def _nothing(configuration: Configuration, arithmetic: Exact, region: Region) ->
     return rest > 0
 
 
-def proven(
-    configuration: Configuration, arithmetic: Exact, region: Region, leaf: Any, target: Fraction
-) -> Fraction | None:
-    """What ``["d", slopes, terms, shares?, thetas?]`` proves (section 7.2); None: the region is empty."""
-    (slopes, terms, *more), count = leaf, sum(configuration.widths)
-    share = shares(more[0] if more else None, len(region.ends))
+def proven(arithmetic: Exact, region: Region, leaf: Any, target: Fraction) -> Fraction | float:
+    """What ``["d", slopes, terms, shares?, thetas?]`` proves (section 7.2); infinite: the region is empty."""
+    (slopes, terms, *more), configuration = leaf, arithmetic.configuration
+    count = sum(configuration.widths)
+    share = multipliers(more[0] if more else None, len(region.ends), most=1)
     thetas = multipliers(more[1], 2 * count) if more[1:] else []
     budget = Budget(target - configuration.fixed, list(zip(thetas[::2], thetas[1::2], strict=True)))
-    if len(terms) > MOST_TERMS:
-        raise Rejected(f"more than {MOST_TERMS} terms (section 9)")
     read = [_term(configuration, region, given, slopes) for given in [{}, *terms]]
-    try:
-        box = arithmetic.box(region.ends, slopes, region.signs, budget)
-        above = combined([1] * len(read), [box.above(*term) for term in read])
-        bound = configuration.fixed - above.get(ONE, ZERO)
-        for k, part in enumerate(parts(configuration.moved, above)):
-            bound -= highest(configuration.terms[k], *region.ends[k], part, Fraction(1), share[k])
-        return None if bound < target and count and box.empty else bound
-    except Empty:
-        return None
+    box = arithmetic.box(region.ends, slopes, region.signs, budget)
+    above = combined([1] * len(read), [box.above(*term) for term in read])
+    bound, moved = configuration.fixed - above.get(ONE, ZERO), parts(configuration, above)
+    for k, term in enumerate(configuration.terms):
+        bound -= highest(term, region.ends[k], moved.get(k, {}), Fraction(1), share[k])
+    return inf if bound < target and count and box.empty else bound
 
 
 def _term(
     configuration: Configuration, region: Region, given: dict[str, Any], slopes: str
 ) -> tuple[Form, str, Fraction, list[tuple[int, Fraction]]]:
     """A term's form but for its multiples of the logit and of neurons' arguments, its slopes, and these."""
-    model, energy, conditions = configuration.problem.model, configuration.energy, region.case[0]
-    known = {"s": True, "g": model.layers, "n": True, "r": True, "q": conditions, "b": model.plausible}
-    if unknown := [key for key in given if not known.get(key)]:
-        raise Rejected(f"unknown key {unknown[0][:40]!r} here")
+    model, energy, values = configuration.model, configuration.energy, configuration.values
     own, count = given.get("s", slopes), sum(configuration.widths)
     if len(own) != count or not set(own) <= {"0", "1"}:
         raise Rejected(f"slopes: allowed: {count} characters 0 or 1")
-    rows = [configuration.conditions[row] for row in conditions]
+    if ("g" in given and not model.layers) or ("b" in given and not model.plausible):
+        raise Rejected("multiplies the logit of trees, or a plausibility that is not asked for")
+    rows = [row_form(row, values) for row in region.case if isinstance(row, Row)]
     times = multipliers(given.get("q"), len(rows))
-    domains = configuration.domains(region.cells)
-    for f, pair in given.get("r", {}).items():
-        if f not in domains:
-            raise Rejected(f"unknown key {f[:40]!r}: it has no domain here")
-        value, limits = domains[f]
-        for m, end, side in zip(multipliers(pair, 2), limits, (1, -1), strict=True):
-            if m and abs(end) == inf:
-                raise Rejected(f"a multiplier of {f}, which has no such end here")
-            if m:
-                times.append(side * m)
-                rows.append(plus(value, constant(Fraction(end)), -1))
+    domains = configuration.domains(region.cells) if "r" in given else {}
+    pairs = {f: zip((1, -1), multipliers(pair, 2), strict=True) for f, pair in given.get("r", {}).items()}
+    named = {(f, side): m for f, pair in pairs.items() for side, m in pair if m}
+    if unknown := named.keys() - domains.keys():
+        raise Rejected(f"multiplies the end of a domain of {min(unknown)[0][:40]!r} that is not there")
+    times, rows = [*times, *named.values()], [*rows, *(domains[end] for end in named)]
     if "b" in given:
         [mu], points = multipliers(given["b"][:1], 1), list(map(Fraction, given["b"][1:]))
         if len(points) != len(energy.squares):

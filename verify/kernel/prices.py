@@ -1,16 +1,14 @@
 """Leaves closed by prices: one minimum per action and one per tree (section 7.3)."""
 
-from __future__ import annotations
-
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
+from functools import partial
 from typing import Any, NamedTuple, Protocol
 
-from verify.kernel.box import FREE, Box, Budget, Signs
-from verify.kernel.checks import Clock, Empty, Rejected, multipliers, shares
-from verify.kernel.configuration import Configuration
-from verify.kernel.forms import ONE, ZERO, is_constant
+from verify.kernel.box import Box
+from verify.kernel.checks import Clock, Rejected, multipliers
+from verify.kernel.forms import ONE, ZERO, Configuration, is_constant
 from verify.kernel.problem import Interval
 from verify.kernel.trees import Ensemble, Inside, options
 
@@ -19,27 +17,20 @@ Key = tuple[str, int, int]
 
 
 class Table(NamedTuple):
-    """Each action's share of the maximum; each sum's multiplier; by tree and feature, every class's price."""
+    """Each action's share of the maximum; each sum's multiplier; by tree and feature, every cell's price."""
 
-    unit: Fraction
     shares: Sequence[float] | None
-    rates: Sequence[Fraction | float]
-    prices: Sequence[Mapping[int, Sequence[float]]]
+    rates: Sequence[Fraction]
+    prices: Sequence[Mapping[int, Sequence[Fraction]]]
 
 
 class Tables(Protocol):
-    """A certificate's tables, read for a configuration. Any cells that cover its box, any classes will do.
+    """A certificate's tables, read for a configuration: any prices of any cells that cover its box will do.
 
-    Attributes
-    ----------
-    cells
-        Per action, intervals of its values.
-    classes
-        By tree and feature, every cell's class.
+    ``cells``: per action, intervals of its values.
     """
 
     cells: list[list[Interval]]
-    classes: list[dict[int, list[int]]]
 
     def table(self, k: float) -> Table:
         """The k-th."""
@@ -54,7 +45,7 @@ class Prices:
 
     def __init__(self, configuration: Configuration, tables: Tables) -> None:
         self.configuration, self.tables, self.forests = configuration, tables, configuration.forests
-        features = configuration.problem.model.features
+        features = configuration.model.features
         if configuration.one_suffices:
             raise Rejected("prices where one of several sums suffices: allowed in cases (7.4)")
         self.trees = [(part, tree) for part, forest in enumerate(self.forests) for tree in forest.trees]
@@ -71,41 +62,29 @@ class Prices:
             seen = [options(f.table, both, self.forests[0].single) for both in ends]
             self.seen.append(tuple((c, ranges) for c, [(_, ranges)] in enumerate(seen)))
 
-    def start(self) -> Any:
-        """Nothing is taken out at the root."""
-        return Gone()
-
-    def bound(self, k: int, ends: Sequence[Interval], gone: Any) -> Fraction | None:
-        """What actions in what is left of a box cost at least by table k; None: nothing is left."""
-        try:
-            return self._terms(k, ends, gone)[0]
-        except Empty:
-            return None
+    def bound(self, k: int, ends: Sequence[Interval], gone: Any) -> Fraction | float:
+        """What actions in what is left of a box cost at least by table k; infinite: nothing is left."""
+        return self._terms(k, ends, gone)[0]
 
     def taken_out(self, k: int, ends: Sequence[Interval], gone: Any, target: Fraction) -> Any:
         """What is gone below a node: also each cell and leaf by which the bound rises to the target."""
-        try:
-            total, rises = self._terms(k, ends, gone)
-        except Empty:
-            return gone
-        return gone | {key for key, more in rises.items() if total + more >= target}
+        bound, rises = self._terms(k, ends, gone)
+        return gone | {key for key, more in rises.items() if bound + more >= target}
 
     def merged(self, ends: Sequence[Interval], gone: Any) -> Any:
         """What is gone where, of cells from which the same leaves can be reached, the cheapest stays."""
-        inside, found = self._inside(ends, gone), set[Key]()
-        met: dict[Key, list[tuple[int, int]]] = {key: [] for key in self._cells(inside)}
+        inside, found = self._inside(ends, gone), set(gone)
+        met: dict[Key, list[Key]] = {cell: [] for cell in self._cells(inside)}
         for t in range(len(self.trees)):
-            for number, _, left in self._leaves(t, inside, gone):
-                for key in self._cells(left):
-                    met[key].append((t, number))
+            for leaf, _, left in self._leaves(t, inside, gone):
+                for cell in self._cells(left):
+                    met[cell].append(leaf)
         for i, j in enumerate(self.actions):
-            stay = set()
+            stay: dict[Any, int] = {}
             for _, c in sorted((self._paid(i, c, ends[i]), c) for c, _ in inside[j]):
-                mine = tuple(met["cell", j, c])
-                if mine in stay:
+                if stay.setdefault(tuple(met["cell", j, c]), c) != c:
                     found.add(("cell", j, c))
-                stay.add(mine)
-        return gone | found
+        return frozenset(found)
 
     def _paid(self, i: int, c: int, box: Interval) -> tuple[Fraction, Fraction]:
         """The least cost of what of an action's cell is in a box, and what enters the maximum."""
@@ -124,51 +103,53 @@ class Prices:
             found[j] = tuple(self.seen[j][c] for c in met if ("cell", j, c) not in gone)
         return tuple(found)
 
-    def _leaves(self, t: int, inside: Inside, gone: Gone) -> Iterator[tuple[int, float, Inside]]:
+    def _leaves(self, t: int, inside: Inside, gone: Gone) -> Iterator[tuple[Key, float, Inside]]:
         """A tree's leaves that are left."""
         part, tree = self.trees[t]
         for number, value, left in self.forests[part].reached(tree, inside) if all(inside) else ():
-            if ("leaf", t, number) not in gone:
-                yield number, value, left
+            if (key := ("leaf", t, number)) not in gone:
+                yield key, value, left
 
-    def _terms(self, k: float, ends: Sequence[Interval], gone: Gone) -> tuple[Fraction, dict[Key, Any]]:
+    def _terms(self, k: float, ends: Sequence[Interval], gone: Gone) -> tuple[Any, dict[Key, Any]]:
         """The bound, and by how much it rises if a cell or a leaf is used; infinite: nothing is left then."""
-        table, inside = self.tables.table(k), self._inside(ends, gone)
-        share, rates = shares(table.shares, len(ends)), multipliers(table.rates, len(self.forests))
+        table, inside, rises = self.tables.table(k), self._inside(ends, gone), dict[Key, Any]()
+        share = multipliers(table.shares, len(ends), most=1)
+        rates = multipliers(table.rates, len(self.forests))
         if not all(inside):
-            raise Empty
-        rises: dict[Key, Any] = {}
-        total = self.configuration.fixed + sum(mu * goal for mu, goal in zip(rates, self.goals, strict=True))
-        charged = [
-            {j: [table.unit * Fraction(paid[k]) for k in own[j]] for j, paid in prices.items()}
-            for own, prices in zip(self.tables.classes, table.prices, strict=True)
-        ]
+            return math.inf, {}
+        total: Any = self.configuration.fixed + sum(mu * g for mu, g in zip(rates, self.goals, strict=True))
         for i, j in enumerate(self.actions):
             Clock.look()
-            rest = {}
             for c, _ in inside[j]:
                 cost, most = self._paid(i, c, ends[i])
-                rest[c] = cost + share[i] * most - sum(prices[j][c] for prices in charged if j in prices)
-            low = min(rest.values())
-            total += low
-            rises |= {("cell", j, c): value - low for c, value in rest.items()}
+                paid = sum(prices[j][c] for prices in table.prices if j in prices)
+                rises["cell", j, c] = cost + share[i] * most - paid
+            total += lowered(rises, [("cell", j, c) for c, _ in inside[j]])
         cells = list(rises)
-        for t, ((part, _), prices) in enumerate(zip(self.trees, charged, strict=True)):
-            energy: dict[int, Fraction] = {}  # by leaf
+        for t, ((part, _), prices) in enumerate(zip(self.trees, table.prices, strict=True)):
             least: dict[Key, Any] = dict.fromkeys(cells, math.inf)
-            for number, value, left in self._leaves(t, inside, gone):
+            found = list[Key]()
+            for leaf, value, left in self._leaves(t, inside, gone):
                 lows = {j: min(paid[c] for c, _ in left[j]) for j, paid in prices.items()}
-                energy[number] = here = sum(lows.values()) - rates[part] * Fraction(value)
-                for key in self._cells(left):
-                    _, j, c = key
-                    least[key] = min(least[key], here + (prices[j][c] - lows[j] if j in prices else 0))
-            if not energy:
-                raise Empty
-            low = min(energy.values())
+                rises[leaf] = here = sum(lows.values()) - rates[part] * Fraction(value)
+                found.append(leaf)
+                for cell in self._cells(left):
+                    _, j, c = cell
+                    least[cell] = min(least[cell], here + (prices[j][c] - lows[j] if j in prices else 0))
+            if not found:
+                return math.inf, {}
+            low = lowered(rises, found)
             total += low
-            rises |= {("leaf", t, number): value - low for number, value in energy.items()}
-            rises |= {key: rises[key] + least[key] - low for key in cells}
+            rises |= {cell: rises[cell] + least[cell] - low for cell in cells}
         return total, rises
+
+
+def lowered(rises: dict[Key, Any], keys: Sequence[Key]) -> Any:
+    """The least of some entries, which is taken off them."""
+    low = min(rises[key] for key in keys)
+    for key in keys:
+        rises[key] -= low
+    return low
 
 
 class Exact:
@@ -176,14 +157,8 @@ class Exact:
 
     def __init__(self, configuration: Configuration) -> None:
         self.configuration = configuration
-
-    def box(self, ends: Sequence[Interval], slopes: str, signs: Signs, budget: Budget = FREE) -> Box:
-        """The bounds on a box; ``slopes`` and ``budget`` for the neurons' intervals."""
-        return Box(self.configuration.moved, ends, self.configuration.terms, slopes, signs, budget)
-
-    def prices(self, tables: Tables) -> Prices:
-        """The bounds by tables of prices."""
-        return Prices(self.configuration, tables)
+        self.box: Callable[..., Box] = partial(Box, configuration)
+        self.prices: Callable[[Any], Prices] = partial(Prices, configuration)
 
 
 def check_cells(configuration: Configuration, cells: Sequence[Sequence[Interval]]) -> None:
@@ -191,11 +166,10 @@ def check_cells(configuration: Configuration, cells: Sequence[Sequence[Interval]
     for (start, end), own, whole in zip(configuration.box, cells, configuration.whole, strict=True):
         first: Fraction | float = start
         for low, high in own:
-            if low > first or float(high) != high:
-                raise Rejected("cells that leave something out (section 7.3)")
-            first = math.floor(high) + 1 if whole else math.nextafter(float(high), math.inf)
+            if low <= first and float(high) == high:
+                first = max(first, math.floor(high) + 1 if whole else math.nextafter(float(high), math.inf))
         if first <= end:
-            raise Rejected("cells that end too soon (section 7.3)")
+            raise Rejected("cells that leave something out (section 7.3)")
 
 
 def score_needed(forest: Ensemble) -> Fraction:

@@ -4,9 +4,7 @@ It is what ``verify/files`` makes of an instance (sections 1 to 3 and 11). What 
 :class:`Model`, what is said of one applicant a :class:`Problem`.
 """
 
-from __future__ import annotations
-
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, NamedTuple
@@ -69,54 +67,35 @@ def total(parts: Iterable[tuple[Fraction, Fraction]]) -> Fraction:
     return sum((cost for cost, _ in listed), Fraction(0)) + max((most for _, most in listed), default=0)
 
 
-@dataclass(frozen=True)
-class Row:
+class Row(NamedTuple):
     """sum of coefficient * value >= least; terms in the order of the features' names, none 0."""
 
     terms: tuple[tuple[str, Fraction], ...]
     least: Fraction
 
 
-@dataclass(frozen=True)
-class Parts:
+class Parts(NamedTuple):
     """Every part holds, or some part does."""
 
     every: bool
-    parts: tuple[Demand, ...]
+    parts: tuple["Demand", ...]
 
 
 Demand = Row | Parts
 FALSE = Parts(False, ())
 
 
-def leaves(demand: Demand) -> Iterator[Row]:
-    """The rows in a demand."""
-    if isinstance(demand, Parts):
-        for part in demand.parts:
-            yield from leaves(part)
-    else:
-        yield demand
+def spliced(demand: Demand) -> tuple[Demand, ...]:
+    """What must hold for a demand to: its parts where every one of them must, else itself."""
+    return demand.parts if isinstance(demand, Parts) and demand.every else (demand,)
 
 
-Case = tuple[tuple[Row, ...], tuple[Parts, ...]]
-"""The rows that hold, and the alternatives that are open, in order."""
-
-
-def case(demand: Demand, before: Case = ((), ())) -> Case:
-    """A case in which a settled demand holds too."""
-    rows, open_ = before
-    for part in demand.parts if isinstance(demand, Parts) and demand.every else (demand,):
-        if isinstance(part, Row):
-            rows = (*rows, part)
-        else:
-            open_ = (*open_, part)
-    return rows, open_
-
-
-def alternatives(before: Case) -> list[Case]:
-    """The cases that the first open alternative of a case leaves."""
-    rows, (first, *rest) = before
-    return [case(part, (rows, tuple(rest))) for part in first.parts]
+def alternatives(case: tuple[Demand, ...]) -> list[tuple[Demand, ...]]:
+    """The cases that the first open alternative of a case leaves: one of its parts behind all others."""
+    for k, one in enumerate(case):
+        if isinstance(one, Parts):
+            return [(*case[:k], *case[k + 1 :], *spliced(part)) for part in one.parts]
+    raise Rejected("no alternative of the conditions is open")
 
 
 class Feature(NamedTuple):
@@ -219,18 +198,3 @@ class Problem:
     offset: Fraction
     demand: Callable[[Collection[str]], Demand]
     asked_about: set[str]
-
-    def cost(self, action: Mapping[str, Fraction]) -> Fraction:
-        """What an action costs; its square where the cost is a root (section 3)."""
-        fixed = sum((self.fixed[f] for f in action), Fraction(0))
-        return fixed + total(self.terms[f].ends(value, value)[0] for f, value in action.items())
-
-    def check_permitted(self, action: Mapping[str, Fraction]) -> None:
-        """Raise :class:`Rejected` where the applicant may not act so (section 2)."""
-        whole = {f.name for f in self.model.features if f.whole}
-        for name, value in action.items():
-            if name not in self.levers:
-                raise Rejected(f"action: {name[:40]} is not for this applicant to act on")
-            low, high = self.levers[name]
-            if not low <= value <= high or (name in whole and value.denominator != 1):
-                raise Rejected(f"action.{name}: outside [{float(low)}, {float(high)}]")

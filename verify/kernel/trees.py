@@ -1,10 +1,8 @@
 """Tree ensembles: the deployed score at a point and its ceiling on a box (section 8)."""
 
-from __future__ import annotations
-
 import math
 import struct
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -93,15 +91,6 @@ class Ensemble:
 def with_item(items: tuple[Any, ...], k: int, item: Any) -> tuple[Any, ...]:
     """A tuple with another item at a place."""
     return (*items[:k], item, *items[k + 1 :])
-
-
-def accepts(forests: Sequence[Ensemble], one_suffices: bool, seen: Iterable[Any], pick: Any) -> bool:
-    """Whether a box is accepted everywhere (``min``) or can be somewhere (``max``).
-
-    ``seen``: of every feature its table, and the interval of its value; None: missing.
-    """
-    inside = tuple(options(table, ends, forests[0].single) for table, ends in seen)
-    return (any if one_suffices else all)(forest.accepts(inside, pick) for forest in forests)
 
 
 def options(table: Sequence[Sequence[Number]] | None, ends: Range | None, single: bool) -> tuple[Option, ...]:

@@ -23,8 +23,8 @@ from milp_recourse.icarma.sampling import Wishes
 from milp_recourse.icarma.score import rows_of_population, score
 from milp_recourse.instance import Population
 from milp_recourse.instances_path import population_file
+from milp_recourse.lab.studies.amortised import read_networks
 from milp_recourse.reports.progress import progress_bar
-from milp_recourse.studies.amortised import read_networks
 
 
 def main(

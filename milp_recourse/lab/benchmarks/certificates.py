@@ -1,0 +1,250 @@
+"""``bench certificates``: what proofs cost to make, keep and check, on every shipped instance."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+
+from milp_recourse.certificates import certificates_for, encode, reason_for_none
+from milp_recourse.domain.forest import TreeEnsemble
+from milp_recourse.formats import read_instance
+from milp_recourse.instance import Instance
+from milp_recourse.lab.benchmarks.resume import grown, read_rows
+from milp_recourse.result import Result
+from milp_recourse.solve import CERTIFIED_TOGETHER, choose_backend, sharing, solve, solve_together
+
+KINDS = {
+    "a": "cuts",
+    "s": "strict_cuts",
+    "n": "signs",
+    "c": "value_cuts",
+    "t": "taken_out",
+    "m": "merged",
+    "e": "interval_leaves",
+    "d": "dual_leaves",
+    "p": "price_leaves",
+}
+"""Nodes of a tree, as the document names them, and their columns."""
+
+IDENTITY = ("time_limit",)
+
+COLUMNS = (
+    "instance",
+    "model",
+    "status",
+    "claim",
+    "verified",
+    "reason",
+    "solve_seconds",
+    "produce_seconds",
+    "solve_alone_seconds",
+    "produce_alone_seconds",
+    "check_seconds",
+    "bytes",
+    "unpacked_bytes",
+    *KINDS.values(),
+    *IDENTITY,
+)
+
+MOST_CHECK_SECONDS = 3600.0
+
+Made = tuple[Instance, Result, dict[str, Any] | None]
+
+
+def run(
+    paths: Sequence[Path], time_limit: float, folder: Path, advance: Callable[[str], None]
+) -> list[dict[str, Any]]:
+    """Measure what ``folder/certificates.csv`` does not hold yet, writing each row as it comes; all rows.
+
+    Instances are solved and certified in batches, as ``certify`` does with a population, and once more
+    one at a time. All seconds are processor seconds; one applicant's share of a batch is its share of the
+    search's wall time for ``solve_seconds``, and of the nodes of all its trees for ``produce_seconds``.
+
+    Parameters
+    ----------
+    time_limit
+        Seconds per instance, for the solve and for the certificate each.
+    advance
+        Called after every instance with its name.
+    """
+    table = folder / "certificates.csv"
+    with grown(table, COLUMNS, {"time_limit": time_limit}) as (rows, write), TemporaryDirectory() as scratch:
+        done = {row["instance"] for row in rows}
+        if not all(path.stem in done for path in paths):
+            solve(read_instance(paths[0]), time_limit=time_limit)  # what is loaded once is loaded here
+        for batch in batches(paths):
+            if all(path.stem in done for path in batch):
+                continue
+            instances = sharing([read_instance(path) for path in batch])
+            made, shares = _together(instances, time_limit)
+            for path, one, share in zip(batch, made, shares, strict=True):
+                if path.stem not in done:
+                    row = {"instance": path.stem, "time_limit": time_limit, **share}
+                    write(row | _alone(one[0], time_limit) | _checked(one, path, Path(scratch)))
+                advance(path.stem)
+    return read_rows(table)
+
+
+def batches(paths: Sequence[Path]) -> Iterator[list[Path]]:
+    """Instances of one back end, so many as ``certify`` takes at once."""
+    groups: dict[tuple[str, bool], list[Path]] = {}
+    for path in paths:
+        instance = read_instance(path)
+        trees = isinstance(instance.classifier, TreeEnsemble)
+        groups.setdefault((choose_backend(instance).name, trees), []).append(path)
+    for group in groups.values():
+        for start in range(0, len(group), CERTIFIED_TOGETHER):
+            yield group[start : start + CERTIFIED_TOGETHER]
+
+
+def _together(instances: Sequence[Instance], time_limit: float) -> tuple[list[Made], list[dict[str, Any]]]:
+    """Results and certificates of a batch, and everyone's share of the seconds."""
+    start = time.process_time()
+    results = list(solve_together(instances, time_limit=time_limit))
+    solved = time.process_time() - start
+    start = time.process_time()
+    certificates = certificates_for(instances, results, time_limit)
+    for certificate in certificates:
+        if certificate is not None:
+            encode(certificate)
+    produced = time.process_time() - start
+    wall = np.array([max(result.seconds, 1e-9) for result in results])
+    nodes = np.array([0 if c is None else 1 + sum(counts(c).values()) for c in certificates])
+    shares = [
+        {"solve_seconds": _short(a), "produce_seconds": _short(b)}
+        for a, b in zip(solved * wall / wall.sum(), produced * nodes / max(1, nodes.sum()), strict=True)
+    ]
+    return list(zip(instances, results, certificates, strict=True)), shares
+
+
+def _alone(instance: Instance, time_limit: float) -> dict[str, Any]:
+    """Seconds of one instance by itself, as ``solve`` and ``solve --certificate`` take them."""
+    start = time.process_time()
+    result = solve(instance, time_limit=time_limit)
+    solved = time.process_time() - start
+    start = time.process_time()
+    (certificate,) = certificates_for([instance], [result], time_limit)
+    if certificate is not None:
+        encode(certificate)
+    produced = time.process_time() - start
+    return {"solve_alone_seconds": _short(solved), "produce_alone_seconds": _short(produced)}
+
+
+def _checked(made: Made, path: Path, scratch: Path) -> dict[str, Any]:
+    """What the checker says, as ``python -m verify`` would, less the start of Python."""
+    from verify.__main__ import examine
+
+    instance, result, certificate = made
+    model = "trees" if isinstance(instance.classifier, TreeEnsemble) else "network"
+    row: dict[str, Any] = {"model": model, "status": result.status.value}
+    if certificate is None:
+        return row | {"reason": reason_for_none(instance, result)}
+    packed = encode(certificate)
+    file = scratch / "certificate.json.gz"
+    file.write_bytes(packed)
+    start = time.process_time()
+    outcome = examine(file, path, MOST_CHECK_SECONDS)
+    seconds = time.process_time() - start
+    size = len(json.dumps(certificate, separators=(",", ":")))
+    return (
+        row
+        | {"claim": certificate["claim"], "verified": outcome.claim == certificate["claim"]}
+        | {"reason": "" if outcome.claim else outcome.line, "check_seconds": _short(seconds)}
+        | {"bytes": len(packed), "unpacked_bytes": size}
+        | {column: counts(certificate)[kind] for kind, column in KINDS.items()}
+    )
+
+
+def counts(certificate: dict[str, Any]) -> Counter[str]:
+    """Nodes of all trees, by the letter they begin with."""
+    proofs = [proof for one in certificate["configurations"] for proof in one.get("cases", [one])]
+    return Counter(node[0] for proof in proofs for node in proof["tree"])
+
+
+def _short(seconds: float) -> str:
+    return f"{seconds:.4g}"
+
+
+def summarise(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """What the table comes to: counts, overhead, sizes, seconds."""
+
+    def column(name: str) -> np.ndarray:
+        return np.array([float(row[name]) for row in rows if row[name]])
+
+    with_one = [row for row in rows if row["claim"]]
+    summary: dict[str, Any] = {
+        "instances": len(rows),
+        "certificates": len(with_one),
+        "verified": sum(row["verified"] == "True" for row in rows),
+        "claims": dict(sorted(Counter(row["claim"] for row in with_one).items())),
+        "without": {row["instance"]: row["reason"] for row in rows if not row["claim"]},
+        "rejected": {row["instance"]: row["reason"] for row in with_one if row["verified"] != "True"},
+    }
+    for way, suffix in (("in batches", ""), ("one at a time", "_alone")):
+        solved, produced = column(f"solve{suffix}_seconds"), column(f"produce{suffix}_seconds")
+        summary[way] = {
+            "solve_mean": _round(solved.mean()),
+            "produce_mean": _round(produced.mean()),
+            "overhead": _round(produced.mean() / solved.mean()),
+        }
+    for name in ("check_seconds", "bytes", *KINDS.values()):
+        values = column(name)
+        if len(values):
+            summary[name] = {
+                "mean": _round(values.mean()),
+                "median": _round(np.median(values)),
+                "p99": _round(np.quantile(values, 0.99)),
+                "max": _round(values.max()),
+            }
+    return summary
+
+
+def _round(value: Any) -> float:
+    return float(f"{float(value):.4g}")
+
+
+def plot(rows: Sequence[dict[str, Any]], folder: Path) -> Path:
+    """Shares of instances within a size, a check time and an overhead: ``folder/certificates.png``."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(1, 3, figsize=(10.5, 3.6), layout="constrained", sharey=True)
+    size, check, overhead = axes
+    for model in ("network", "trees"):
+        mine = [row for row in rows if row["model"] == model and row["claim"]]
+        if not mine:
+            continue
+        label = f"{model}s" if model == "network" else "tree ensembles"
+        for panel, values in (
+            (size, [float(row["bytes"]) / 1000 for row in mine]),
+            (check, [float(row["check_seconds"]) for row in mine]),
+            (overhead, [_ratio(row) for row in mine]),
+        ):
+            share = np.arange(1, len(values) + 1) / len(values)
+            panel.step(np.sort(np.maximum(values, 1e-4)), share, where="post", label=f"{label} ({len(mine)})")
+    for panel, median, unit in ((size, 300.0, "kB"), (check, 2.0, "s"), (overhead, 3.0, "")):
+        panel.axvline(median, color="0.4", linestyle="--", linewidth=1)
+        panel.text(median, 0.03, f"{median:g} {unit} ", color="0.4", ha="right")
+        panel.set_xscale("log")
+        panel.grid(alpha=0.3)
+    size.set(xlabel="file, kB compressed", ylabel="share of certificates", ylim=(0, 1.02))
+    check.set(xlabel="check, processor seconds")
+    overhead.set(xlabel="producing / solving, one at a time")
+    size.legend(loc="center right")
+    target = folder / "certificates.png"
+    figure.savefig(target, dpi=130)
+    plt.close(figure)
+    return target
+
+
+def _ratio(row: dict[str, Any]) -> float:
+    return float(row["produce_alone_seconds"]) / max(1e-4, float(row["solve_alone_seconds"]))

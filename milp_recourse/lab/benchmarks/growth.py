@@ -1,0 +1,294 @@
+"""``bench growth``: processor seconds per applicant against actions, width, depth and population size."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from milp_recourse.domain.cost import Cost
+from milp_recourse.domain.expression import Variable, as_expression
+from milp_recourse.domain.features import Feature
+from milp_recourse.domain.network import ReluNetwork
+from milp_recourse.domain.noise import Normal
+from milp_recourse.domain.scm import Mechanism, StructuralCausalModel
+from milp_recourse.instance import Acceptance, Instance, Population, Preferences
+from milp_recourse.lab.benchmarks.resume import grown, read_rows
+from milp_recourse.result import Result, Status
+from milp_recourse.solve import solve, solve_population
+from milp_recourse.workers import Workers
+
+FEATURES = tuple(f"x{k}" for k in range(8))
+NETWORKS = 3
+"""Random networks per point; the applicants are shared out among them."""
+
+IDENTITY = ("applicants", "seed", "time_limit", "backend")
+COLUMNS = (
+    "panel",
+    "value",
+    *IDENTITY,
+    "optimal",
+    "infeasible",
+    "limit",
+    "solved_share",
+    "seconds_median",
+    "seconds_max",
+    "cpu_median",
+    "cpu_max",
+    "wall_seconds",
+)
+_MARGIN = 1e-6
+_DRAWS, _ACTIONS = 200, 256
+_WALL = 2.0
+"""Wall seconds a solver gets per processor second of the limit, for machines that do other work too."""
+
+
+@dataclass(frozen=True)
+class Shape:
+    """Of a random problem.
+
+    Parameters
+    ----------
+    actions
+        Actionable features, of eight.
+    width, depth
+        Units per hidden layer, and hidden layers.
+    chain
+        Whether each feature causes the next; if not, they are independent.
+    """
+
+    actions: int = 4
+    width: int = 16
+    depth: int = 2
+    chain: bool = False
+
+
+PANELS: dict[str, tuple[int, ...]] = {
+    "actions": (1, 2, 3, 4, 5, 6, 7, 8),
+    "actions-chain": (1, 2, 3, 4, 5, 6, 7, 8),
+    "width": (8, 16, 32, 64, 128),
+    "depth": (1, 2, 3, 4, 5),
+    "population": (1, 10, 100, 1000, 2000),
+}
+"""What varies, and the values; the rest of the shape is :class:`Shape`'s default. ``actions-chain`` is
+``actions`` where each feature causes the next."""
+
+TITLES = {
+    "actions": "actions (2 x 16 units)",
+    "width": "units per layer (2 layers, 4 actions)",
+    "depth": "hidden layers (16 units, 4 actions)",
+    "population": "applicants in a batch (Loan)",
+}
+
+
+def causal_model(chain: bool) -> StructuralCausalModel:
+    """Eight features, N(0, 1) each; in a chain, half of the one before is added."""
+    mechanisms = {name: Mechanism(noise=Normal(1.0)) for name in FEATURES}
+    if chain:
+        for before, name in pairwise(FEATURES):
+            mechanisms[name] = Mechanism(as_expression(0.5) * Variable(before), noise=Normal(1.0))
+    return StructuralCausalModel(FEATURES, mechanisms)
+
+
+def random_network(rng: np.random.Generator, width: int, depth: int) -> ReluNetwork:
+    """He's initialisation, biases N(0, 0.1); inputs as the features."""
+    sizes = [len(FEATURES), *[width] * depth, 1]
+    layers = [
+        (rng.normal(0.0, np.sqrt(2.0 / before), (after, before)), rng.normal(0.0, 0.1, after))
+        for before, after in pairwise(sizes)
+    ]
+    return ReluNetwork.from_layers(layers)
+
+
+def problems(shape: Shape, count: int, seed: int) -> list[Instance]:
+    """Random problems whose factual is refused; about half can be accepted.
+
+    The threshold is what sampled actions reach for the median of 200 sampled applicants. Plausibility
+    is demanded; costs are squared, scale 1; values of actions lie in -3..3.
+    """
+    scm = causal_model(shape.chain)
+    features = tuple(Feature(name, actionable=True, bounds=(-3.0, 3.0)) for name in FEATURES)
+    found: list[Instance] = []
+    for k in range(NETWORKS):
+        rng = np.random.default_rng([seed, shape.actions, shape.width, shape.depth, k])
+        network = random_network(rng, shape.width, shape.depth)
+        acted = sorted(rng.choice(len(FEATURES), shape.actions, replace=False).tolist())
+        names = tuple(FEATURES[i] for i in acted)
+        x = scm.generate(rng.normal(size=(_DRAWS, len(FEATURES))))
+        wanted = np.full((_DRAWS, _ACTIONS, len(FEATURES)), np.nan)
+        wanted[:, :, acted] = rng.uniform(-3.0, 3.0, (_DRAWS, _ACTIONS, len(acted)))
+        wanted[rng.random(wanted.shape) < 0.3] = np.nan
+        after = np.stack([scm.counterfactual(row, actions) for row, actions in zip(x, wanted, strict=True)])
+        plausible = scm.log_density(after) >= scm.log_density(x)[:, None]
+        logits = network.evaluate(x)[:, 0]
+        reached = np.where(plausible, network.evaluate(after)[:, :, 0], -np.inf).max(axis=1)
+        reached = np.maximum(reached, logits)
+        threshold = float(np.median(reached))
+        template = Instance(
+            features=features,
+            scm=scm,
+            classifier=network,
+            factual={},
+            preferences=Preferences(names),
+            cost=Cost.pure("l2-squared", dict.fromkeys(FEATURES, 1.0)),
+            accept=Acceptance(threshold, _MARGIN),
+            plausible=True,
+        )
+        refused = x[logits < threshold][: -(-(count - len(found)) // (NETWORKS - k))]
+        found += [
+            replace(template, factual=dict(zip(FEATURES, row.tolist(), strict=True))) for row in refused
+        ]
+    return found
+
+
+def run(
+    loan: Population,
+    folder: Path,
+    options: dict[str, Any],
+    panels: dict[str, tuple[int, ...]],
+    jobs: int,
+    advance: Callable[[str], None],
+) -> list[dict[str, Any]]:
+    """Solve the points that ``folder/growth.csv`` does not hold yet; all rows.
+
+    In the last panel all applicants are solved together, in the others each alone. A panel ends after
+    a value where nobody is solved.
+
+    Parameters
+    ----------
+    options
+        ``applicants`` (per point), ``seed``, ``time_limit`` (processor seconds per applicant), ``backend``.
+    panels
+        As :data:`PANELS`.
+
+    Raises
+    ------
+    BadInput
+        The table holds a run with other options.
+    """
+    table = folder / "growth.csv"
+    with grown(table, COLUMNS, {name: options[name] for name in IDENTITY}) as (rows, write):
+        done = {(row["panel"], int(row["value"])) for row in rows}
+        for panel, values in panels.items():
+            hopeless = False
+            for value in values:
+                if (panel, value) not in done and not hopeless:
+                    start = time.perf_counter()
+                    results, cpu = _point(loan, panel, value, options, jobs)
+                    wall = time.perf_counter() - start
+                    row = {
+                        "panel": panel,
+                        "value": value,
+                        **options,
+                        **summary(results, cpu, options["time_limit"]),
+                    }
+                    rows.append(row | {"wall_seconds": f"{wall:.4g}"})
+                    write(rows[-1])
+                    advance(f"{panel} {value}")
+                hopeless = any(
+                    r["panel"] == panel and int(r["value"]) <= value and float(r["solved_share"]) == 0
+                    for r in rows
+                )
+    return read_rows(table)
+
+
+def _point(
+    loan: Population, panel: str, value: int, options: dict[str, Any], jobs: int
+) -> tuple[list[Result], list[float]]:
+    """The results and the processor seconds each took."""
+    if panel == "population":
+        start = time.process_time()
+        limit = _WALL * options["time_limit"]
+        results = list(solve_population(loan, options["backend"], limit, last=value))
+        share = (time.process_time() - start) / sum(r.seconds for r in results)
+        return results, [share * r.seconds for r in results]
+    chain = panel == "actions-chain"
+    varied: dict[str, Any] = {panel.removesuffix("-chain"): value}
+    shape = replace(Shape(chain=chain), **varied)
+    instances = problems(shape, options["applicants"], options["seed"])
+    work = partial(_timed, backend=options["backend"], time_limit=options["time_limit"])
+    pairs = list(map(work, instances) if jobs == 1 else Workers(jobs).map(work, instances))
+    return [result for result, _ in pairs], [cpu for _, cpu in pairs]
+
+
+def _timed(instance: Instance, backend: str, time_limit: float) -> tuple[Result, float]:
+    start = time.process_time()
+    result = solve(instance, backend, _WALL * time_limit)
+    return result, time.process_time() - start
+
+
+def summary(results: Sequence[Result], cpu: Sequence[float], time_limit: float) -> dict[str, Any]:
+    """Counts, the share solved within so many processor seconds, wall and processor seconds."""
+    solved = [r.status is not Status.LIMIT and t <= time_limit for r, t in zip(results, cpu, strict=True)]
+    statuses = [result.status for result in results]
+    seconds = np.array([result.seconds for result in results])
+    return {
+        "optimal": statuses.count(Status.OPTIMAL),
+        "infeasible": statuses.count(Status.INFEASIBLE),
+        "limit": statuses.count(Status.LIMIT),
+        "solved_share": f"{np.mean(solved):.4g}",
+        "seconds_median": f"{np.median(seconds):.4g}",
+        "seconds_max": f"{seconds.max():.4g}",
+        "cpu_median": f"{np.median(cpu):.4g}",
+        "cpu_max": f"{max(cpu):.4g}",
+    }
+
+
+def plot(rows: Sequence[dict[str, Any]], folder: Path) -> Path:
+    """Median and slowest seconds, and the share solved, one panel each: ``folder/growth.png``."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+    from matplotlib.ticker import NullLocator
+
+    figure, grid = plt.subplots(2, 2, figsize=(10, 7), layout="constrained")
+    limit = float(rows[0]["time_limit"])
+    for axes, panel in zip(grid.flat, TITLES, strict=True):
+        lines = {panel: "C0", f"{panel}-chain": "C1"}
+        found = {name: [r for r in rows if r["panel"] == name] for name in lines}
+        for height, (name, color) in enumerate(lines.items()):
+            mine = sorted(found[name], key=lambda r: int(r["value"]))
+            x = [int(r["value"]) for r in mine]
+            if not mine:
+                continue
+            kind = "" if len(found[f"{panel}-chain"]) == 0 else (", independent", ", chain")[height]
+            axes.plot(x, [float(r["cpu_median"]) for r in mine], "o-", color=color, label=f"median{kind}")
+            slowest = [float(r["cpu_max"]) for r in mine]
+            axes.plot(x, slowest, "^--", color=color, alpha=0.5, label=f"slowest{kind}")
+            for value, row in zip(x, mine, strict=True):
+                axes.annotate(
+                    f"{float(row['solved_share']):.0%}",
+                    (value, 0.97 - 0.06 * height),
+                    xycoords=("data", "axes fraction"),
+                    ha="center",
+                    va="top",
+                    fontsize=7,
+                    color=color,
+                )
+        axes.axhline(limit, color="0.5", lw=1, ls=":")
+        axes.set(yscale="log", xlabel=TITLES[panel], ylabel="processor seconds per applicant")
+        if panel in ("width", "population"):
+            axes.set_xscale("log", base=2 if panel == "width" else 10)
+        ticks = sorted({int(r["value"]) for name in lines for r in found[name]})
+        axes.set_xticks(ticks, [str(v) for v in ticks])
+        axes.xaxis.set_minor_locator(NullLocator())
+        axes.tick_params(axis="x", labelsize=8)
+        low, high = axes.get_ylim()
+        axes.set_ylim(low, high * (high / low) ** 0.25)
+        if ticks:
+            axes.legend(loc="lower left" if panel == "population" else "lower right", fontsize=8)
+        axes.grid(alpha=0.3)
+    figure.suptitle(
+        f"Percentages: share solved within {limit:g} processor seconds (dotted line)", fontsize=11
+    )
+    target = folder / "growth.png"
+    figure.savefig(target, dpi=130)
+    plt.close(figure)
+    return target

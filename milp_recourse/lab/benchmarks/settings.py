@@ -1,0 +1,199 @@
+"""``bench settings``: every refused test applicant in the hard-constraint settings of the iCARMA paper.
+
+Source: the iCARMA paper, table 1 and appendix B.2: all four features actionable, the three, two or one
+that the applicant ranks highest, or a random number of them.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from milp_recourse.domain.elicitation import (
+    LOAN_ACTIONABLE,
+    CostProfile,
+    cut,
+    named_weights,
+    sample_rankings,
+)
+from milp_recourse.instance import Population, Preferences
+from milp_recourse.lab.benchmarks.resume import grown, read_rows
+from milp_recourse.result import Result
+from milp_recourse.solve import solve_population
+
+SETTINGS = ("4", "3", "2", "1", "random")
+"""How many features each applicant can act on."""
+
+IDENTITY = ("applicants", "seed", "time_limit", "backend")
+"""Columns that rows of one table share."""
+
+COLUMNS = (
+    "actionable",
+    "plausible",
+    *IDENTITY,
+    "optimal",
+    "infeasible",
+    "limit",
+    "validity",
+    "cost_mean",
+    "cost_sd",
+    "seconds_mean",
+    "seconds_median",
+    "seconds_p99",
+    "seconds_p999",
+    "seconds_max",
+    "cpu_mean",
+    "cpu_median",
+    "cpu_p999",
+    "wall_seconds",
+)
+
+
+def preferences(setting: str, size: int, seed: int) -> tuple[Preferences, ...]:
+    """The masks of ``size`` applicants: one seeded ranking each, the same in every setting.
+
+    Parameters
+    ----------
+    setting
+        One of :data:`SETTINGS`: so many of the highest ranked are actionable; ``random`` draws the
+        number uniformly from 1 to 4 per applicant.
+    """
+    ranks = sample_rankings("uniform", size, np.random.default_rng([seed, 0]))
+    if setting == "random":
+        count = np.random.default_rng([seed, 1]).integers(1, 5, size)
+    else:
+        count = np.full(size, int(setting))
+    scores = cut(LOAN_ACTIONABLE, ranks, count + 1)
+    rows = named_weights(scores, CostProfile.named("constant").weights(scores))
+    return tuple(Preferences(actionable=tuple(row), weights=row) for row in rows)
+
+
+def in_setting(population: Population, setting: str, plausible: bool, seed: int) -> Population:
+    """The same applicants with the masks of a setting, plausibility demanded or not."""
+    masks = preferences(setting, len(population), seed)
+    template = replace(population.template, plausible=plausible, preferences=masks[0], reference=None)
+    return Population(template, population.factuals, masks)
+
+
+def run(
+    population: Population,
+    folder: Path,
+    options: dict[str, Any],
+    jobs: int,
+    advance: Callable[[str], None],
+) -> list[dict[str, Any]]:
+    """Solve the settings that ``folder/settings.csv`` does not hold yet; all rows.
+
+    Parameters
+    ----------
+    options
+        ``seed``, ``time_limit`` (seconds per applicant) and ``backend``.
+    advance
+        Called after every applicant with the setting's name.
+
+    Raises
+    ------
+    BadInput
+        The table holds a run of other applicants or options.
+    """
+    table = folder / "settings.csv"
+    identity = {"applicants": len(population), **options}
+    with grown(table, COLUMNS, identity) as (rows, write):
+        done = {(row["actionable"], row["plausible"]) for row in rows}
+        for plausible in (True, False):
+            for setting in SETTINGS:
+                if (setting, str(plausible)) in done:
+                    continue
+                people = in_setting(population, setting, plausible, options["seed"])
+                start, processor = time.perf_counter(), time.process_time()
+                results = []
+                for result in solve_population(people, options["backend"], options["time_limit"], jobs=jobs):
+                    results.append(result)
+                    advance(name_of(setting, plausible))
+                spent = time.process_time() - processor if jobs == 1 else None
+                row = {"actionable": setting, "plausible": plausible, **identity, **summary(results, spent)}
+                write(row | {"wall_seconds": f"{time.perf_counter() - start:.4g}"})
+    return read_rows(table)
+
+
+def name_of(setting: str, plausible: bool) -> str:
+    """A setting in words."""
+    return f"{setting} actionable, {'plausible' if plausible else 'plausibility not asked'}"
+
+
+def summary(results: Sequence[Result], processor: float | None = None) -> dict[str, Any]:
+    """Counts, validity (the share with recourse), costs over those, seconds per applicant.
+
+    Parameters
+    ----------
+    processor
+        Processor seconds of the whole run, everything from factuals to results; shared out as wall time is
+        (``cpu_mean``, ``cpu_median``, ``cpu_p999``). None: not known, because other processes did the work.
+    """
+    counts = Counter(result.status.value for result in results)
+    costs = np.array([result.cost for result in results if result.cost is not None])
+    seconds = np.array([result.seconds for result in results])
+    numbers = {
+        "validity": len(costs) / len(results),
+        "cost_mean": float(costs.mean()) if len(costs) else float("nan"),
+        "cost_sd": float(costs.std(ddof=1)) if len(costs) > 1 else float("nan"),
+        "seconds_mean": float(seconds.mean()),
+        "seconds_median": float(np.median(seconds)),
+        "seconds_p99": float(np.quantile(seconds, 0.99)),
+        "seconds_p999": float(np.quantile(seconds, 0.999)),
+        "seconds_max": float(seconds.max()),
+    }
+    if processor is not None:
+        own = seconds * processor / seconds.sum()
+        numbers |= {
+            "cpu_mean": float(own.mean()),
+            "cpu_median": float(np.median(own)),
+            "cpu_p999": float(np.quantile(own, 0.999)),
+        }
+    statuses = {name: counts[name] for name in ("optimal", "infeasible", "limit")}
+    return statuses | {name: f"{value:.6g}" for name, value in numbers.items()}
+
+
+def plot(rows: Sequence[dict[str, Any]], folder: Path) -> Path:
+    """Validity, cost and seconds per setting: ``folder/settings.png``."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    figure, (valid, cost, seconds) = plt.subplots(1, 3, figsize=(10.5, 3.6), layout="constrained")
+    for shift, (plausible, label) in enumerate((("True", "plausible"), ("False", "not asked"))):
+        mine = {row["actionable"]: row for row in rows if row["plausible"] == plausible}
+        names = [name for name in SETTINGS if name in mine]
+        x = np.array([SETTINGS.index(name) for name in names], dtype=float) + (shift - 0.5) * 0.38
+
+        def of(column: str, mine: dict[str, Any] = mine, names: Sequence[str] = names) -> list[float]:
+            return [float(mine[name][column]) for name in names]
+
+        color = f"C{shift}"
+        valid.bar(x, of("validity"), 0.36, color=color, label=label)
+        cost.bar(x, of("cost_mean"), 0.36, color=color)
+        for column, marker in (("mean", "o"), ("p99", "_"), ("max", "^")):
+            key = column if shift == 0 else None
+            seconds.plot(x, of(f"seconds_{column}"), marker, color=color, label=key, markersize=7)
+    valid.set(title="share with recourse", ylim=(0, 1.0))
+    cost.set(title="mean cost where there is recourse")
+    seconds.set(title="seconds per applicant", yscale="log")
+    for axes in (valid, cost, seconds):
+        axes.set_xticks(range(len(SETTINGS)), SETTINGS)
+        axes.set_xlabel("actionable features")
+        axes.grid(alpha=0.3, axis="y")
+    figure.legend(
+        *valid.get_legend_handles_labels(), loc="outside upper center", ncols=2, title="plausibility"
+    )
+    seconds.legend(loc="lower center", bbox_to_anchor=(0.5, 1.1), ncols=3, frameon=False)
+    target = folder / "settings.png"
+    figure.savefig(target, dpi=130)
+    plt.close(figure)
+    return target

@@ -1,0 +1,215 @@
+"""``bench speed``: every solver on the same instances, in one run, one thread each."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from itertools import combinations, islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from milp_recourse.domain.network import ReluNetwork
+from milp_recourse.formats import read_instance
+from milp_recourse.instance import Instance, Population
+from milp_recourse.lab.benchmarks import resume
+from milp_recourse.lab.benchmarks.peers import RUNNERS, TOGETHER, Outcome
+from milp_recourse.lab.benchmarks.resume import grown
+from milp_recourse.result import RELATIVE_GAP
+
+FIELDS = ["instance", "solver", "status", "cost", "seconds", "cpu_seconds", "nodes", "exactly_feasible"]
+OURS = ("bab", "bab-single", "highs")
+"""Solvers with exactly judged answers and proven bounds: the truth, where they agree."""
+PEER_TOLERANCE = 1e-4
+"""A peer's optimum further than this (relative) from the certified one is a wrong answer: its default
+feasibility tolerances alone move the cost by less."""
+UNSOLVED = ("limit", "too large")
+LABELS = {
+    "bab": "bab, in one batch",
+    "bab-single": "bab, one at a time",
+    "gurobi-our-bounds": "gurobi, our bounds (not timed)",
+}
+
+
+def hard_loan(paths: Sequence[Path]) -> list[Path]:
+    """The instances with four actions and plausibility."""
+
+    def hard(instance: Instance) -> bool:
+        return instance.plausible and len(instance.preferences.actionable) == 4
+
+    return [path for path in paths if hard(read_instance(path))]
+
+
+def filling(instances: Sequence[Instance], people: Population, batch: int) -> list[Instance]:
+    """Applicants of a population that are not among the instances: with them they are ``batch``."""
+    known = {tuple(sorted(i.factual.items())) for i in instances}
+    others = (one for one in people if tuple(sorted(one.factual.items())) not in known)
+    return list(islice(others, max(0, batch - len(instances))))
+
+
+def with_networks(paths: Sequence[Path]) -> list[Path]:
+    """The instances a MILP is there for: networks, and something to act on."""
+
+    def fits(instance: Instance) -> bool:
+        return isinstance(instance.classifier, ReluNetwork) and bool(instance.levers)
+
+    return [path for path in paths if fits(read_instance(path))]
+
+
+def run(
+    paths: Sequence[Path],
+    solvers: Sequence[str],
+    time_limit: float,
+    folder: Path,
+    progress: Callable[[str], None],
+    company: Sequence[Instance] = (),
+) -> list[dict[str, Any]]:
+    """Run what ``folder/speed.csv`` does not hold yet, writing each row as it comes; all rows.
+
+    Those of :data:`~milp_recourse.lab.benchmarks.peers.TOGETHER` come first, all instances in one batch.
+
+    Parameters
+    ----------
+    company
+        Applicants that such a batch holds as well; their answers are not reported.
+    """
+    table = folder / "speed.csv"
+    with grown(table, FIELDS, {}) as (rows, row):
+        done = {(r["instance"], r["solver"]) for r in rows}
+
+        def write(name: str, solver: str, outcome: Outcome) -> None:
+            said = asdict(outcome)
+            del said["action"]
+            row({"instance": name, "solver": solver, **said})
+
+        for solver in (s for s in solvers if s in TOGETHER):
+            if not all((path.stem, solver) in done for path in paths):
+                outcomes = TOGETHER[solver]([read_instance(path) for path in paths], time_limit, company)
+                for path, outcome in zip(paths, outcomes, strict=True):
+                    if (path.stem, solver) not in done:
+                        write(path.stem, solver, outcome)
+            for path in paths:
+                progress(f"{path.stem} {solver}")
+        for path in paths:
+            instance: Instance | None = None
+            for solver in (s for s in solvers if s not in TOGETHER):
+                progress(f"{path.stem} {solver}")
+                if (path.stem, solver) in done:
+                    continue
+                instance = instance or read_instance(path)
+                write(path.stem, solver, RUNNERS[solver][0](instance, time_limit))
+    return read_rows(table)
+
+
+def read_rows(table: Path) -> list[dict[str, Any]]:
+    """Rows of an earlier run, numbers as numbers; [] where there is none."""
+    rows = resume.read_rows(table)
+    for row in rows:
+        row["cost"] = float(row["cost"]) if row["cost"] else None
+        row["seconds"], row["cpu_seconds"] = float(row["seconds"]), float(row["cpu_seconds"])
+        row["nodes"] = int(row["nodes"]) if row["nodes"] else None
+        row["exactly_feasible"] = {"True": True, "False": False}.get(row["exactly_feasible"])
+    return rows
+
+
+def summarise(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Per solver: times, nodes, what stayed unsolved, wrong answers, raw points not exactly feasible.
+
+    The truth is what :data:`OURS` say, as proven; where they contradict each other all of them are
+    wrong, and the others are not judged. An unsolved instance counts at the time it was given.
+    ``wrong`` is off by more than :data:`PEER_TOLERANCE` or of another status; ``off_by_the_gap``
+    counts what is off by more than the gap an optimum may have (1e-6 relative), wrong ones included.
+    Seconds are processor time, but for ``median_wall_s``. ``median_ratio`` is the median of each
+    instance's time over that of the first solver in the table.
+    """
+    order = _solvers(rows)
+    first = {r["instance"]: r for r in rows if r["solver"] == order[0]}
+    summary = []
+    for solver in order:
+        mine = [r for r in rows if r["solver"] == solver]
+        seconds = np.array([r["cpu_seconds"] for r in mine])
+        ratios = [
+            r["cpu_seconds"] / first[r["instance"]]["cpu_seconds"]
+            for r in mine
+            if r["instance"] in first and first[r["instance"]]["cpu_seconds"] > 0
+        ]
+        summary.append(
+            {
+                "solver": solver,
+                "instances": len(mine),
+                "median_s": float(np.median(seconds)),
+                "p90_s": float(np.quantile(seconds, 0.9)),
+                "max_s": float(seconds.max()),
+                "median_wall_s": float(np.median([r["seconds"] for r in mine])),
+                "median_nodes": float(np.median([r["nodes"] or 0 for r in mine])),
+                "unsolved": sum(r["status"] in UNSOLVED for r in mine),
+                "wrong": sum(_wrong(r, rows, PEER_TOLERANCE) for r in mine),
+                "off_by_the_gap": sum(_wrong(r, rows, RELATIVE_GAP) for r in mine),
+                "not_exactly_feasible": sum(r["exactly_feasible"] is False for r in mine),
+                "median_ratio": float(np.median(ratios)) if ratios else None,
+            }
+        )
+    return summary
+
+
+def _solvers(rows: Sequence[dict[str, Any]]) -> list[str]:
+    """Solvers with rows, in the order they are listed in, whenever they ran."""
+    known = [*TOGETHER, *RUNNERS]
+    found = dict.fromkeys(r["solver"] for r in rows)
+    return sorted(found, key=lambda name: known.index(name) if name in known else len(known))
+
+
+def _wrong(row: dict[str, Any], rows: Sequence[dict[str, Any]], tolerance: float) -> bool:
+    """Whether a finished answer contradicts the proven one; ours, whether any two of them do."""
+    if row["status"] in UNSOLVED:
+        return False
+    proven = [
+        r
+        for r in rows
+        if r["instance"] == row["instance"] and r["solver"] in OURS and r["status"] not in UNSOLVED
+    ]
+    quarrel = any(_differ(a, b, tolerance) for a, b in combinations(proven, 2))
+    if row["solver"] in OURS or not proven:
+        return quarrel
+    return not quarrel and _differ(row, proven[0], tolerance)
+
+
+def _differ(row: dict[str, Any], truth: dict[str, Any], tolerance: float) -> bool:
+    """Whether two finished answers are further apart than a relative tolerance."""
+    if row["status"] != truth["status"]:
+        return True
+    if row["cost"] is None:
+        return False
+    return bool(abs(row["cost"] - truth["cost"]) > tolerance * truth["cost"])
+
+
+def write_summary(summary: Sequence[dict[str, Any]], folder: Path, options: dict[str, float]) -> None:
+    """``folder/speed.json``: options (``time_limit``, ``batch``), then a summary per solver."""
+    text = json.dumps({**options, "threads": 1, "solvers": list(summary)}, indent=2)
+    (folder / "speed.json").write_text(text + "\n", encoding="utf-8")
+
+
+def plot(rows: Sequence[dict[str, Any]], folder: Path, time_limit: float) -> Path:
+    """Share of instances solved within a time, one line per solver: ``folder/speed.png``."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(figsize=(7.4, 4.8), layout="constrained")
+    for solver in _solvers(rows):
+        mine = [r for r in rows if r["solver"] == solver]
+        times = np.sort([r["cpu_seconds"] for r in mine if r["status"] not in UNSOLVED])
+        share = np.arange(1, len(times) + 1) / len(mine)
+        label = LABELS.get(solver, solver)
+        axes.step([*times, time_limit], [*share, share[-1] if len(share) else 0.0], where="post", label=label)
+    axes.set(xscale="log", xlabel="processor seconds, one thread", ylabel="share solved", ylim=(0, 1.02))
+    axes.set_title(f"Solved within a time: {len({r['instance'] for r in rows})} instances")
+    axes.grid(alpha=0.3)
+    figure.legend(loc="outside lower center", ncols=3)
+    target = folder / "speed.png"
+    figure.savefig(target, dpi=130)
+    plt.close(figure)
+    return target

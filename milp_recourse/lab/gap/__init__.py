@@ -1,0 +1,1 @@
+"""How far iCARMA's networks are from the certified optimum, and the commands that train and ask them."""

@@ -1,0 +1,380 @@
+"""``milp-recourse icarma ...`` and ``milp-recourse gap``."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, get_args
+
+import typer
+
+if TYPE_CHECKING:
+    from milp_recourse.icarma.model import Recommender
+    from milp_recourse.icarma.settings import Settings
+    from milp_recourse.icarma.shipped import Kind
+    from milp_recourse.icarma.task import Task
+    from milp_recourse.icarma.training_optima import Optima
+    from milp_recourse.instance import Population
+
+app = typer.Typer(no_args_is_help=True, help="The amortised solver: train, predict, evaluate.")
+
+Checkpoint = Annotated[
+    Path | None, typer.Option(metavar="FILE.npz", help="trained networks; none: the shipped ones")
+]
+PopulationName = Annotated[
+    str,
+    typer.Option("--population", metavar="NAME", help="loan-smooth, loan-sharp or a .json of applicants"),
+]
+
+
+@app.callback()
+def _group() -> None:
+    """The amortised solver: train, predict, evaluate."""
+
+
+@app.command()
+def train(
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Where networks go; rerunning resumes.")] = Path(
+        "icarma"
+    ),
+    recipe: Annotated[
+        str,
+        typer.Option(help="best (ours), plain (published numbers), paper (also the released code's choices)"),
+    ] = "best",
+    elicitation: Annotated[str, typer.Option(help="rank or score: whose published hyperparameters")] = "rank",
+    profile: Annotated[str, typer.Option(help="constant, linear, convex, concave or mixed")] = "mixed",
+    distribution: Annotated[
+        str, typer.Option(help="of rankings: uniform, causal, reverse-causal ...")
+    ] = "uniform",
+    carma: Annotated[bool, typer.Option("--carma", help="CARMA: no preferences, nobody's own mask")] = False,
+    seed: Annotated[int, typer.Option(help="the first seed; the paper's are 1000, 2000 ... 10000")] = 1000,
+    seeds: Annotated[
+        int, typer.Option(min=1, help="so many seeds, 1000 apart; the best by validation wins")
+    ] = 1,
+    epochs: Annotated[int | None, typer.Option(min=1, help="default: the recipe's")] = None,
+    imitation: Annotated[
+        float | None,
+        typer.Option(min=0, help="weight of the distance to certified optima, for --profile constant"),
+    ] = None,
+    margin: Annotated[
+        float | None, typer.Option(min=0, help="of acceptance, in standard deviations of the logit")
+    ] = None,
+    density_margin: Annotated[float | None, typer.Option(min=0, help="of plausibility, in nats")] = None,
+    flow_epochs: Annotated[int, typer.Option(min=1, help="of the causal flow")] = 60,
+    threads: Annotated[int, typer.Option(min=1, help="of torch")] = 2,
+    device: Annotated[str, typer.Option(help="auto (a GPU where there is one), cpu, cuda")] = "auto",
+    population: PopulationName = "loan-smooth",
+) -> None:
+    """Train the causal flow, then the mask and the action network; networks in DIR/recommender.npz.
+
+    Networks for another population than Loan's look through its own equations instead of a flow, and learn
+    from rows drawn from them.
+    """
+    _needs_torch()
+    import torch
+
+    from milp_recourse.icarma.runs import train_seeds
+    from milp_recourse.icarma.sampling import Elicitation
+    from milp_recourse.icarma.settings import Recipe, Settings
+    from milp_recourse.icarma.structural import StructuralModel
+    from milp_recourse.icarma.task import loan_task, sampled_task
+    from milp_recourse.reports.progress import progress_bar
+
+    torch.set_num_threads(threads)
+    if device == "auto":
+        device = "cuda" if torch.cuda.is_available() else "cpu"
+    changes: dict[str, Any] = {"profile": profile, "distribution": distribution, "individual": not carma}
+    given = {"epochs": epochs, "imitation": imitation, "margin": margin, "density_margin": density_margin}
+    changes |= {name: value for name, value in given.items() if value is not None}
+    settings = Settings.of_recipe(
+        _choice("--recipe", recipe, get_args(Recipe)),
+        _choice("--elicitation", elicitation, get_args(Elicitation)),
+        **changes,
+    )
+    template = _population(population).template
+    through = None
+    if template.scm.name == "loan":
+        task = loan_task(template)
+    else:
+        task, flow_epochs = sampled_task(template), 0
+        through = StructuralModel.of_rows(template.scm, task.train)
+    optima = _optima(task, settings, out / "optima") if settings.imitation else None
+    chosen = [seed + 1000 * k for k in range(seeds)]
+    with progress_bar("training", flow_epochs + seeds * settings.epochs, rate=True) as bar:
+        rows = train_seeds(
+            task, settings, chosen, out, flow_epochs, device, bar.advance, through=through, optima=optima
+        )
+    for row in rows:
+        typer.echo(
+            f"seed {row['seed']}: best epoch {row['best_epoch']} of {settings.epochs}, "
+            f"validation loss {row['loss']:.4f}, valid {row['valid']:.3f}, "
+            f"plausible {row['plausible']:.3f}, cost {row['cost']:.4f}"
+        )
+    typer.echo(f"networks in {out / 'recommender.npz'}")
+
+
+@app.command()
+def predict(
+    applicants: Annotated[Path, typer.Argument(help="a population .json with preferences, or a .csv")],
+    out: Annotated[Path, typer.Option(metavar="FILE.csv", help="the recommendations")],
+    checkpoint: Checkpoint = None,
+    actionable: Annotated[
+        str | None, typer.Option(help="for a .csv: what everybody can act on, comma-separated; none: all")
+    ] = None,
+) -> None:
+    """Recommend actions; unproven (milp-recourse prove checks one).
+
+    The shipped networks are those for constant weights where every weight is 1, as the ones that `gap` and
+    `icarma evaluate` measure for table 1; else those trained on all profiles.
+    """
+    _needs_torch()
+    import pandas as pd
+
+    from milp_recourse.errors import BadInput
+    from milp_recourse.formats import read_population
+    from milp_recourse.icarma.predict import predict as run
+    from milp_recourse.instance import Preferences
+
+    kind: Kind = "constant"
+    model = _model(checkpoint, kind)
+    if applicants.suffix == ".csv":
+        try:
+            frame = pd.read_csv(applicants)
+        except (OSError, ValueError) as error:
+            raise BadInput(str(applicants), " ".join(str(error).split()), "a readable .csv") from None
+        names = model.levers if actionable is None else tuple(a.strip() for a in actionable.split(","))
+        table = run(model, frame, Preferences(names))
+    else:
+        people = read_population(applicants)
+        if actionable is not None:
+            raise BadInput("--actionable", actionable, "nothing: the population states preferences")
+        if any(w != 1 for one in people.preferences for w in one.weights.values()):
+            kind = "rank"
+        model = _model(checkpoint, kind, people)
+        table = run(model, pd.DataFrame(list(people.factuals)), people.preferences)
+    out.parent.mkdir(parents=True, exist_ok=True)
+    table.to_csv(out, index_label="index")
+    acted = table[[f"action_{f}" for f in model.levers]].notna().sum(axis=1)
+    whose = f"the networks for {kind} preferences" if checkpoint is None else str(checkpoint)
+    typer.echo(
+        f"{len(table)} recommendations by {whose}, "
+        f"{acted.mean() if len(table) else 0:.2f} actions each, in {out}"
+    )
+
+
+@app.command()
+def evaluate(
+    checkpoint: Checkpoint = None,
+    population: PopulationName = "loan-smooth",
+    seed: Annotated[int, typer.Option(help="of the applicants' rankings")] = 0,
+    predictions: Annotated[int, typer.Option(min=1, help="so many random cases for the masks")] = 100_000,
+) -> None:
+    """Validity, plausibility and cost in the paper's table 1, beside what it reports; masks checked."""
+    _needs_torch()
+    from milp_recourse.lab.gap.evaluate import mask_check, table_one
+
+    people = _population(population)
+    model = _model(checkpoint, "constant", people)
+    rows = table_one(model, people, seed)
+    _print("refused test applicants; published: the iCARMA paper, table 1", rows)
+    broken = mask_check(model, predictions, seed)
+    typer.echo(f"{broken} of {predictions} predictions outside the individual mask or the bounds")
+    if broken:
+        raise typer.Exit(4)
+
+
+@app.command("flow")
+def flow_report(
+    checkpoint: Checkpoint = None,
+    population: PopulationName = "loan-smooth",
+) -> None:
+    """How far the causal flow's counterfactuals are from the true model's, in standard deviations."""
+    _needs_torch()
+    from milp_recourse.errors import BadInput
+    from milp_recourse.icarma.flow import CausalFlow
+    from milp_recourse.lab.gap.evaluate import flow_check
+
+    people = _population(population)
+    flow = _model(checkpoint, "constant", people).flow
+    if not isinstance(flow, CausalFlow):
+        raise BadInput(
+            "--checkpoint", "a network trained through the causal equations", "one trained through a flow"
+        )
+    rows = flow_check(flow, people.template.scm)
+    _print("root mean square difference of what follows an action", rows)
+
+
+@app.command()
+def seeds(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="What icarma train --seeds N wrote.")],
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Where seeds.csv and seeds.png go.")],
+    population: PopulationName = "loan-smooth",
+    seed: Annotated[int, typer.Option(help="of the applicants' rankings")] = 0,
+) -> None:
+    """Table 1 over all trained seeds: mean and spread beside the published rows."""
+    _needs_torch()
+    from milp_recourse.lab.gap.evaluate import spread, table_one_of_seeds
+    from milp_recourse.lab.gap.plots import plot_seeds
+    from milp_recourse.lab.studies.reproduce import write_rows
+
+    rows = table_one_of_seeds(folder, _population(population), seed)
+    out.mkdir(parents=True, exist_ok=True)
+    write_rows(rows, tuple(rows[0]), out / "seeds.csv")
+    plot_seeds(rows, out)
+    _print("mean +- sd over seeds; published: the iCARMA paper, table 1", spread(rows))
+
+
+@app.command()
+def decompose(
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Where results go; rerunning resumes.")] = Path(
+        "decompose"
+    ),
+    checkpoint: Checkpoint = None,
+    population: PopulationName = "loan-smooth",
+    limit: Annotated[int | None, typer.Option(min=1, help="only the first N applicants")] = None,
+    seed: Annotated[int, typer.Option(help="of the applicants' rankings")] = 0,
+    time_limit: Annotated[float, typer.Option(min=0.1, help="seconds per problem, for the engine")] = 60.0,
+    jobs: Annotated[int, typer.Option(min=1, help="processes, for the engine")] = 1,
+) -> None:
+    """The gap taken apart: certified optimum, within the networks' mask, in their direction, what they say.
+
+    Exits 4 where a recommendation is cheaper than a proven optimum, or serves somebody who provably has none.
+    """
+    _needs_torch()
+    from milp_recourse.icarma.task import loan_task
+    from milp_recourse.lab.gap.decompose import LEVELS, MISSED, write
+    from milp_recourse.lab.gap.decompose import decompose as run
+    from milp_recourse.reports.progress import progress_bar
+
+    people = _population(population)
+    loan_task(people.template, sizes=(100, 1, 1))  # checks that these are Loan applicants
+    people = people[: min(limit or len(people), len(people))]
+    model = _model(checkpoint, "constant", people)
+    with progress_bar("decompose", 0, rate=True) as bar:
+        made = run(people, model, out, seed, time_limit, jobs, bar.expect, bar.advance)
+    rows = write(made, out)
+    shown = ("actionable", *(f"{what}, {level}" for what in ("served", "cost") for level in LEVELS))
+    shown += (*MISSED, "impossible", "failed share", "seconds, certify all", "seconds, certify the failed")
+    short = [{key.replace(", ", " "): row[key] for key in shown} for row in rows]
+    _print(f"{len(people)} refused test applicants of {population}", short)
+    wrong = sum(int(one.contradicted.sum()) for one in made)
+    typer.echo(f"{wrong} contradict the proof; tables and figure in {out}")
+    if wrong:
+        raise typer.Exit(4)
+
+
+def gap(
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Where results go; rerunning resumes.")] = Path(
+        "gap"
+    ),
+    checkpoint: Checkpoint = None,
+    constant_checkpoint: Annotated[
+        Path | None, typer.Option(metavar="FILE.npz", help="for constant weights; none: FILE or the shipped")
+    ] = None,
+    score_checkpoint: Annotated[
+        Path | None, typer.Option(metavar="FILE.npz", help="for scores; none: FILE or the shipped")
+    ] = None,
+    population: PopulationName = "loan-smooth",
+    limit: Annotated[int, typer.Option(min=1, help="only the first N applicants")] = 200,
+    tables: Annotated[str, typer.Option(help="of the paper, comma-separated")] = "1,2,3,5",
+    seed: Annotated[int, typer.Option(help="of the applicants' preferences")] = 0,
+    time_limit: Annotated[float, typer.Option(min=0.1, help="seconds per applicant, for the engine")] = 60.0,
+    jobs: Annotated[int, typer.Option(min=1, help="processes, for the engine")] = 2,
+) -> None:
+    """What amortisation costs: trained networks against certified optima in the paper's settings."""
+    _needs_torch()
+    from milp_recourse.errors import BadInput
+    from milp_recourse.icarma.task import loan_task
+    from milp_recourse.lab.gap.gap import compare, in_short, write
+    from milp_recourse.reports.progress import progress_bar
+
+    known = ("1", "2", "3", "5")
+    chosen = [name.strip() for name in tables.split(",")]
+    if not set(chosen) <= set(known):
+        raise BadInput("--tables", tables, ",".join(known))
+    people = _population(population)
+    loan_task(people.template, sizes=(100, 1, 1))  # checks that these are Loan applicants
+    size = min(limit, len(people))
+    people = people[:size]
+    models: dict[Kind, Recommender] = {
+        "rank": _model(checkpoint, "rank", people),
+        "constant": _model(constant_checkpoint or checkpoint, "constant", people),
+        "score": _model(score_checkpoint or checkpoint, "score", people),
+    }
+    numbers = [int(name) for name in chosen]
+    expected = 0
+    with progress_bar("gap", 0, rate=True) as bar:
+
+        def expect(more: int) -> None:
+            nonlocal expected
+            expected += more
+            bar.expect(expected)
+
+        compared = compare(people, models, out, numbers, seed, time_limit, jobs, expect, bar.advance)
+    rows = write(compared, people, models["rank"], out)
+    _print(f"{size} refused test applicants", [in_short(row) for row in rows])
+    for row in rows:
+        if row["contradicted"]:
+            typer.echo(
+                f"table {row['table']}: {row['setting']}: {row['contradicted']} contradict the proof",
+                err=True,
+            )
+    exact, fast = sum(row["exact_seconds"] for row in rows), sum(row["icarma_seconds"] for row in rows)
+    typer.echo(f"exact {exact:.1f} s of engine time, amortised {fast:.2f} s; results in {out}")
+    try:
+        from milp_recourse.lab.gap.plots import plot
+
+        for path in plot(compared, out):
+            typer.echo(f"{path}")
+    except ImportError:
+        typer.echo("no plot: pip install matplotlib", err=True)
+    if any(row["contradicted"] for row in rows):
+        raise typer.Exit(4)
+
+
+def _optima(task: Task, settings: Settings, folder: Path) -> Optima:
+    from milp_recourse.icarma.training_optima import certify_optima
+    from milp_recourse.reports.progress import progress_bar
+
+    margins = settings.logit_margin(task.spread), settings.density_margin
+    with progress_bar("certified optima", 0, rate=True) as bar:
+        return certify_optima(task, task.train, *margins, folder, expect=bar.expect, advance=bar.advance)
+
+
+def _model(checkpoint: Path | None, kind: Kind, people: Population | None = None) -> Recommender:
+    from milp_recourse.icarma.checkpoint import read_recommender
+    from milp_recourse.icarma.shipped import shipped
+
+    template = None if people is None else people.template
+    return read_recommender(shipped(kind, template) if checkpoint is None else checkpoint)[0]
+
+
+def _population(name: str) -> Population:
+    from milp_recourse.formats import read_population
+    from milp_recourse.instances_path import population_file
+
+    return read_population(population_file(name))
+
+
+def _choice(option: str, name: str, known: tuple[str, ...]) -> Any:
+    """One of the known names, or one line that names the option."""
+    from milp_recourse.errors import BadInput
+
+    if name not in known:
+        raise BadInput(option, name, ", ".join(known))
+    return name
+
+
+def _needs_torch() -> None:
+    """Say what to install where it is missing."""
+    from milp_recourse.errors import BackendUnavailable
+
+    for name in ("torch", "zuko"):
+        if find_spec(name) is None:
+            raise BackendUnavailable(f"icarma needs {name}: pip install 'milp-recourse[torch]'")
+
+
+def _print(title: str, rows: list[dict[str, Any]]) -> None:
+    from milp_recourse.lab.benchmarks.commands import print_rows
+
+    print_rows(title, rows)

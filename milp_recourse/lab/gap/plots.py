@@ -1,0 +1,172 @@
+"""Figures of the gap."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from milp_recourse.lab.gap.decompose import MISSED
+from milp_recourse.lab.gap.gap import Compared
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+COUNTS = ("1", "2", "3", "4")
+AMORTISED, CERTIFIED, NEITHER = "C1", "C0", "0.75"
+
+
+def plot(compared: Sequence[Compared], folder: Path) -> list[Path]:
+    """FOLDER/gap.png by number of actionable features (table 1), FOLDER/profiles.png by profile (2, 3)."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    made = []
+    table_one = {(c.setting.label, c.plausible): c for c in compared if c.setting.table == 1}
+    if table_one:
+        figure, axes = plt.subplots(2, 2, figsize=(9.5, 6.4), layout="constrained", sharex="col")
+        for pair, plausible in zip(axes, (True, False), strict=True):
+            chosen = [table_one[label, plausible] for label in COUNTS if (label, plausible) in table_one]
+            _served(pair[0], chosen, [c.setting.label for c in chosen])
+            _ratios(pair[1], chosen, [c.setting.label for c in chosen])
+            demand = "plausible recourse demanded" if plausible else "plausibility not demanded"
+            pair[0].set_title(f"{demand}: whom each side serves", fontsize=10)
+            pair[1].set_title("cost over optimal cost, whom both serve", fontsize=10)
+        for one in axes[-1]:
+            one.set_xlabel("actionable features")
+        figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=3)
+        made.append(folder / "gap.png")
+        figure.savefig(made[-1], dpi=130)
+        plt.close(figure)
+    profiles = [c for c in compared if c.setting.table in (2, 3)]
+    if profiles:
+        figure, (left, right) = plt.subplots(2, 1, figsize=(10.5, 7), layout="constrained", sharex=True)
+        names = [f"{c.setting.elicitation}\n{c.setting.label.replace(', ', chr(10))}" for c in profiles]
+        _served(left, profiles, names)
+        _ratios(right, profiles, names)
+        left.set_title("plausible recourse demanded: whom each side serves", fontsize=10)
+        right.set_title("cost over optimal cost, whom both serve", fontsize=10)
+        right.tick_params(axis="x", labelsize=7)
+        figure.legend(*left.get_legend_handles_labels(), loc="outside upper center", ncols=3)
+        made.append(folder / "profiles.png")
+        figure.savefig(made[-1], dpi=130)
+        plt.close(figure)
+    return made
+
+
+def plot_seeds(rows: Sequence[Mapping[str, Any]], folder: Path) -> Path:
+    """FOLDER/seeds.png: table 1's validity, plausibility and cost of every seed, and the published ones."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    labels = list(dict.fromkeys(row["actionable"] for row in rows))
+    figure, axes = plt.subplots(1, 3, figsize=(10.5, 3.4), layout="constrained")
+    panels = (
+        ("valid_flow", "valid (flow)"),
+        ("plausible_flow", "plausible (flow)"),
+        ("cost", "cost of the valid"),
+    )
+    for k, (one, (key, title)) in enumerate(zip(axes, panels, strict=True)):
+        for x, label in enumerate(labels):
+            mine = [row for row in rows if row["actionable"] == label]
+            spots = x + np.linspace(-0.2, 0.2, len(mine)) if len(mine) > 1 else [x]
+            one.plot(
+                spots,
+                [row[key] for row in mine],
+                "o",
+                color=AMORTISED,
+                markersize=3.5,
+                label="a seed" * (x == 0),
+            )
+            printed = float(str(mine[0]["published"]).split(" / ")[k])
+            one.plot([x - 0.3, x + 0.3], [printed] * 2, color="black", label="published" * (x == 0))
+        one.set_xticks(range(len(labels)), labels)
+        one.set(title=title, xlabel="actionable features")
+        one.grid(alpha=0.3, axis="y")
+    handles = axes[0].get_legend_handles_labels()
+    figure.legend(*handles, loc="outside upper center", ncols=2)
+    target = folder / "seeds.png"
+    figure.savefig(target, dpi=130)
+    plt.close(figure)
+    return target
+
+
+WRONG = dict(zip(MISSED, ("C4", "C3", "C5"), strict=True))
+"""Colours of what is wrong with a recommendation."""
+
+
+def plot_decomposition(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
+    """Whom the networks serve and why not, and what their cost is made of, by number of features."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    figure, (left, right) = plt.subplots(1, 2, figsize=(9.5, 3.9), layout="constrained")
+    x, labels = np.arange(len(rows)), [str(row["actionable"]) for row in rows]
+    below = np.zeros(len(rows))
+    parts = {"served, said": AMORTISED} | WRONG | {"impossible": NEITHER}
+    for name, colour in parts.items():
+        heights = np.array([row[name] for row in rows])
+        label = {"served, said": "iCARMA serves", "impossible": "proven impossible"}.get(name, name)
+        left.bar(x, heights, bottom=below, color=colour, label=label, width=0.7)
+        below += heights
+    left.set(ylim=(0, 1), ylabel="share of applicants", xlabel="actionable features")
+    levels = {"optimum": CERTIFIED, "mask": "C2", "sides": "C6", "said": AMORTISED}
+    words = {
+        "optimum": "certified optimum",
+        "mask": "... within the networks' mask",
+        "sides": "... and direction",
+        "said": "what the networks say",
+    }
+    for k, (name, colour) in enumerate(levels.items()):
+        means = np.array([row[f"cost, {name}"] for row in rows])
+        ends = np.array([[row[f"cost, {name} low"], row[f"cost, {name} high"]] for row in rows]).T
+        at = x + 0.2 * (k - 1.5)
+        error = {"elinewidth": 1, "capsize": 2}
+        right.bar(at, means, 0.19, yerr=np.abs(ends - means), color=colour, label=words[name], error_kw=error)
+    right.set(ylabel="mean cost of whom iCARMA serves", xlabel="actionable features")
+    for one in (left, right):
+        one.set_xticks(x, labels)
+        one.grid(alpha=0.3, axis="y")
+        one.set_axisbelow(True)
+        one.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2, fontsize=8, frameon=False)
+    figure.savefig(path)
+    plt.close(figure)
+
+
+def _served(axes: Axes, compared: Sequence[Compared], names: Sequence[str]) -> None:
+    """Stacked: served by both, missed, impossible."""
+    x = np.arange(len(compared))
+    served = np.array([c.both.mean() for c in compared])
+    missed = np.array([c.missed.mean() for c in compared])
+    axes.bar(x, served, color=AMORTISED, label="iCARMA serves")
+    axes.bar(x, missed, bottom=served, color=CERTIFIED, label="missed: certified recourse exists")
+    axes.bar(x, 1 - served - missed, bottom=served + missed, color=NEITHER, label="proven impossible")
+    axes.set_ylim(0, 1)
+    axes.set_ylabel("share of applicants")
+    axes.set_xticks(x, names)
+
+
+def _ratios(axes: Axes, compared: Sequence[Compared], names: Sequence[str]) -> None:
+    """Boxes from the first to the third quartile, whiskers from the 5th to the 95th percentile."""
+    ratios = [c.ratio if len(c.ratio) else np.array([np.nan]) for c in compared]
+    axes.boxplot(
+        ratios,
+        positions=range(len(compared)),
+        whis=(5, 95),
+        showfliers=False,
+        widths=0.6,
+        medianprops={"color": AMORTISED},
+    )
+    axes.axhline(1.0, color=CERTIFIED, linewidth=1.5)
+    axes.set_yscale("log")
+    axes.set_ylabel("times the optimum")
+    axes.set_xticks(range(len(compared)), names)
+    axes.grid(alpha=0.3, axis="y")

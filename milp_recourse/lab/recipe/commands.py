@@ -1,0 +1,191 @@
+"""``milp-recourse recipe ...``: make the shipped instances again, and check them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from milp_recourse.reports.progress import progress_bar
+
+app = typer.Typer(help="Make the shipped instances again, and check them.", no_args_is_help=True)
+
+Out = Annotated[Path, typer.Option("--out", help="Folder the files are written to.")]
+Folder = Annotated[Path, typer.Argument(help="The instances folder.", exists=True, file_okay=False)]
+
+
+@app.command()
+def loan(
+    out: Out,
+    seed: Annotated[int, typer.Option(help="Seed of sampling and training.")] = 0,
+    smooth: Annotated[
+        bool, typer.Option("--smooth", help="instances/loan_smooth: as the released code trains (SGD)")
+    ] = False,
+) -> None:
+    """Sample the Loan model, train the 32 x 32 network, write classifier, instances and report."""
+    from milp_recourse.lab.recipe.loan import LoanSettings, write_loan
+
+    settings = LoanSettings.smooth() if smooth else LoanSettings()
+    with progress_bar("training", settings.attempts * settings.training.epochs) as bar:
+        report = write_loan(out, seed, settings, on_epoch=bar.advance)
+    margin = report["margin"]
+    covers = "covers" if margin["covers_rigorous"] else "does not cover"
+    typer.echo(
+        f"test accuracy {report['accuracy']['test']:.4f}, refused {report['refused_test_rows']} of "
+        f"{report['rows']['test']}, margin {margin['chosen']} ({covers} the proven float32 bound "
+        f"{margin['rigorous_float32_bound']:.4g}; observed {margin['largest_observed_error']:.2g})"
+    )
+
+
+@app.command()
+def credit(out: Out, seed: Annotated[int, typer.Option(help="Seed of sampling and training.")] = 0) -> None:
+    """Sample credit profiles, train a decision tree, write applicants and their 15 nearest recourses."""
+    from milp_recourse.lab.recipe.credit import write_credit
+
+    report = write_credit(out, seed)
+    typer.echo(
+        f"test accuracy {report['test_accuracy']:.4f} with {report['leaves']} leaves; 15 recourses for "
+        f"{report['with_15_or_more']} applicants, none for {report['without_recourse']}"
+    )
+
+
+@app.command()
+def real(
+    name: Annotated[str, typer.Argument(help="adult, compas, german or gmsc.")],
+    out: Out,
+    data: Annotated[Path, typer.Option(envvar="MILP_RECOURSE_DATA", help="Folder with the owners' files.")],
+    applicants: Annotated[int, typer.Option(min=1, help="Refused rows to write.")] = 20,
+    trees: Annotated[int, typer.Option(min=1, help="In the forest.")] = 20,
+    depth: Annotated[int, typer.Option(min=1, help="Of each tree.")] = 5,
+    seed: Annotated[int, typer.Option(help="Of splitting and training.")] = 0,
+) -> None:
+    """Train a forest on a published data set and write refused applicants; the data stays where it is."""
+    from milp_recourse.lab.recipe.real import write_real
+
+    report = write_real(name, data, out, applicants, trees, depth, seed)
+    typer.echo(
+        f"{report['rows']} rows, {report['columns']} columns, test accuracy {report['test_accuracy']:.4f}; "
+        f"{report['applicants']} of {report['refused_test_rows']} refused test rows written to {out}"
+    )
+
+
+@app.command()
+def gmsc(
+    models: Annotated[
+        Path, typer.Argument(help="The folder models that `milp-recourse gmsc` wrote.", exists=True)
+    ],
+    out: Out,
+    applicants: Annotated[int, typer.Option(min=2, help="So many people, half of them with recourse.")] = 8,
+    seed: Annotated[int, typer.Option(help="Of the draws.")] = 0,
+    confirm: Annotated[str, typer.Option(help="The back end that must agree with bab.")] = "highs",
+    time_limit: Annotated[float, typer.Option(help="Seconds per person and back end.")] = 120.0,
+) -> None:
+    """Write refused people drawn from the causal model learned from Give Me Some Credit: nobody's row.
+
+    Exits 4 where the two back ends contradict each other.
+    """
+    from milp_recourse.lab.recipe.gmsc import write_expected, write_synthetic
+
+    report = write_synthetic(models, out, applicants, seed)
+    with progress_bar("solving", applicants) as bar:
+        complaints = write_expected(out, confirm, time_limit, bar.advance)
+    typer.echo(f"{applicants} people of {report['drawn']} draws written to {out}")
+    for line in complaints:
+        typer.echo(line, err=True)
+    if complaints:
+        raise typer.Exit(4)
+
+
+@app.command()
+def references(
+    folder: Folder,
+    *,
+    backend: Annotated[str, typer.Option(help="Finds the answer.")] = "highs",
+    confirm: Annotated[str, typer.Option(help="Must agree with it.")] = "pyomo:scip_direct",
+    time_limit: Annotated[float | None, typer.Option(help="Seconds per file and back end.")] = None,
+    jobs: Annotated[int, typer.Option(min=1, help="Processes.")] = 1,
+    force: Annotated[bool, typer.Option("--force", help="Also what is confirmed already.")] = False,
+) -> None:
+    """Find and confirm missing reference answers, compare with the grid, refresh index.csv.
+
+    Exits 3 when a file is left without a confirmed reference, 4 when the grid beats an answer.
+    """
+    from milp_recourse.backends import backend as find_backend
+    from milp_recourse.instances_path import instance_files_in
+    from milp_recourse.lab.recipe.files import write_json
+    from milp_recourse.lab.recipe.index import read_index, refreshed, write_index
+    from milp_recourse.lab.recipe.references import compare_with_grid, fill_references
+
+    for name in (backend, confirm):
+        find_backend(name)  # refuses an unknown or missing one before the first file
+    with progress_bar("solving", 0) as bar:
+        complaints = fill_references(
+            folder,
+            backend,
+            confirm,
+            time_limit=time_limit,
+            jobs=jobs,
+            force=force,
+            on_start=bar.expect,
+            on_file=bar.advance,
+        )
+    with progress_bar("grid", len(instance_files_in(folder))) as bar:
+        comparison = compare_with_grid(folder, on_file=bar.advance)
+    write_json(folder / "grid_comparison.json", comparison)
+    write_index(folder, refreshed(folder, read_index(folder)))
+    for line in complaints + comparison["violations"]:
+        typer.echo(line, err=True)
+    if comparison["violations"]:
+        raise typer.Exit(4)
+    if complaints:
+        raise typer.Exit(3)
+    typer.echo("every reference is confirmed and none is above the grid's cost")
+
+
+@app.command()
+def checksums(
+    folder: Folder,
+    check: Annotated[bool, typer.Option("--check", help="Only compare; change nothing.")] = False,
+) -> None:
+    """Refresh index.csv, or with --check verify every file against it (exit 4 on a difference)."""
+    from milp_recourse.lab.recipe.index import checksum_faults, read_index, refreshed, write_index
+
+    if not check:
+        write_index(folder, refreshed(folder, read_index(folder)))
+        return
+    faults = checksum_faults(folder)
+    for fault in faults:
+        typer.echo(fault, err=True)
+    if faults:
+        raise typer.Exit(4)
+    typer.echo(f"{len(read_index(folder))} files as listed")
+
+
+@app.command("second-opinion")
+def second_opinion(
+    folder: Annotated[Path, typer.Argument(help="The Loan instances.", exists=True, file_okay=False)],
+    out: Annotated[Path, typer.Option("--out", metavar="FILE", help="The JSON file to write.")],
+    *,
+    sample: Annotated[int, typer.Option(min=1, help="So many instances.")] = 24,
+    infeasible: Annotated[int, typer.Option(min=0, help="So many of them infeasible.")] = 6,
+    seed: Annotated[int, typer.Option(help="Seed of the sample.")] = 0,
+    time_limit: Annotated[float, typer.Option(help="Seconds per instance.")] = 300.0,
+) -> None:
+    """Confirm Loan references by a model of its own, without our lowering, bounds or search (SCIP).
+
+    Exits 4 when a reference is contradicted, 3 when one stays open.
+    """
+    from milp_recourse.lab.recipe.files import write_json
+    from milp_recourse.lab.recipe.second_opinion import sampled, second_opinions, summary
+
+    files = sampled(folder, sample, infeasible, seed)
+    with progress_bar("solving", len(files)) as bar:
+        found = summary(second_opinions(files, time_limit, on_file=bar.advance))
+    write_json(out, found)
+    verdicts = found["verdicts"]
+    typer.echo(", ".join(f"{count} {verdict}" for verdict, count in verdicts.items()))
+    if verdicts["contradicts"]:
+        raise typer.Exit(4)
+    if verdicts["open"]:
+        raise typer.Exit(3)

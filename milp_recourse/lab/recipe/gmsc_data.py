@@ -1,0 +1,129 @@
+"""Give Me Some Credit as the iCARMA paper takes it: rows, causal graph, splits.
+
+The file is the owner's and is never shipped; the caller says where it lies. Preprocessing and causal graph
+are those of PEAR (De Toni et al. 2023,
+https://github.com/unitn-sml/pear-personalized-algorithmic-recourse), which the paper follows in appendix
+C.3: rows with gaps are dropped, three columns are capped, codes above 90 in the counts of late payments
+become 18, and nothing is resampled or taken the logarithm of. Min-max scaling is left to the cost, whose
+scales are the ranges.
+"""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from milp_recourse.domain.loan_rows import Split
+from milp_recourse.errors import BadInput
+from milp_recourse.lab.recipe.real import clean_gmsc
+
+LABEL = "SeriousDlqin2yrs"
+
+COLUMNS: Mapping[str, str] = {
+    "age": "age",
+    "dependents": "NumberOfDependents",
+    "income": "MonthlyIncome",
+    "credit_lines": "NumberOfOpenCreditLinesAndLoans",
+    "real_estate_loans": "NumberRealEstateLoansOrLines",
+    "utilization": "RevolvingUtilizationOfUnsecuredLines",
+    "debt_ratio": "DebtRatio",
+    "late_30": "NumberOfTime30-59DaysPastDueNotWorse",
+    "late_60": "NumberOfTime60-89DaysPastDueNotWorse",
+    "late_90": "NumberOfTimes90DaysLate",
+}
+"""Our names in causal order, and the owner's."""
+
+FEATURES = tuple(COLUMNS)
+
+LATE = ("late_30", "late_60", "late_90")
+
+PARENTS: Mapping[str, tuple[str, ...]] = {
+    "age": (),
+    "dependents": ("age",),
+    "income": ("age",),
+    "credit_lines": ("age", "income"),
+    "real_estate_loans": ("age", "income"),
+    "utilization": ("income",),
+    "debt_ratio": ("age", "credit_lines", "real_estate_loans"),
+    **dict.fromkeys(LATE, ("credit_lines", "real_estate_loans", "utilization")),
+}
+"""The causal graph: PEAR's 19 edges (the paper, figure 6)."""
+
+LEVERS = ("income", "credit_lines", "real_estate_loans", "utilization")
+"""Globally actionable (the paper, section 5.2), in the order of the features."""
+
+COUNTS = ("age", "dependents", "credit_lines", "real_estate_loans", *LATE)
+"""Whole numbers in the data."""
+
+SHARES = (0.5, 0.25, 0.25)
+"""Of train, validation and test (the paper, appendix C.3)."""
+
+
+@dataclass(frozen=True)
+class GmscData:
+    """The three splits; label 1 is no default."""
+
+    train: Split
+    validation: Split
+    test: Split
+
+
+def read_gmsc(path: Path, seed: int = 0) -> GmscData:
+    """Read, clean and split the owner's file.
+
+    Parameters
+    ----------
+    path
+        ``cs-training.csv``, or a .zip that holds it.
+    seed
+        Of the split.
+
+    Raises
+    ------
+    BadInput
+        No such file, or without the owner's columns.
+    """
+    if not path.is_file():
+        raise BadInput(
+            "DATA", str(path), "the file cs-training.csv of Give Me Some Credit, or a .zip with it"
+        )
+    try:
+        if path.suffix == ".zip":
+            with zipfile.ZipFile(path) as archive, archive.open("cs-training.csv") as stream:
+                table = pd.read_csv(stream, index_col=0)
+        else:
+            table = pd.read_csv(path, index_col=0)
+    except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
+        raise BadInput(
+            str(path), " ".join(str(error).split()), "cs-training.csv, or a .zip with it"
+        ) from None
+    missing = [name for name in (LABEL, *COLUMNS.values()) if name not in table.columns]
+    if missing:
+        raise BadInput(str(path), f"no column {missing[0]}", ", ".join((LABEL, *COLUMNS.values())))
+    return split(clean_gmsc(table), seed)
+
+
+def split(table: pd.DataFrame, seed: int) -> GmscData:
+    """Cleaned rows in random order, cut by :data:`SHARES`."""
+    order = np.random.default_rng(seed).permutation(len(table))
+    rows = table[list(COLUMNS.values())].to_numpy(dtype=np.float64)[order]
+    labels = (table[LABEL].to_numpy() == 0).astype(np.int64)[order]
+    first, second = (round(float(share) * len(rows)) for share in np.cumsum(SHARES)[:2])
+    parts = (slice(0, first), slice(first, second), slice(second, None))
+    return GmscData(*(Split(rows[part], labels[part]) for part in parts))
+
+
+def dequantised(rows: NDArray[np.float64], seed: int) -> NDArray[np.float64]:
+    """Rows with uniform noise from -1/2 to 1/2 added to the counts, so that they have a density.
+
+    Without it the likelihood of a flow grows without bound at the whole numbers. The mean log density of
+    such rows bounds the counts' log probability from below (Theis et al. 2016, arXiv 1511.01844).
+    """
+    noise = np.random.default_rng([seed, 11]).uniform(-0.5, 0.5, rows.shape)
+    return rows + noise * np.isin(FEATURES, COUNTS)

@@ -1,0 +1,292 @@
+"""The shipped Loan instances: sample, train, choose the margin, write the files."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from milp_recourse.domain.elicitation import LOAN_ACTIONABLE as ACTIONABLE
+from milp_recourse.domain.elicitation import CostProfile, cut, named_weights, sample_rankings
+from milp_recourse.domain.loan import FEATURES
+from milp_recourse.domain.loan_rows import RELEASED_SIZES, LoanData, sample_loan
+from milp_recourse.domain.network import ReluNetwork
+from milp_recourse.lab.recipe.files import sha256, write_instance, write_json
+from milp_recourse.lab.recipe.rounding import (
+    LARGEST_MARGIN,
+    MarginChoice,
+    choose_margin,
+    observed_error,
+    subdivided_error_bound,
+)
+from milp_recourse.lab.recipe.training import Training, deployed_logits, train_network
+
+PROFILE = CostProfile.named("linear", w_min=1.0, w_max=7.0)
+"""Weights of the ranked applicants: linear from 1 (rank 1) to 7 (iCARMA paper, figure 2)."""
+
+RELEASED = {"accuracy": 0.913, "refused_test_rows": 2364, "test_rows": 5000, "logit_sd": 4.1}
+"""What the classifier released by the CARMA authors scores, for comparison."""
+
+
+@dataclass(frozen=True)
+class LoanSettings:
+    """What is made; the defaults make ``instances/loan``.
+
+    Parameters
+    ----------
+    sizes
+        Rows of the train, validation and test split.
+    training
+        Of the classifier.
+    applicants
+        So many of the refused test rows become instances of their own.
+    points
+        At which the float32 error is observed.
+    attempts
+        So many classifiers are trained, with the seeds 0, 1, ... and the same rows. All are listed in
+        attempts.csv, and the first is the one that ships: none is chosen by what it gives.
+    """
+
+    sizes: tuple[int, int, int] = RELEASED_SIZES
+    training: Training = field(default_factory=Training)
+    applicants: int = 240
+    points: int = 100_000
+    attempts: int = 1
+
+    @staticmethod
+    def smooth() -> LoanSettings:
+        """What makes ``instances/loan_smooth``."""
+        return LoanSettings(training=Training.released(), applicants=0, attempts=10)
+
+
+@dataclass(frozen=True)
+class LoanModel:
+    """What all Loan instances share.
+
+    Attributes
+    ----------
+    network
+        The deployed float32 network on raw features.
+    low, high
+        Bounds of the actionable features: extremes over the negatively classified train rows.
+    scale
+        s_i = sqrt(k sd_i (high_i - low_i)), k = 4, sd over the full train split: the mean over k of
+        weight * (delta in sd)^2 / (range in sd), as in the oracle the CARMA authors released.
+    margin
+        The acceptance margin and what it rests on.
+    refused
+        Row numbers of the refused test rows.
+    """
+
+    network: ReluNetwork
+    low: dict[str, float]
+    high: dict[str, float]
+    scale: dict[str, float]
+    margin: MarginChoice
+    refused: NDArray[np.int64]
+
+
+def write_loan(
+    out: Path, seed: int, settings: LoanSettings | None = None, on_epoch: Callable[[], None] = lambda: None
+) -> dict[str, Any]:
+    """Make a Loan classifier and its instances; everything follows from ``seed``.
+
+    Parameters
+    ----------
+    out
+        Folder that receives classifier.json, loan_000.json ..., population.json, refused.csv,
+        report.json and, with several attempts, attempts.csv.
+    on_epoch
+        Called after every training epoch.
+
+    Returns
+    -------
+    dict
+        The content of report.json.
+    """
+    settings = settings or LoanSettings()
+    data = sample_loan(seed, settings.sizes)
+    networks = [
+        train_network(data.train, seed + k, settings.training, on_epoch) for k in range(settings.attempts)
+    ]
+    network = networks[0]
+    if settings.attempts > 1:
+        _write_attempts(out / "attempts.csv", seed, data, networks)
+    model = describe(data, network, settings.points, np.random.default_rng([seed, 1]))
+    write_json(out / "classifier.json", classifier_json(network))
+    rankings = sample_rankings("uniform", settings.applicants, np.random.default_rng([seed, 2]))
+    for index, row in enumerate(model.refused[: settings.applicants]):
+        content = _applicant(index, int(row), data, model, rankings[index])
+        content["classifier"] = {"path": "classifier.json", "sha256": sha256(out / "classifier.json")}
+        write_instance(out / f"loan_{index:03d}.json", content)
+    _write_population(out, data, model)
+    report = _report(seed, settings, data, model)
+    write_json(out / "report.json", report)
+    return report
+
+
+def describe(data: LoanData, network: ReluNetwork, points: int, rng: np.random.Generator) -> LoanModel:
+    """Bounds, scales, margin and refused rows of a trained network."""
+    negative = data.train.rows[deployed_logits(network, data.train.rows) < 0]
+    refused = np.flatnonzero(deployed_logits(network, data.test.rows) < 0)
+    low = {f: float(negative[:, FEATURES.index(f)].min()) for f in ACTIONABLE}
+    high = {f: float(negative[:, FEATURES.index(f)].max()) for f in ACTIONABLE}
+    sd = dict(zip(FEATURES, data.train.rows.std(axis=0), strict=True))
+    scale = {f: float(np.sqrt(len(ACTIONABLE) * sd[f] * (high[f] - low[f]))) for f in ACTIONABLE}
+    box = reachable_box(data.test.rows[refused], low, high)
+    target = 2.0 ** np.floor(np.log2(LARGEST_MARGIN))
+    margin = choose_margin(
+        subdivided_error_bound(network, *box, target), observed_error(network, *box, points, rng)
+    )
+    return LoanModel(network, low, high, scale, margin, refused)
+
+
+def reachable_box(
+    rows: NDArray, low: dict[str, float], high: dict[str, float]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """A box of every counterfactual that actions within bounds can give one of the rows.
+
+    Acted features lie in their bounds. Others keep their value or follow: duration moves with
+    amount, savings by 1.5 times the change of relu(income).
+    """
+    lower, upper = rows.min(axis=0), rows.max(axis=0)
+    amount, duration, income, savings = (rows[:, FEATURES.index(f)] for f in ACTIONABLE)
+    follows = {
+        "amount": (amount, 0.0, 0.0),
+        "duration": (duration - amount, *_hull(amount, low["amount"], high["amount"])),
+        "income": (income, 0.0, 0.0),
+        "savings": (
+            savings - 1.5 * np.maximum(income, 0.0),
+            *1.5 * np.maximum(_hull(income, low["income"], high["income"]), 0.0),
+        ),
+    }
+    for name, (base, shift_low, shift_high) in follows.items():
+        k = FEATURES.index(name)
+        lower[k] = min(low[name], lower[k], base.min() + shift_low)
+        upper[k] = max(high[name], upper[k], base.max() + shift_high)
+    return lower, upper
+
+
+def classifier_json(network: ReluNetwork) -> dict[str, Any]:
+    """A network as the instance format writes it."""
+    pairs = zip(network.weights, network.biases, strict=True)
+    layers = [{"weight": w.tolist(), "bias": b.tolist()} for w, b in pairs]
+    return {"kind": "relu-network", "dtype": network.dtype, "layers": layers}
+
+
+def applicant_design(index: int) -> tuple[int, bool, bool]:
+    """Number of actionable features, ranked weights?, plausible?, of instance ``index``.
+
+    0-79: four, constant, plausible. 80-119: four, ranked, plausible. From 120 on the sixteen
+    combinations of 3, 2, 1, 4 features, constant and ranked, plausible and not, in turn.
+    """
+    if index < 120:
+        return 4, index >= 80, True
+    combinations = list(product((True, False), (False, True), (3, 2, 1, 4)))
+    plausible, ranked, count = combinations[(index - 120) % len(combinations)]
+    return count, ranked, plausible
+
+
+def _applicant(index: int, row: int, data: LoanData, model: LoanModel, ranks: NDArray) -> dict[str, Any]:
+    """One instance file's content; the ranking chooses the features and may weigh them."""
+    count, ranked, plausible = applicant_design(index)
+    scores = cut(ACTIONABLE, ranks, count + 1)
+    weights = named_weights(scores, PROFILE.weights(scores))[0]
+    preferences: dict[str, Any] = {"actionable": list(weights)}
+    if ranked:
+        preferences["weights"] = weights
+    words = (
+        f"Refused test row {row}: {count} actionable, {'ranked' if ranked else 'constant'} weights, "
+        f"{'plausible' if plausible else 'plausibility not asked'}."
+    )
+    content = _shared(f"loan_{index:03d}", words, model, plausible)
+    content["factual"] = dict(zip(FEATURES, _row(data, row), strict=True))
+    content["preferences"] = preferences
+    return content
+
+
+def _write_population(out: Path, data: LoanData, model: LoanModel) -> None:
+    with (out / "refused.csv").open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(FEATURES)
+        writer.writerows(_row(data, int(row)) for row in model.refused)
+    words = f"All {len(model.refused)} refused test rows: four actionable, constant weights, plausible."
+    content = _shared("loan_population", words, model, plausible=True)
+    content |= {
+        "format": "milp-recourse/population-1",
+        "classifier": {"path": "classifier.json", "sha256": sha256(out / "classifier.json")},
+        "factuals": {"csv": "refused.csv"},
+        "preferences": {"actionable": list(ACTIONABLE)},
+    }
+    write_json(out / "population.json", content)
+
+
+def _write_attempts(path: Path, seed: int, data: LoanData, networks: list[ReluNetwork]) -> None:
+    """A row per classifier: what is known of it before any recourse is computed."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(("seed", "shipped", "test_accuracy", "refused_test_rows", "logit_sd_test_rows"))
+        for k, network in enumerate(networks):
+            logits = deployed_logits(network, data.test.rows)
+            accuracy, refused = ((logits >= 0) == data.test.labels).mean(), int((logits < 0).sum())
+            shown = "yes" if k == 0 else "no"
+            writer.writerow((seed + k, shown, f"{accuracy:.4f}", refused, f"{logits.std():.4f}"))
+
+
+def _shared(name: str, description: str, model: LoanModel, plausible: bool) -> dict[str, Any]:
+    features: list[dict[str, Any]] = []
+    for f in FEATURES:
+        feature: dict[str, Any] = {"name": f, "kind": "binary" if f == "gender" else "continuous"}
+        if f in ACTIONABLE:
+            feature["bounds"] = [model.low[f], model.high[f]]
+        features.append(feature | {"actionable": f in ACTIONABLE})
+    return {
+        "format": "milp-recourse/instance-1",
+        "name": name,
+        "description": description,
+        "features": features,
+        "scm": {"name": "loan"},
+        "classifier": None,
+        "accept": {"at_least": 0, "margin": model.margin.margin},
+        "cost": {"kind": "l2-squared", "scale": model.scale},
+        "plausibility": {"kind": "scm-density", "at_least": "factual"} if plausible else None,
+    }
+
+
+def _row(data: LoanData, row: int) -> list[float]:
+    values: list[float] = data.test.rows[row].tolist()
+    return [int(values[0]), *values[1:]]
+
+
+def _hull(values: NDArray, low: float, high: float) -> NDArray[np.float64]:
+    return np.array([min(values.min(), low), max(values.max(), high)])
+
+
+def _report(seed: int, settings: LoanSettings, data: LoanData, model: LoanModel) -> dict[str, Any]:
+    splits = {"train": data.train, "validation": data.validation, "test": data.test}
+    logits = {name: deployed_logits(model.network, split.rows) for name, split in splits.items()}
+    accepted = {name: values >= 0 for name, values in logits.items()}
+    accuracy = {name: float((accepted[name] == split.labels).mean()) for name, split in splits.items()}
+    return {
+        "seed": seed,
+        "rows": dict(zip(splits, settings.sizes, strict=True)),
+        "training": asdict(settings.training),
+        "accuracy": accuracy,
+        "logit_sd_test_rows": float(logits["test"].std()),
+        "refused_test_rows": len(model.refused),
+        "released_classifier": RELEASED,
+        "margin": {
+            "chosen": model.margin.margin,
+            "rigorous_float32_bound": model.margin.rigorous,
+            "largest_observed_error": model.margin.observed,
+            "observed_points": settings.points,
+            "covers_rigorous": model.margin.covers_rigorous,
+        },
+    }

@@ -1,0 +1,214 @@
+"""Trained networks in the cells of the oracle's tables: the same applicants with the same preferences.
+
+The paper trains networks for each profile and, in table 5, for each distribution of rankings: networks
+answer in the cells that ask for their own profile (all profiles, if they were trained on all), and networks
+trained on one distribution other than the uniform one only where that one is asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from milp_recourse.errors import BadInput
+from milp_recourse.lab.studies.answers import Answer
+from milp_recourse.lab.studies.cells import SCENARIOS, Cell, Draws, Problem
+from milp_recourse.lab.studies.tables import COLUMNS, factual_rows
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from milp_recourse.icarma.model import Recommender
+    from milp_recourse.icarma.sampling import Wishes
+
+PUBLISHED = "iCARMA published"
+VALIDITY_WITHIN, PLAUSIBILITY_WITHIN = 0.03, 0.05
+"""How near the networks' rows are expected to the printed ones."""
+
+_SPREAD = {
+    "validity": "validity sd of seeds",
+    "plausibility": "plausibility sd of seeds",
+    "validity as printed": "validity as printed sd of seeds",
+    "plausibility as printed": "plausibility as printed sd of seeds",
+    "cost mean": "cost sd of seeds",
+}
+
+
+@dataclass(frozen=True)
+class Networks:
+    """One recipe's networks for one kind of preferences.
+
+    Parameters
+    ----------
+    name
+        Of the recipe, as the tables show it.
+    models
+        One per seed.
+    """
+
+    name: str
+    models: Sequence[Recommender]
+
+    @property
+    def method(self) -> str:
+        """As the tables name it: the recipe, and what it was trained on where a cell may have several."""
+        settings = self.models[0].settings
+        own = ", own orders" if settings.distribution != "uniform" else ""
+        return f"iCARMA {self.name}{own}{', all profiles' if settings.profile == 'mixed' else ''}"
+
+    def answer(self, cell: Cell) -> bool:
+        """Whether they were trained for a cell's preferences."""
+        settings = self.models[0].settings
+        if not cell.plausible or not settings.individual or settings.elicitation != cell.elicitation:
+            return False
+        orders = ("uniform",) if cell.distribution in SCENARIOS else ("uniform", cell.distribution)
+        return settings.profile in ("mixed", cell.profile) and settings.distribution in orders
+
+
+def read_networks(place: Path) -> Networks:
+    """Of a checkpoint, or of every seed in a folder that ``icarma train`` wrote, named after either;
+    a ``recommender.npz`` after its folder. ``plain_linear``, ``plain_causal`` and ``plain_score`` are
+    networks of ``plain`` if they were trained on the linear profile, on causal orders and on scores.
+
+    Raises
+    ------
+    BadInput
+        Neither.
+    """
+    from milp_recourse.icarma.checkpoint import read_recommender
+
+    if place.is_file():
+        name = place.parent.name if place.stem == "recommender" else place.stem
+        return _named(name, [read_recommender(place)[0]])
+    found = {int(path.parent.name[5:]): path for path in place.glob("seed_*/recommender.npz")}
+    if not found:
+        raise BadInput("--networks", str(place), "a checkpoint, or a folder that icarma train wrote")
+    return _named(place.name, [read_recommender(path)[0] for _, path in sorted(found.items())])
+
+
+def _named(name: str, models: Sequence[Recommender]) -> Networks:
+    settings = models[0].settings
+    for trained_on in (settings.distribution, settings.profile, settings.elicitation):
+        name = name.removesuffix(f"_{trained_on}")
+    return Networks(name, models)
+
+
+def amortised_rows(target: str, cell: Cell, draws: Draws, each: Sequence[Networks]) -> list[dict[str, Any]]:
+    """The printed row of iCARMA and one row per recipe that was trained for the cell's preferences.
+
+    ``validity`` is by the true equations and the deployed model, over all applicants. ``plausibility`` is
+    over all applicants too (an oracle serves only plausible ones); ``plausibility learned`` measures it with
+    the networks' own flow. ``... as printed`` is what the paper reports: by the flow's counterfactual, of
+    values that no bound has cut (bounds are a penalty in training there). Costs are over the valid, with
+    weights 1. ``served`` counts actions that the certified problem admits. Everything is the mean over the
+    seeds; ``... sd of seeds`` is their sample sd, nan for one.
+    """
+    each = [networks for networks in each if networks.answer(cell)]
+    if not each:
+        return []
+    head = {
+        "target": target,
+        "actionable": cell.actionable,
+        "distribution": cell.distribution,
+        "profile": cell.profile,
+        "plausibility asked": "penalty",
+    }
+    rows: list[dict[str, Any]] = []
+    printed = published_icarma(cell, int(target[-1]) if target.startswith("table") else 1)
+    if printed:
+        validity, plausibility, cost, *hap = printed
+        shown = {"validity": validity, "plausibility": plausibility, "cost mean": cost}
+        shown |= {"hap": hap[0]} if hap else {}
+        shown |= {f"{key} as printed": shown[key] for key in ("validity", "plausibility")}
+        rows.append(head | {"method": PUBLISHED} | shown)
+    for networks in each:
+        seeds = [_of_one(model, cell, draws) for model in networks.models]
+        row: dict[str, Any] = head | {"method": networks.method, "seeds": len(seeds)}
+        row["applicants"] = draws.size
+        for key in seeds[0]:
+            row[key] = float(np.mean([one[key] for one in seeds]))
+        for key, name in _SPREAD.items():
+            row[name] = float(np.std([one[key] for one in seeds], ddof=1)) if len(seeds) > 1 else float("nan")
+        if printed:
+            row["validity - published"] = row["validity as printed"] - validity
+            row["plausibility - published"] = row["plausibility as printed"] - plausibility
+            row["cost / published"] = row["cost mean"] / cost
+            near = abs(row["validity - published"]) <= VALIDITY_WITHIN
+            near &= abs(row["plausibility - published"]) <= PLAUSIBILITY_WITHIN
+            row["within"] = "yes" if near else "no"
+        rows.append(row)
+    return [{column: row.get(column) for column in COLUMNS} for row in rows]
+
+
+def published_icarma(cell: Cell, table: int = 1) -> tuple[float, ...]:
+    """Validity, plausibility, mean cost and, in tables 2 and 3, hap that a table prints for iCARMA, or ()."""
+    from milp_recourse.lab.gap.tables import SETTINGS
+
+    for setting in SETTINGS:
+        same = (setting.table, setting.profile) == (table, cell.profile)
+        same &= (setting.elicitation, setting.distribution) == (cell.elicitation, cell.distribution)
+        if same and (str(setting.actionable) if setting.actionable else "random") == cell.actionable:
+            return setting.icarma
+    return ()
+
+
+def recommendations(
+    networks: Networks, cell: Cell, problems: Sequence[Problem], draws: Draws
+) -> Mapping[Problem, Answer]:
+    """What the first seed's networks say, as answers: an action where the deployed model accepts it,
+    plausible or not, as the paper's figures show them."""
+    from milp_recourse.icarma.score import score
+
+    template, model = draws.population.template, networks.models[0]
+    rows, wishes, action, seconds = _asked(model, cell, draws)
+    scored = score(template, model, rows, wishes, action)
+    answers = {}
+    for k, problem in enumerate(problems):
+        said = None
+        if scored.valid_deployed[k]:
+            values = zip(model.levers, action[k, model.columns].tolist(), strict=True)
+            said = {name: value for name, value in values if not np.isnan(value)}
+        cost = float(scored.cost[k]) if said is not None else None
+        status = "not-found" if said is None else "found"
+        answers[problem] = Answer(status, cost, None, said, seconds / len(rows))
+    return answers
+
+
+def _asked(
+    model: Recommender, cell: Cell, draws: Draws
+) -> tuple[NDArray[np.float64], Wishes, NDArray[np.float64], float]:
+    """Applicants, what they wish, what the networks recommend, and wall seconds for all."""
+    from milp_recourse.icarma.sampling import Wishes
+    from milp_recourse.icarma.score import recommend_timed
+
+    rows = factual_rows(draws.population)
+    wishes = Wishes.of_scores(draws.scores(cell), cell.profile)
+    action, _, seconds = recommend_timed(model, rows, wishes)
+    return rows, wishes, action, seconds
+
+
+def _of_one(model: Recommender, cell: Cell, draws: Draws) -> dict[str, float]:
+    from milp_recourse.icarma.score import score
+    from milp_recourse.lab.gap.evaluate import summary
+
+    rows, wishes, action, seconds = _asked(model, cell, draws)
+    scored = score(draws.population.template, model, rows, wishes, action)
+    short = summary(scored)
+    uncut, _ = model.recommend(rows, wishes, within_bounds=False)
+    as_printed = summary(score(draws.population.template, model, rows, wishes, uncut))
+    return {
+        "served": float(scored.serves(plausible=True).sum()),
+        "validity": short["valid_deployed"],
+        "plausibility": short["plausible"],
+        "plausibility learned": short["plausible_flow"],
+        "validity as printed": as_printed["valid_flow"],
+        "plausibility as printed": as_printed["plausible_flow"],
+        "cost mean": short["cost"],
+        "cost sd": short["cost_sd"],
+        "hap": short["hap"],
+        "seconds mean": seconds / len(rows),
+    }

@@ -1,0 +1,209 @@
+"""The cells of the paper's tables: who can act on what, with which weights.
+
+Source: the iCARMA paper, tables 1, 2, 3, 5 and 6, figures 3 and 4, appendices B.2 and C.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Literal, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from milp_recourse.domain.elicitation import (
+    LOAN_ACTIONABLE,
+    CostProfile,
+    ProfileName,
+    RankingDistribution,
+    Scores,
+    by_group,
+    cut,
+    sample_rankings,
+    sample_thresholds,
+)
+from milp_recourse.formats.scores_file import preferences_of
+from milp_recourse.icarma.sampling import LIKERT, Elicitation
+from milp_recourse.instance import Instance, Population, Preferences
+
+Scenario = Literal["non-personalized", "random-assigned", "race-correlated", "income-dependent"]
+SCENARIOS: tuple[Scenario, ...] = (
+    "non-personalized",
+    "random-assigned",
+    "race-correlated",
+    "income-dependent",
+)
+"""Figure 4's assignments of the privileged preference profile."""
+
+_STREAM = {"uniform": 0, "threshold": 1, "causal": 2, "reverse-causal": 3, "privileged": 4}
+_STREAM |= {"non-privileged": 5, "race": 6, "random-assigned": 7, "race-correlated": 8}
+_STREAM |= {"scores": 9, "scores, hard": 10}
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One row of a table: preferences of every applicant, plausibility demanded or not.
+
+    Parameters
+    ----------
+    actionable
+        "4", "3", "2", "1" or "random": so many of the highest ranked features. With scores: "4", or "random"
+        where each feature is out with probability 1/5.
+    distribution
+        Of the rankings (table 4); a scenario's name for figure 4.
+    profile
+        How weights grow with rank or score.
+    elicitation
+        Rankings, or each feature scored alone, uniformly (table 3).
+    """
+
+    actionable: str
+    distribution: str = "uniform"
+    profile: ProfileName = "constant"
+    plausible: bool = True
+    w_max: float = 7.0
+    alpha: float | None = None
+    elicitation: Elicitation = "rank"
+
+    @property
+    def name(self) -> str:
+        """Short, and different for different cells."""
+        more = [] if self.plausible else ["not-plausible"]
+        more += [f"wmax{self.w_max:g}"] if self.w_max != 7.0 else []
+        more += [f"alpha{self.alpha:g}"] if self.alpha is not None else []
+        more += ["score"] if self.elicitation == "score" else []
+        return "/".join([self.distribution, self.actionable, self.profile, *more])
+
+    def cost_profile(self) -> CostProfile:
+        """Weights from ranks."""
+        profile = CostProfile.named(self.profile, w_max=self.w_max)
+        return profile if self.alpha is None else replace(profile, alpha=self.alpha)
+
+
+COUNTS = ("4", "3", "2", "1", "random")
+PROFILES: tuple[ProfileName, ...] = ("constant", "concave", "linear", "convex")
+BIASED: tuple[RankingDistribution, ...] = ("causal", "reverse-causal")
+
+TABLES: Mapping[str, tuple[Cell, ...]] = {
+    "table1": tuple(Cell(count) for count in COUNTS),
+    "table2": tuple(Cell(count, profile=p) for count in ("4", "random") for p in PROFILES),
+    "table3": tuple(
+        Cell(count, profile=p, elicitation="score") for count in ("4", "random") for p in PROFILES
+    ),
+    "table5": tuple(Cell(count, distribution=d) for d in BIASED for count in COUNTS),
+    "table6": tuple(
+        Cell(count, distribution=d, plausible=plausible)
+        for d in ("uniform", *BIASED)
+        for count in ("1", "2")
+        for plausible in (False, True)
+    ),
+    "figure3": tuple(Cell(count) for count in COUNTS),
+    "figure4": tuple(
+        Cell("4" if s == "non-personalized" else "2", distribution="uniform" if s == SCENARIOS[0] else s)
+        for s in SCENARIOS
+    ),
+}
+"""Each target's cells, in the paper's order; the same cell in two tables is solved once."""
+
+SENSITIVITY = (
+    *(Cell("4", profile=p, w_max=w) for w in (2.0, 20.0) for p in PROFILES[1:]),
+    *(Cell("4", profile="convex", alpha=a) for a in (1.5, 4.0)),
+    *(Cell("4", profile="concave", alpha=a) for a in (0.25, 0.75)),
+)
+"""What the paper does not publish, otherwise: w_max and the exponents (grid only)."""
+
+
+@dataclass(frozen=True)
+class Draws:
+    """Everything random about a population's preferences, from one seed.
+
+    Parameters
+    ----------
+    seed
+        The same seed and applicants give the same preferences in every target.
+    """
+
+    seed: int
+    population: Population
+
+    def generator(self, stream: str) -> np.random.Generator:
+        """One stream per purpose, so that no target changes another's draws."""
+        return np.random.default_rng([self.seed, _STREAM[stream]])
+
+    @property
+    def size(self) -> int:
+        """Number of applicants."""
+        return len(self.population)
+
+    def ranks(self, distribution: RankingDistribution) -> NDArray[np.int64]:
+        """One ranking per applicant, the same in every cell of the distribution; shape (n, 4)."""
+        return sample_rankings(distribution, self.size, self.generator(distribution))
+
+    def race(self) -> NDArray[np.bool_]:
+        """The stylised attribute, True for "white": equal halves within each gender, at random."""
+        gender = np.array([one["gender"] for one in self.population.factuals])
+        white = np.zeros(self.size, dtype=bool)
+        rng = self.generator("race")
+        for value in (0.0, 1.0):
+            members = rng.permutation(np.flatnonzero(gender == value))
+            white[members[: (len(members) + 1) // 2]] = True
+        return white
+
+    def privileged(self, scenario: str) -> NDArray[np.bool_]:
+        """Who has the privileged preference profile in one of the scenarios (paper, figure 4)."""
+        if scenario == "income-dependent":
+            income = np.array([one["income"] for one in self.population.factuals])
+            return income >= np.quantile(income, 0.75)
+        chance = self.generator(scenario).random(self.size)
+        if scenario == "random-assigned":
+            return chance < 0.5
+        return chance < np.where(self.race(), 0.9, 0.05)
+
+    def scores(self, cell: Cell) -> Scores:
+        """Actionability scores of every applicant."""
+        if cell.distribution in SCENARIOS:
+            sides: tuple[RankingDistribution, RankingDistribution] = ("privileged", "non-privileged")
+            of = [cut(LOAN_ACTIONABLE, self.ranks(side), int(cell.actionable) + 1) for side in sides]
+            return by_group(self.privileged(cell.distribution), *of)
+        if cell.elicitation == "score":
+            stream, highest = ("scores", LIKERT - 1) if cell.actionable == "4" else ("scores, hard", LIKERT)
+            drawn = self.generator(stream).integers(1, highest + 1, (self.size, len(LOAN_ACTIONABLE)))
+            return Scores(LOAN_ACTIONABLE, drawn, LIKERT)
+        if cell.actionable == "random":
+            threshold = sample_thresholds(self.size, self.generator("threshold"))
+        else:
+            threshold = np.full(self.size, int(cell.actionable) + 1)
+        return cut(LOAN_ACTIONABLE, self.ranks(cast(RankingDistribution, cell.distribution)), threshold)
+
+    def problems(self, cell: Cell) -> list[Problem]:
+        """One problem per applicant, in order."""
+        rows = preferences_of(self.scores(cell), cell.cost_profile())
+        return [
+            Problem(k, one.actionable, tuple(one.weights.values()), cell.plausible)
+            for k, one in enumerate(rows)
+        ]
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One applicant with one mask, one set of weights. Cells that ask the same share it."""
+
+    applicant: int
+    mask: tuple[str, ...]
+    weights: tuple[float, ...]
+    plausible: bool
+
+    def preferences(self) -> Preferences:
+        """As an instance holds them."""
+        return Preferences(self.mask, dict(zip(self.mask, self.weights, strict=True)))
+
+    def instance(self, template: Instance, factual: Mapping[str, float]) -> Instance:
+        """The problem itself; the model's objects are the template's, by which batches are found."""
+        return replace(
+            template,
+            factual=factual,
+            preferences=self.preferences(),
+            plausible=self.plausible,
+            reference=None,
+        )

@@ -1,0 +1,200 @@
+"""``milp-recourse reproduce``."""
+
+from __future__ import annotations
+
+import math
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from milp_recourse.instance import Population
+    from milp_recourse.lab.studies.amortised import Networks
+    from milp_recourse.lab.studies.reproduce import Asked
+    from milp_recourse.lab.studies.tables import Density
+
+FAILED, LIMIT = 4, 3
+
+
+def reproduce(
+    target: Annotated[
+        str,
+        typer.Argument(
+            help="table1, table2, table3, table5, table6, figure3, figure4, all, fairness, classifiers"
+        ),
+    ],
+    folder: Annotated[Path, typer.Option("--out", help="Where results go; rerunning resumes.")] = Path(
+        "reproduce"
+    ),
+    seed: Annotated[int, typer.Option(help="Of every draw.")] = 0,
+    limit: Annotated[int | None, typer.Option(min=1, help="Only the first N applicants.")] = None,
+    time_limit: Annotated[float, typer.Option(min=0.1, help="Seconds per problem.")] = 60.0,
+    certificates: Annotated[int, typer.Option(min=0, help="Random answers certified and verified.")] = 200,
+    jobs: Annotated[int, typer.Option(min=1, help="Processes.")] = 2,
+    population: Annotated[
+        str, typer.Option(metavar="NAME", help="loan-smooth, loan-sharp or a .json of Loan applicants")
+    ] = "loan-smooth",
+    networks: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="DIR",
+            help="checkpoint or icarma train's folder, shown where trained for; repeatable",
+        ),
+    ] = None,
+    draws: Annotated[int, typer.Option(min=2, help="Of race, profiles and rankings, for fairness.")] = 200,
+    density: Annotated[
+        str | None, typer.Option(metavar="MODULE:FUNCTION", help="learned log density; none: the flow here")
+    ] = None,
+) -> None:
+    """The iCARMA paper's oracle rows: its grid and certified optima side by side.
+
+    Exits 4 where a grid point refutes a certified answer or a certificate is rejected, 3 where a limit was
+    reached.
+    """
+    from milp_recourse.formats import read_population
+    from milp_recourse.instances_path import population_file
+    from milp_recourse.lab.studies.amortised import read_networks
+    from milp_recourse.lab.studies.reproduce import Asked, Reproduction
+    from milp_recourse.reports.progress import progress_bar
+
+    _check(target)
+    people = read_population(population_file(population))
+    trained = tuple(read_networks(place) for place in networks or ())
+    size = min(limit or len(people), len(people))
+    if size < len(people):
+        people = people[:size]
+    if target == "classifiers":
+        return _classifiers(people, folder, seed, limit, jobs)
+    if target == "fairness":
+        return _fairness(people, folder, trained, draws, Asked(seed, time_limit, 0, jobs))
+    total = 0
+    with progress_bar("reproduce", 0, rate=True) as bar:
+
+        def expect(phase: str, count: int) -> None:
+            nonlocal total
+            total += count
+            bar.expect(total)
+
+        asked = Asked(seed, time_limit, certificates, jobs, _density(density), trained, population)
+        summary = Reproduction(people, folder, asked, bar.advance, expect).run(target)
+    _print(summary)
+    typer.echo(f"tables, pictures and report.html in {folder}")
+    checked = summary["spot check"]
+    for line in [*summary["contradictions"], *(checked["complaints"] if checked else ())]:
+        typer.echo(line, err=True)
+    if summary["contradictions"] or (checked and checked["verified"] < checked["drawn"]):
+        raise typer.Exit(FAILED)
+    raise typer.Exit(LIMIT if summary["limit"] else 0)
+
+
+def _check(target: str) -> None:
+    """Before anything is computed or written: the target, and that there is something to draw with."""
+    from milp_recourse.errors import BackendUnavailable, BadInput
+    from milp_recourse.lab.studies.reproduce import TARGETS
+
+    more = ("fairness", "classifiers")
+    if target not in (*TARGETS, *more):
+        raise BadInput("target", target, ", ".join((*TARGETS, *more)))
+    if target != "classifiers" and find_spec("matplotlib") is None:
+        raise BackendUnavailable("reproduce: draws with matplotlib; pip install 'milp-recourse[plots]'")
+
+
+FLOW = "milp_recourse.icarma.density:log_density"
+
+
+def _density(name: str | None) -> Density | None:
+    """The density asked for; the shipped flow's if there is none asked for and torch is here."""
+    from milp_recourse.errors import BadInput
+    from milp_recourse.evaluation.methods import load
+
+    try:
+        return load(name or FLOW)
+    except BadInput:
+        if name is not None:
+            raise
+        typer.echo("no flow density: it needs pip install 'milp-recourse[torch]'", err=True)
+        return None
+
+
+def _fairness(
+    people: Population, folder: Path, trained: tuple[Networks, ...], draws: int, asked: Asked
+) -> None:
+    from rich.console import Console
+
+    from milp_recourse.lab.studies.fairness_draws import SUMMARY, run
+    from milp_recourse.reports.progress import progress_bar
+
+    total = 0
+    with progress_bar("fairness", 0, rate=True) as bar:
+
+        def expect(_: str, count: int) -> None:
+            nonlocal total
+            total += count
+            bar.expect(total)
+
+        rows = run(
+            people, folder, trained, draws, asked.seed, asked.time_limit, asked.jobs, expect, bar.advance
+        )
+    Console(width=180).print(_table("gaps over draws", rows, list(SUMMARY)))
+    typer.echo(f"fairness.csv, fairness_masks.csv, fairness_draws.csv.gz and fairness.svg in {folder}")
+
+
+def _classifiers(people: Population, folder: Path, seed: int, limit: int | None, jobs: int) -> None:
+    from rich.console import Console
+
+    from milp_recourse.lab.studies.classifiers import TRAININGS, compare
+    from milp_recourse.reports.progress import progress_bar
+
+    with progress_bar("classifiers", 0, rate=True) as bar:
+        bar.expect(5 * len(TRAININGS) * (limit or len(people)))
+        rows = compare(people, folder, seed, limit, jobs, bar.advance)
+    Console(width=180).print(_table("grid, table 1, by classifier", rows, list(rows[0])))
+    typer.echo(f"classifiers.csv in {folder}")
+
+
+SHOWN = (
+    "actionable", "distribution", "profile", "plausibility asked", "method", "validity", "plausibility",
+    "cost mean", "cost sd", "cost mean both", "hap", "hap large", "missed", "excess of means",
+    "plausibility learned", "validity as printed", "plausibility as printed", "seeds", "seconds mean",
+    "within",
+)  # fmt: skip
+FAIRNESS = ("scenario", "method", "group", "cost", "cost low", "cost high", "log density", "validity")
+
+
+def _print(summary: dict[str, Any]) -> None:
+    from rich.console import Console
+
+    console = Console()
+    if not console.is_terminal:
+        console = Console(width=180)
+    for name, rows in summary["rows"].items():
+        columns = [c for c in SHOWN if c in rows[0]] if "within" in rows[0] else list(rows[0])
+        columns = list(FAIRNESS) if name == "figure4" else columns
+        shown = rows if name != "figure4" else [r for r in rows if " - " in r["group"]]  # the rest: its file
+        console.print(_table(name, shown, columns))
+    checked = summary["spot check"]
+    console.print(
+        f"{summary['problems']} problems, {len(summary['contradictions'])} contradictions, "
+        f"{summary['limit']} at the limit"
+        + (f"; {checked['verified']} of {checked['drawn']} certificates verified" if checked else ""),
+        markup=False,
+    )
+
+
+def _table(title: str, rows: list[dict[str, Any]], columns: list[str]) -> Table:
+    from rich.table import Column, Table
+
+    table = Table(*(Column(name, overflow="fold") for name in columns), title=title)  # nothing is cut off
+    for row in rows:
+        table.add_row(*(_cell(row[c]) for c in columns))
+    return table
+
+
+def _cell(value: Any) -> str:
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return ""
+    return f"{value:.3g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,324 @@
+"""The fairness case study over many draws of race, profiles and rankings.
+
+Race is a coin here, so one draw of it can show a gap by luck. Each draw gives everybody one of the masks of
+two features (all four in ``non-personalized``), and what somebody is offered depends on the mask alone: every
+applicant is therefore answered once per mask, and any number of draws only looks answers up.
+
+Three questions per gap between groups: how large it is on average over the draws; an interval that holds
+95% of what another draw *and* another sample of applicants would give (each draw's applicants are resampled
+five times); and in how many draws a permutation test would call it significant at 5%, which happens in 5% of
+them where there is nothing.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from milp_recourse.domain.elicitation import LOAN_ACTIONABLE
+from milp_recourse.instance import Population
+from milp_recourse.lab.studies.amortised import Networks
+from milp_recourse.lab.studies.answers import Answer, Answers
+from milp_recourse.lab.studies.cells import SCENARIOS, TABLES, Cell, Draws, Problem
+from milp_recourse.lab.studies.tables import factual_rows
+
+Array = NDArray[np.float64]
+
+MASKS = (LOAN_ACTIONABLE, *combinations(LOAN_ACTIONABLE, 2))
+"""All four, then every two."""
+
+MEASURES = ("share with recourse", "mean cost", "mean log density")
+GAPS = ("female - male", "non-white - white", "non-white female - white male")
+PERMUTATIONS = 199
+LEVEL = 0.05
+RESAMPLES = 5
+
+
+@dataclass(frozen=True)
+class Offers:
+    """What one method offers to everybody under every mask; arrays of shape (n, masks).
+
+    Attributes
+    ----------
+    served
+        Who is offered an action that the method counts: admissible for the certified problem, or, for
+        networks, accepted by the deployed model whether plausible or not.
+    cost, log_density
+        Of the action, with weights 1, and of the counterfactual under the true model; 0 where not served.
+    """
+
+    name: str
+    served: NDArray[np.bool_]
+    cost: Array
+    log_density: Array
+
+    def of(self, mask: NDArray[np.int64]) -> Array:
+        """Served, cost and log density of everybody's own mask, shape (3, n)."""
+        mine = np.arange(len(mask)), mask
+        return np.stack([self.served[mine].astype(float), self.cost[mine], self.log_density[mine]])
+
+
+def problems(population: Population) -> list[Problem]:
+    """Everybody under every mask."""
+    return [
+        Problem(k, mask, (1.0,) * len(mask), plausible=True) for mask in MASKS for k in range(len(population))
+    ]
+
+
+def certified_offers(population: Population, known: Mapping[Problem, Answer]) -> Offers:
+    """From certified answers to all :func:`problems`."""
+    actions = []
+    for mask in MASKS:
+        action = np.full((len(population), len(population.template.features)), np.nan)
+        names = [f.name for f in population.template.features]
+        given = []
+        for k in range(len(population)):
+            answer = known[Problem(k, mask, (1.0,) * len(mask), plausible=True)]
+            given.append(answer.status == "optimal")
+            for name, value in (answer.action or {}).items():
+                action[k, names.index(name)] = value
+        actions.append((action, np.array(given)))
+    return _offers("certified", population, actions)
+
+
+def amortised_offers(population: Population, networks: Networks) -> Offers:
+    """From the first seed's networks: what the deployed model accepts, plausible or not."""
+    from milp_recourse.icarma.sampling import Wishes
+    from milp_recourse.icarma.score import score
+
+    model, rows = networks.models[0], factual_rows(population)
+    actions = []
+    for mask in MASKS:
+        can = np.tile([name in mask for name in LOAN_ACTIONABLE], (len(rows), 1))
+        wishes = Wishes(can, can.astype(float), can)
+        action, _ = model.recommend(rows, wishes)
+        scored = score(population.template, model, rows, wishes, action)
+        actions.append((action, scored.valid_deployed))
+    return _offers(f"iCARMA {networks.name}", population, actions)
+
+
+def _offers(name: str, population: Population, actions: Sequence[tuple[Array, NDArray[np.bool_]]]) -> Offers:
+    template, rows = population.template, factual_rows(population)
+    columns = [[f.name for f in template.features].index(lever) for lever in LOAN_ACTIONABLE]
+    scale = np.array([template.cost.scale[lever] for lever in LOAN_ACTIONABLE])
+    served, costs, densities = [], [], []
+    for action, given in actions:
+        steps = np.nan_to_num((action[:, columns] - rows[:, columns]) / scale)
+        density = template.scm.log_density(template.scm.counterfactual(rows, action))
+        served.append(given)
+        costs.append(np.where(given, (steps**2).sum(axis=1), 0.0))
+        densities.append(np.where(given, density, 0.0))
+    return Offers(name, *(np.array(part).T for part in (served, costs, densities)))
+
+
+def masks_of(draws: Draws, cell: Cell) -> NDArray[np.int64]:
+    """The number of everybody's mask in :data:`MASKS`, shape (n,)."""
+    can = draws.scores(cell).actionable
+    known = {tuple(name in mask for name in LOAN_ACTIONABLE): k for k, mask in enumerate(MASKS)}
+    return np.array([known[tuple(row)] for row in can.tolist()])
+
+
+def differences(member: Array, offered: Array) -> Array:
+    """Gaps of the three measures between groups, shape (measures, gaps, draws).
+
+    Parameters
+    ----------
+    member
+        How often everybody counts in the groups of :data:`GAPS`, first and second side, shape
+        (2, gaps, draws, n).
+    offered
+        Of :meth:`Offers.of`, shape (3, n).
+    """
+    served = offered[0]
+    size, count = member.sum(axis=-1), member @ served
+    with np.errstate(invalid="ignore", divide="ignore"):
+        means = np.stack([count / size, member @ offered[1] / count, member @ offered[2] / count])
+    return means[:, 0] - means[:, 1]
+
+
+def sides(female: NDArray[np.bool_], white: NDArray[np.bool_]) -> Array:
+    """Both sides of every gap as numbers, shape (2, gaps, ..., n)."""
+    one = (female, ~white, female & ~white)
+    other = (~female, white, ~female & white)
+    return np.array([one, other], dtype=float)
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """One draw of one scenario for one method.
+
+    Attributes
+    ----------
+    gap, p
+        Shape (measures, gaps).
+    resampled
+        Shape (measures, gaps, resamples).
+    """
+
+    draw: int
+    scenario: str
+    method: str
+    gap: Array
+    resampled: Array
+    p: Array
+
+
+def study(
+    population: Population, offers: Sequence[Offers], draws: int, seed: int, advance: Callable[[], None]
+) -> Iterator[Drawn]:
+    """Every draw, scenario and method; draw d has the seed ``seed`` + d, as ``figure4`` has its one."""
+    female = np.array([one["gender"] for one in population.factuals]) == 0
+    n = len(female)
+    for d in range(draws):
+        drawn = Draws(seed + d, population)
+        white, rng = drawn.race(), np.random.default_rng([seed + d, 400])
+        counts = rng.multinomial(n, np.full(n, 1 / n), RESAMPLES).astype(float)
+        own = sides(female, white)
+        others = _permuted(female, white, rng)
+        for scenario, cell in zip(SCENARIOS, TABLES["figure4"], strict=True):
+            mask = masks_of(drawn, cell)
+            for one in offers:
+                offered = one.of(mask)
+                gap = differences(own[:, :, None], offered)[..., 0]
+                resampled = differences(own[:, :, None] * counts, offered)
+                chance = differences(others, offered)
+                extreme = np.abs(chance) >= np.abs(gap)[..., None] - 1e-12
+                p = (1 + extreme.sum(axis=-1)) / (1 + PERMUTATIONS)
+                yield Drawn(d, scenario, one.name, gap, resampled, p)
+        advance()
+
+
+def _permuted(female: NDArray[np.bool_], white: NDArray[np.bool_], rng: np.random.Generator) -> Array:
+    """Sides with labels dealt anew: gender among all for its gap, race within genders for its own, both
+    together among all for the third; shape (2, gaps, permutations, n)."""
+    n = len(female)
+    made = np.empty((2, len(GAPS), PERMUTATIONS, n))
+    for k in range(PERMUTATIONS):
+        anyone = rng.permutation(n)
+        race = white.copy()
+        for members in (np.flatnonzero(female), np.flatnonzero(~female)):
+            race[members] = white[rng.permutation(members)]
+        made[:, 0, k] = sides(female[anyone], white)[:, 0]
+        made[:, 1, k] = sides(female, race)[:, 1]
+        made[:, 2, k] = sides(female[anyone], white[anyone])[:, 2]
+    return made
+
+
+SUMMARY = (
+    "scenario", "method", "gap", "measure", "draws", "mean", "sd of draws", "low", "high",
+    "share significant", "median p",
+)  # fmt: skip
+
+
+def summary(found: Sequence[Drawn]) -> list[dict[str, Any]]:
+    """A row per scenario, method, gap and measure; ``low`` and ``high`` hold draw and sample."""
+    rows = []
+    groups: dict[tuple[str, str], list[Drawn]] = {}
+    for one in found:
+        groups.setdefault((one.scenario, one.method), []).append(one)
+    for (scenario, method), mine in groups.items():
+        gaps, resampled, p = (np.array([getattr(d, key) for d in mine]) for key in ("gap", "resampled", "p"))
+        for g, gap in enumerate(GAPS):
+            for m, measure in enumerate(MEASURES):
+                low, high = np.nanquantile(resampled[:, m, g], (0.025, 0.975))  # over draws and resamples
+                values = gaps[:, m, g]
+                chances = p[:, m, g]
+                numbers = (
+                    values.mean(),
+                    values.std(),
+                    low,
+                    high,
+                    (chances <= LEVEL).mean(),
+                    np.median(chances),
+                )
+                row = (scenario, method, gap, measure, len(mine), *map(float, numbers))
+                rows.append(dict(zip(SUMMARY, row, strict=True)))
+    return rows
+
+
+def by_mask(population: Population, offers: Sequence[Offers]) -> list[dict[str, Any]]:
+    """What each mask is worth to each gender: the largest disparity that an assignment of masks can make.
+
+    A group that everywhere has the mask of the largest share, against one that has that of the least, is the
+    extreme of all assignments to groups that are alike otherwise.
+    """
+    female = np.array([one["gender"] for one in population.factuals]) == 0
+    rows = []
+    for one in offers:
+        for k, mask in enumerate(MASKS):
+            for name, who in (("female", female), ("male", ~female), ("all", female | ~female)):
+                served = one.served[who, k]
+                cost = one.cost[who, k][served]
+                rows.append(
+                    {
+                        "method": one.name,
+                        "actionable": " + ".join(mask),
+                        "group": name,
+                        "share with recourse": float(served.mean()),
+                        "mean cost": float(cost.mean()) if len(cost) else float("nan"),
+                    }
+                )
+    return rows
+
+
+def run(
+    population: Population,
+    folder: Path,
+    networks: Sequence[Networks],
+    draws: int,
+    seed: int,
+    time_limit: float,
+    jobs: int,
+    expect: Callable[[str, int], None],
+    advance: Callable[[str], None],
+) -> list[dict[str, Any]]:
+    """Answers, draws, tables and figure; certified answers are kept in FOLDER and shared with ``reproduce``.
+
+    Returns
+    -------
+    list
+        The rows of FOLDER/fairness.csv; FOLDER/fairness_draws.csv.gz has every draw, fairness_masks.csv what
+        each mask is worth.
+    """
+    from milp_recourse.lab.studies.figures import fairness_over_draws
+    from milp_recourse.lab.studies.reproduce import claim, write_rows
+
+    claim(folder, population, seed, time_limit)
+    answers, asked = Answers(folder, LOAN_ACTIONABLE), problems(population)
+    left = answers.open_problems("certified", asked)
+    expect("certified", len(left))
+    answers.solve_certified(population, left, time_limit, jobs, lambda: advance("certified"))
+    offers = [certified_offers(population, answers.known["certified"])]
+    offers += [amortised_offers(population, one) for one in networks]
+    expect("draws", draws)
+    found = list(study(population, offers, draws, seed, lambda: advance("draws")))
+    rows, masks = summary(found), by_mask(population, offers)
+    write_rows(rows, SUMMARY, folder / "fairness.csv")
+    write_rows(masks, tuple(masks[0]), folder / "fairness_masks.csv")
+    _write_draws(found, folder / "fairness_draws.csv.gz")
+    fairness_over_draws(found, rows, folder / "fairness.svg")
+    return rows
+
+
+def _write_draws(found: Sequence[Drawn], path: Path) -> None:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(("draw", "scenario", "method", "gap", "measure", "value", "p"))
+    for one in found:
+        for m, measure in enumerate(MEASURES):
+            for g, gap in enumerate(GAPS):
+                value, p = one.gap[m, g], one.p[m, g]
+                writer.writerow(
+                    (one.draw, one.scenario, one.method, gap, measure, f"{value:.5g}", f"{p:.3g}")
+                )
+    with path.open("wb") as file, gzip.GzipFile("", "wb", fileobj=file, mtime=0) as packed:
+        packed.write(text.getvalue().encode())

@@ -1,0 +1,289 @@
+"""Plots: published, grid and certified values side by side; log densities; groups; the grid's excess cost."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+import numpy as np
+from numpy.typing import NDArray
+
+from milp_recourse.lab.studies.cells import SCENARIOS
+from milp_recourse.lab.studies.fairness import GAPS, GROUPS
+from milp_recourse.lab.studies.fairness_draws import GAPS as ALL_GAPS
+from milp_recourse.lab.studies.fairness_draws import MEASURES, Drawn
+from milp_recourse.lab.studies.tables import Served
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt
+
+Array = NDArray[np.float64]
+COLOURS = {"published": "#9a9a9a", "grid": "#d98b3a", "certified": "#2c6fb0"}
+OTHERS = ("#5b5b5b", "#7fb069", "#3f7d3a", "#b07fc4", "#6a3d8a", "#c25b56", "#e3b23c")
+"""Of iCARMA's rows, printed and trained here."""
+DPI = 130
+ABREAST = 3
+"""Panels beside each other."""
+RANKED = ("table2", "table3")
+"""Tables whose rows differ by cost profile, and which print hap."""
+FIGURE_3_TAIL = 0.005
+"""This share of every violin, at its lower end, may lie below the picture."""
+
+
+def bars(target: str, rows: Sequence[Mapping[str, Any]], path: Path) -> None:
+    """Validity, mean cost and, for ranked preferences, hap of every cell, three bars each."""
+    networks = any(row["method"] not in COLOURS for row in rows)
+    accepted, everybody = (" (networks: of the accepted)", " (networks: of all)") if networks else ("", "")
+    measures = [
+        ("validity", f"validity: share with recourse{' (networks: accepted)' if networks else ''}"),
+        ("cost mean", f"mean cost of the served{accepted}"),
+    ]
+    if target in RANKED:
+        measures.append(("hap", f"hap: least preferred feature changed{everybody}"))
+    if target == "table6" or networks:
+        measures.append(("plausibility", f"plausibility of the served{everybody}"))
+    labels = list(dict.fromkeys(_label(target, row) for row in rows if row["method"] in COLOURS))
+    methods = list(dict.fromkeys(row["method"] for row in rows))
+    colours = COLOURS | dict(zip((m for m in methods if m not in COLOURS), OTHERS, strict=False))
+    width = 0.81 / len(colours)
+    tall = len(labels) > 5  # many cells: one panel above the other
+    wide = (1, len(measures)), (4.5 * len(measures), 3.8)
+    grid, size = ((len(measures), 1), (9.5, 2.3 * len(measures) + 1.6)) if tall else wide
+    figure, axes = plt.subplots(*grid, figsize=size, layout="constrained", sharex=True)
+    for axis, (column, title) in zip(axes, measures, strict=True):
+        for shift, (method, colour) in enumerate(colours.items()):
+            mine = {_label(target, row): row for row in rows if row["method"] == method}
+            at = [k for k, label in enumerate(labels) if label in mine]
+            heights = [mine[labels[k]][column] or 0.0 for k in at]
+            middle = shift - (len(colours) - 1) / 2
+            spread = [mine[labels[k]].get(f"{column.split()[0]} sd of seeds") for k in at]
+            ends = np.nan_to_num([value or 0.0 for value in spread])
+            many = ends > 0  # one seed has no spread
+            axis.bar(np.array(at) + width * middle, heights, 0.96 * width, color=colour, label=method)
+            if many.any():
+                places, means = np.array(at)[many] + width * middle, np.array(heights)[many]
+                axis.errorbar(places, means, ends[many], fmt="none", ecolor="black", capsize=2)
+        axis.set_xticks(
+            range(len(labels)), labels, rotation=35 if tall else 0, ha="right" if tall else "center"
+        )
+        axis.set(title=title)
+        if target == "table1":
+            axis.set_xlabel("actionable features")
+        axis.grid(alpha=0.3, axis="y")
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=3)
+    _save(figure, path)
+
+
+def _label(target: str, row: Mapping[str, Any]) -> str:
+    if target in RANKED:
+        return f"{'all 4' if row['actionable'] == '4' else 'random'}, {row['profile']}"
+    label = str(row["actionable"]) if row["distribution"] == "uniform" and target == "table1" else ""
+    label = label or f"{row['distribution']}, {row['actionable']}"
+    return label + (", not asked" if row["plausibility asked"] == "no" else "")
+
+
+def _coloured(methods: Sequence[str]) -> dict[str, str]:
+    """A colour for every method; networks take theirs in order."""
+    others = [method for method in methods if method not in COLOURS]
+    return COLOURS | dict(zip(others, OTHERS[1:], strict=False))
+
+
+def densities(factual: Array, by_count: Mapping[str, Mapping[str, Served]], path: Path) -> None:
+    """Figure 3: log densities of the factual and of the counterfactuals per number of features."""
+    methods = list(next(iter(by_count.values())))
+    colours = _coloured(methods)
+    figure, axes = _panels(len(methods), 5.4, 4.2)
+    lowest = float(np.quantile(factual, FIGURE_3_TAIL))
+    for axis, method in zip(axes, methods, strict=True):
+        values = [factual]
+        names = [f"factual\n({len(factual)})"]
+        for count, answers in by_count.items():
+            mine = answers[method].log_density
+            mine = mine[~np.isnan(mine)]
+            lowest = min(lowest, float(np.quantile(mine, FIGURE_3_TAIL)) if len(mine) else lowest)
+            values.append(mine if len(mine) else np.array([np.nan]))
+            names.append(f"cf ({'all' if count == '4' else count})\n({len(mine)})")
+        shown = [k for k, v in enumerate(values) if len(v) > 1 and np.ptp(v) > 0]
+        if shown:
+            parts: Any = axis.violinplot(
+                [values[k] for k in shown], shown, widths=0.85, showextrema=False, showmedians=True
+            )
+            for k, body in zip(shown, parts["bodies"], strict=True):
+                body.set(facecolor="#777777" if k == 0 else colours[method], alpha=0.75)
+            parts["cmedians"].set_color("black")
+        axis.set_xticks(range(len(names)), names)
+        axis.axhline(float(np.median(factual)), color="black", linewidth=0.8, linestyle=":")
+        whose = "served" if method in COLOURS else "accepted, plausible or not"
+        axis.set_title(f"{method}\n(in brackets: {whose})", fontsize=11)
+        axis.grid(alpha=0.3, axis="y")
+    axes[0].set_ylim(lowest, float(np.max(factual)) + 1)
+    for axis in axes[::ABREAST]:
+        axis.set_ylabel("log density, true equations (nats)")
+    _save(figure, path)
+
+
+def _panels(count: int, width: float, height: float) -> tuple[Any, list[Any]]:
+    """A figure of so many panels that share the y axis, :data:`ABREAST` beside each other."""
+    columns, lines = min(count, ABREAST), -(-count // ABREAST)
+    size = (width * columns, height * lines)
+    figure, axes = plt.subplots(
+        lines, columns, figsize=size, layout="constrained", sharey=True, squeeze=False
+    )
+    for axis in axes.flat[count:]:
+        axis.set_visible(False)
+    return figure, list(axes.flat[:count])
+
+
+UNITS = {"cost": "mean cost", "log density": "mean log density (nats)"}
+
+
+def by_group(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
+    """Figure 4: mean cost and mean log density by scenario and group, with bootstrap intervals; a column of
+    panels per method."""
+    methods = list(dict.fromkeys(row["method"] for row in rows))
+    columns, lines = min(len(methods), ABREAST), -(-len(methods) // ABREAST)
+    figure = plt.figure(figsize=(4.6 * columns, 6.0 * lines), layout="constrained")
+    colours = ("#e07b91", "#a01f45", "#7fb3e0", "#1b5488")
+    parts: Any = figure.subfigures(len(UNITS), 1)
+    panels = []
+    for part, key in zip(parts, UNITS, strict=True):
+        axes = part.subplots(lines, columns, sharex=True, sharey=True, squeeze=False)
+        for axis in axes.flat[len(methods) :]:
+            axis.set_visible(False)
+        panels += list(axes.flat[: len(methods)])
+        for axis, method in zip(axes.flat, methods, strict=False):
+            for k, (group, colour) in enumerate(zip(GROUPS, colours, strict=True)):
+                mine = [r for r in rows if r["group"] == group and r["method"] == method]
+                _intervals(
+                    axis, mine, key, 0.17 * (k - 1.5), fmt="o", color=colour, label=group, markersize=5
+                )
+            axis.grid(alpha=0.3, axis="y")
+            axis.tick_params(labelbottom=True)
+            axis.set_title(
+                f"{method} ({'served' if method in COLOURS else 'accepted, plausible or not'})", fontsize=10
+            )
+        for axis in axes[:, 0]:
+            axis.set_ylabel(f"{UNITS[key]},\n95% bootstrap")
+    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
+    _save(figure, path)
+
+
+def gaps(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
+    """Gaps between groups by method, with bootstrap intervals over applicants."""
+    methods = list(dict.fromkeys(row["method"] for row in rows))
+    colours, markers = _coloured(methods), "osD^v"
+    figure, axes = plt.subplots(
+        2, len(GAPS), figsize=(4.4 * len(GAPS), 6.2), layout="constrained", sharex=True, sharey="row"
+    )
+    for line, key in zip(axes, UNITS, strict=True):
+        for axis, gap in zip(line, GAPS, strict=True):
+            for k, method in enumerate(methods):
+                mine = [r for r in rows if r["group"] == gap and r["method"] == method]
+                shift = 0.8 / len(methods) * (k - (len(methods) - 1) / 2)
+                fmt = markers[k % len(markers)]
+                _intervals(axis, mine, key, shift, fmt=fmt, color=colours[method], label=method, markersize=5)
+            axis.axhline(0, color="black", linewidth=0.8)
+            for at in range(1, len(SCENARIOS), 2):
+                axis.axvspan(at - 0.5, at + 0.5, color="#f2f2f2", zorder=0)
+            axis.set_xlim(-0.5, len(SCENARIOS) - 0.5)
+            axis.grid(alpha=0.3, axis="y")
+        line[0].set_ylabel(f"difference of {UNITS[key]},\n95% bootstrap")
+    for axis, gap in zip(axes[0], GAPS, strict=True):
+        axis.set_title(gap)
+    figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=len(methods))
+    _save(figure, path)
+
+
+def _intervals(axis: Any, rows: Sequence[Mapping[str, Any]], key: str, shift: float, **style: Any) -> None:
+    """One method's means and intervals over the scenarios."""
+    at = np.array([SCENARIOS.index(r["scenario"]) for r in rows], dtype=float) + shift
+    means = np.array([r[key] for r in rows])
+    ends = np.array([[r[f"{key} low"], r[f"{key} high"]] for r in rows]).T
+    axis.errorbar(at, means, np.abs(ends - means), capsize=2, **style)
+    axis.set_xticks(range(len(SCENARIOS)), [s.replace("-", "-\n") for s in SCENARIOS])
+
+
+def fairness_over_draws(found: Sequence[Drawn], rows: Sequence[Mapping[str, Any]], path: Path) -> None:
+    """Every draw's gap by race and by gender, with the mean and the interval over draws and samples."""
+    shown = ("non-white - white", "female - male")
+    methods = list(dict.fromkeys(one.method for one in found))
+    figure, axes = plt.subplots(
+        len(shown), len(MEASURES), figsize=(11.5, 6.2), layout="constrained", sharex=True
+    )
+    colours = {"certified": COLOURS["certified"]} | dict(zip(methods[1:], OTHERS[1:], strict=False))
+    for line, gap in zip(axes, shown, strict=True):
+        g = ALL_GAPS.index(gap)
+        for axis, (m, measure) in zip(line, enumerate(MEASURES), strict=True):
+            for k, method in enumerate(methods):
+                shift = 0.34 * (k - (len(methods) - 1) / 2)
+                for at, scenario in enumerate(SCENARIOS):
+                    mine = [d for d in found if d.method == method and d.scenario == scenario]
+                    spots = np.random.default_rng(0).uniform(-0.09, 0.09, len(mine))
+                    values = [one.gap[m, g] for one in mine]
+                    dots = {"markersize": 2, "alpha": 0.35, "rasterized": True}  # thousands of them
+                    axis.plot(at + shift + spots, values, ".", color=colours[method], **dots)
+                    (row,) = (
+                        r
+                        for r in rows
+                        if (r["method"], r["scenario"], r["gap"], r["measure"])
+                        == (method, scenario, gap, measure)
+                    )
+                    ends = np.maximum(0.0, [[row["mean"] - row["low"]], [row["high"] - row["mean"]]])
+                    axis.errorbar(
+                        at + shift + 0.13,
+                        row["mean"],
+                        ends,
+                        fmt="o",
+                        capsize=2,
+                        markersize=3.5,
+                        color=colours[method],
+                        label=method if at == 0 else None,
+                    )
+            axis.axhline(0, color="black", linewidth=0.8)
+            axis.set(title=f"{gap}: {measure}", xticks=range(len(SCENARIOS)))
+            axis.title.set_fontsize(9)
+            axis.set_xticklabels([s.replace("-", "-\n") for s in SCENARIOS], fontsize=8)
+            axis.grid(alpha=0.3, axis="y")
+    units = ("difference of shares", "difference of costs", "difference of log densities (nats)")
+    for axis, unit in zip(axes.T, units, strict=True):
+        for one in axis:
+            one.set_ylabel(unit, fontsize=8)
+    figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=3)
+    _save(figure, path)
+
+
+def excesses(by_cell: Mapping[str, Mapping[str, Served]], path: Path) -> None:
+    """How much dearer the grid's action is than the certified optimum, over those both serve."""
+    figure, axis = plt.subplots(figsize=(6.4, 4.0), layout="constrained")
+    largest = 1.0
+    for k, (name, answers) in enumerate(by_cell.items()):
+        both = answers["grid"].served & answers["certified"].served
+        if not both.any():
+            continue
+        ratio = np.sort(answers["grid"].optimised[both] / answers["certified"].optimised[both])
+        largest = max(largest, float(np.quantile(ratio, 0.95)))
+        share = np.arange(1, len(ratio) + 1) / len(ratio)
+        label = f"{name} ({len(ratio)})"
+        axis.step(ratio, share, where="post", color=plt.cm.viridis(k / 5), linewidth=1.2, label=label)
+    ticks = [tick for tick in (1, 1.5, 2, 3, 5, 10, 20, 50, 100) if tick <= largest]
+    axis.set_xscale("log")
+    axis.set_xlim(1, largest)
+    axis.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+    axis.set_xticks([], minor=True)
+    axis.set(
+        xlabel="grid's cost / certified optimum (cut where 5% are beyond)",
+        ylabel="share of the applicants whom both serve",
+        ylim=(0, 1),
+    )
+    axis.grid(alpha=0.3)
+    axis.legend(title="actionable (people)", loc="lower right")
+    _save(figure, path)
+
+
+def _save(figure: Any, path: Path) -> None:
+    """As asked for, and as vectors beside it."""
+    figure.savefig(path, dpi=DPI)
+    figure.savefig(path.with_suffix(".svg"))
+    plt.close(figure)

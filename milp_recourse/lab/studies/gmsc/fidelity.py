@@ -1,0 +1,233 @@
+r"""How far the learned causal model is from the flow and from held-out rows.
+
+Densities are of test rows with dequantised counts, per feature given its causes. Interventions are compared
+on test rows: the mean of a feature after :math:`do(X_i := v)` by both models and, where the graph says what
+to adjust for, by the rows themselves,
+
+.. math:: E[Y \mid do(X_i := v)] = \sum_c P(c)\, E[Y \mid X_i \approx v, c]
+
+over cells c of the causes of :math:`X_i`, which is right if the graph is, whatever the equations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from milp_recourse.domain.scm import StructuralCausalModel
+from milp_recourse.icarma.flow import CausalFlow
+from milp_recourse.lab.recipe.gmsc_data import FEATURES, LEVERS, PARENTS, GmscData, dequantised
+from milp_recourse.lab.recipe.learned_scm import column_log_densities
+
+FloatArray = NDArray[np.float64]
+
+LEVELS = (0.1, 0.25, 0.5, 0.75, 0.9)
+"""Quantiles of the train rows that levers are set to."""
+
+CELLS = 5
+"""Per cause, in the adjustment; rows whose lever lies within 5% of the level's rank count as set to it."""
+
+SAMPLED = 20_000
+
+
+@dataclass(frozen=True)
+class Fidelity:
+    """Tables, one row each as written, and the samples for the plots.
+
+    Attributes
+    ----------
+    densities
+        Mean log density per feature: model, feature, value, standard error.
+    marginals
+        Kolmogorov-Smirnov distance and Wasserstein distance (in standard deviations) of samples from test
+        rows.
+    interventions
+        Means after an intervention, in standard deviations from the factual mean, with the number of rows
+        that the adjusted mean rests on.
+    counterfactuals
+        Root mean square difference of the two models' counterfactuals of the same people, in standard
+        deviations.
+    samples
+        By model, rows; ``data`` are the test rows.
+    """
+
+    densities: list[dict[str, Any]]
+    marginals: list[dict[str, Any]]
+    interventions: list[dict[str, Any]]
+    counterfactuals: list[dict[str, Any]]
+    samples: Mapping[str, FloatArray]
+
+
+def fidelity(
+    data: GmscData, scms: Mapping[int, StructuralCausalModel], chosen: int, flow: CausalFlow, seed: int
+) -> Fidelity:
+    """Everything about the models that can be measured without anybody's recourse.
+
+    Parameters
+    ----------
+    scms
+        By number of ReLUs per equation; ``chosen`` is the one that samples and interventions are taken from.
+    """
+    import torch
+
+    scm = scms[chosen]
+    test = dequantised(data.test.rows, seed + 2)
+    with torch.no_grad():
+        of_flow = flow.column_log_density(torch.as_tensor(test)).numpy()
+    by_model = {"spline flow": of_flow}
+    by_model |= {f"SCM, {units} ReLUs": column_log_densities(one, test) for units, one in scms.items()}
+    by_model["no causes"] = _without_causes(dequantised(data.train.rows, seed), test)
+    densities = [
+        {"model": name, "feature": f, "log_density": float(mean), "standard_error": float(error)}
+        for name, terms in by_model.items()
+        for f, mean, error in zip(
+            (*FEATURES, "all"), *_with_errors(np.column_stack([terms, terms.sum(axis=1)])), strict=True
+        )
+    ]
+    size = min(SAMPLED, len(test))
+    samples = {
+        "data": test[:size],
+        "spline flow": flow.sample(size, torch.Generator().manual_seed(seed)),
+        f"SCM, {chosen} ReLUs": scm.sample(size, np.random.default_rng([seed, 21])),
+    }
+    return Fidelity(
+        densities,
+        _marginals(samples),
+        _interventions(data, scm, flow),
+        _counterfactuals(data, scm, flow, seed),
+        samples,
+    )
+
+
+def _without_causes(train: FloatArray, test: FloatArray) -> FloatArray:
+    """Log densities of independent normal features, the least a model must beat, shape (n, d)."""
+    mean, sd = train.mean(axis=0), train.std(axis=0)
+    terms: FloatArray = -0.5 * np.square((test - mean) / sd) - np.log(sd * np.sqrt(2 * np.pi))
+    return terms
+
+
+def _with_errors(terms: FloatArray) -> tuple[FloatArray, FloatArray]:
+    return terms.mean(axis=0), terms.std(axis=0, ddof=1) / np.sqrt(len(terms))
+
+
+def _marginals(samples: Mapping[str, FloatArray]) -> list[dict[str, Any]]:
+    rows = []
+    for name, drawn in samples.items():
+        if name == "data":
+            continue
+        for k, f in enumerate(FEATURES):
+            true, mine = np.sort(samples["data"][:, k]), np.sort(drawn[:, k])
+            rows.append(
+                {
+                    "model": name,
+                    "feature": f,
+                    "kolmogorov_smirnov": _largest_difference(true, mine),
+                    "wasserstein_sd": float(np.abs(true - mine).mean() / true.std()),
+                }
+            )
+    return rows
+
+
+def _largest_difference(one: FloatArray, other: FloatArray) -> float:
+    """Of the distribution functions of two sorted samples."""
+    pooled = np.concatenate([one, other])
+    shares = [np.searchsorted(values, pooled, "right") / len(values) for values in (one, other)]
+    return float(np.abs(shares[0] - shares[1]).max())
+
+
+def followers(lever: str) -> tuple[str, ...]:
+    """Features downstream of one, in causal order."""
+    reached = {lever}
+    for f in FEATURES:
+        if reached & set(PARENTS[f]):
+            reached.add(f)
+    return tuple(f for f in FEATURES if f in reached and f != lever)
+
+
+def _interventions(data: GmscData, scm: StructuralCausalModel, flow: CausalFlow) -> list[dict[str, Any]]:
+    test, train = data.test.rows, data.train.rows
+    mean, sd = test.mean(axis=0), test.std(axis=0)
+    rows = []
+    for lever in LEVERS:
+        column = FEATURES.index(lever)
+        for level in LEVELS:
+            value = float(np.quantile(train[:, column], level))
+            action = np.full(test.shape, np.nan)
+            action[:, column] = value
+            means = [model.counterfactual(test, action).mean(axis=0) for model in (scm, flow)]
+            adjusted, used = _adjusted(test, column, value)
+            for f in followers(lever):
+                k = FEATURES.index(f)
+                of_scm, of_flow, of_rows = ((m[k] - mean[k]) / sd[k] for m in (*means, adjusted))
+                rows.append(
+                    {
+                        "lever": lever,
+                        "quantile": level,
+                        "value": value,
+                        "feature": f,
+                        "scm": float(of_scm),
+                        "flow": float(of_flow),
+                        "adjusted": float(of_rows),
+                        "adjusted_rows": used,
+                    }
+                )
+    return rows
+
+
+def _adjusted(rows: FloatArray, column: int, value: float) -> tuple[FloatArray, int]:
+    """Means of every feature after setting one, from the rows alone, and how many rows lie near the value."""
+    near_rank = np.abs(_ranks(rows[:, column]) - _rank_of(rows[:, column], value)) <= 0.05
+    near = near_rank | (rows[:, column] == value)
+    cells = np.zeros(len(rows), dtype=np.int64)
+    for cause in PARENTS[FEATURES[column]]:
+        ranks = _ranks(rows[:, FEATURES.index(cause)])
+        cells = cells * CELLS + np.minimum((ranks * CELLS).astype(np.int64), CELLS - 1)
+    total, weight = np.zeros(rows.shape[1]), 0.0
+    for cell in np.unique(cells):
+        mine = cells == cell
+        if (mine & near).any():
+            total += mine.mean() * rows[mine & near].mean(axis=0)
+            weight += mine.mean()
+    return total / weight, int(near.sum())
+
+
+def _ranks(values: FloatArray) -> FloatArray:
+    """Mid-ranks between 0 and 1."""
+    ordered = np.sort(values)
+    low, high = np.searchsorted(ordered, values, "left"), np.searchsorted(ordered, values, "right")
+    return (low + high) / (2 * len(values))
+
+
+def _rank_of(values: FloatArray, value: float) -> float:
+    return float(((values < value).mean() + (values <= value).mean()) / 2)
+
+
+def _counterfactuals(
+    data: GmscData, scm: StructuralCausalModel, flow: CausalFlow, seed: int
+) -> list[dict[str, Any]]:
+    """Of one lever set to a random test row's value, for 5000 test rows."""
+    rng = np.random.default_rng([seed, 22])
+    rows = data.test.rows[rng.permutation(len(data.test.rows))[:5000]]
+    sd = data.test.rows.std(axis=0)
+    made = []
+    for lever in LEVERS:
+        column = FEATURES.index(lever)
+        action = np.full(rows.shape, np.nan)
+        action[:, column] = rng.permutation(data.test.rows[:, column])[: len(rows)]
+        one, other = scm.counterfactual(rows, action), flow.counterfactual(rows, action)
+        for f in followers(lever):
+            k = FEATURES.index(f)
+            effect = np.sqrt(np.mean(np.square(other[:, k] - rows[:, k])))
+            made.append(
+                {
+                    "lever": lever,
+                    "feature": f,
+                    "difference_rms_sd": float(np.sqrt(np.mean(np.square(one[:, k] - other[:, k]))) / sd[k]),
+                    "flow_effect_rms_sd": float(effect / sd[k]),
+                }
+            )
+    return made

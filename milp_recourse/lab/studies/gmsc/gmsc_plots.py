@@ -1,0 +1,191 @@
+"""Figures about Give Me Some Credit: how good the learned model is, what was proven, figures 7 and 8."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+import numpy as np
+from numpy.typing import NDArray
+
+from milp_recourse.lab.recipe.gmsc_data import COUNTS, FEATURES
+from milp_recourse.lab.studies.gmsc.fidelity import Fidelity
+from milp_recourse.lab.studies.gmsc.gmsc_tables import Compared
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt
+
+matplotlib.rcParams["svg.hashsalt"] = "gmsc"  # the same figure is the same file
+
+Array = NDArray[np.float64]
+COLOURS = {"data": "0.6", "spline flow": "C1", "SCM": "C0"}
+METHOD_COLOURS = {"certified": "C0", "iCARMA, flow": "C1", "iCARMA, equations": "C2"}
+
+
+def densities(found: Fidelity, path: Path) -> None:
+    """What each model loses against the flow, per feature, in nats, with intervals of two standard errors."""
+    names = list(dict.fromkeys(row["model"] for row in found.densities))
+    columns = (*FEATURES, "all")
+    of = {(row["model"], row["feature"]): row for row in found.densities}
+    figure, axis = plt.subplots(figsize=(9.0, 4.0), layout="constrained")
+    others = [name for name in names if name != "spline flow"]
+    for shift, name in enumerate(others):
+        at = np.arange(len(columns)) + 0.8 * ((shift + 0.5) / len(others) - 0.5)
+        lost = [of["spline flow", f]["log_density"] - of[name, f]["log_density"] for f in columns]
+        error = [2 * of[name, f]["standard_error"] for f in columns]
+        axis.errorbar(at, lost, error, fmt="o", markersize=4, capsize=2, label=name)
+    axis.set_yscale("symlog", linthresh=0.1)
+    axis.set_xticks(range(len(columns)), columns, rotation=30, ha="right")
+    axis.set_ylabel("log density below the spline flow's\n(nats per test row)")
+    axis.grid(alpha=0.3, axis="y")
+    axis.legend(fontsize=8)
+    _save(figure, path)
+
+
+def interventions(found: Fidelity, path: Path) -> None:
+    """Means after an intervention: each model against the rows adjusted for the lever's causes."""
+    figure, axes = plt.subplots(1, 2, figsize=(9.0, 4.2), layout="constrained", sharex=True, sharey=True)
+    levers = list(dict.fromkeys(row["lever"] for row in found.interventions))
+    for axis, model, title in zip(axes, ("scm", "flow"), ("learned equations", "spline flow"), strict=True):
+        for k, lever in enumerate(levers):
+            mine = [row for row in found.interventions if row["lever"] == lever]
+            axis.plot(
+                [r["adjusted"] for r in mine],
+                [r[model] for r in mine],
+                "o",
+                color=f"C{k}",
+                ms=4,
+                label=f"do({lever})",
+            )
+        ends = axis.get_xlim()
+        axis.axline((0, 0), slope=1, color="0.5", linewidth=0.8)
+        axis.set_xlim(ends)
+        axis.set_title(title)
+        axis.set_xlabel("held-out rows, adjusted (sd from the mean)")
+        axis.grid(alpha=0.3)
+    axes[0].set_ylabel("model's mean after the intervention\n(sd from the mean)")
+    axes[0].legend(fontsize=8)
+    _save(figure, path)
+
+
+UNITS = {"age": "age (years)", "income": "income (thousand dollars a month)"}
+LEAST_SHOWN = 2e-4
+"""Lower end of the logarithmic axes: the share of rows in a bin."""
+
+
+def marginals(found: Fidelity, path: Path) -> None:
+    """Figure 7: every feature as the rows, the flow and the learned equations have it.
+
+    Shares of all rows per bin, so that what a model puts outside the picture is missing from it. Counts have
+    a bin per whole number: the rows' noise between -1/2 and 1/2 is rounded away, and the models' values too.
+    """
+    figure, axes = plt.subplots(2, 5, figsize=(13.0, 5.4), layout="constrained")
+    for axis, (k, f) in zip(axes.flat, enumerate(FEATURES), strict=True):
+        unit = 1000.0 if f == "income" else 1.0
+        true = found.samples["data"][:, k] / unit
+        low, high = np.quantile(true, [0.001, 0.995])
+        if f in COUNTS:
+            edges = np.arange(np.floor(low) - 2.5, np.ceil(high) + 1.6)
+        else:
+            margin = 0.15 * (high - low)
+            edges = np.linspace(low - margin, high + margin, 45)
+        for name, rows in found.samples.items():
+            colour, values = COLOURS[name.split(",")[0]], rows[:, k] / unit
+            style: dict[str, Any] = {"histtype": "stepfilled" if name == "data" else "step"}
+            weights = np.full(len(values), 1 / len(values))
+            axis.hist(values, edges, weights=weights, color=colour, label=name, **style)
+        axis.set_xlabel(UNITS.get(f, f), fontsize=9)
+        if f.startswith("late") or f in ("utilization", "debt_ratio"):
+            axis.set_yscale("log")
+            axis.set_ylim(LEAST_SHOWN, 1.5)
+        axis.tick_params(labelsize=8)
+        axis.grid(alpha=0.25, axis="y")
+    for line in axes:
+        line[0].set_ylabel("share of the rows per bin", fontsize=9)
+    figure.legend(*axes.flat[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
+    _save(figure, path)
+
+
+def log_densities(
+    compared: Mapping[str, Compared], density: Mapping[tuple[str, str], Array], factual: Array, path: Path
+) -> None:
+    """Figure 8: log density under the flow of factual rows and of counterfactuals, by setting and method."""
+    figure, axes = plt.subplots(1, 3, figsize=(12.5, 4.2), layout="constrained", sharey=True)
+    floor = float(np.quantile(factual, 0.1))
+    for axis, (method, colour) in zip(axes, METHOD_COLOURS.items(), strict=True):
+        found = [(label, density[label, method]) for label in compared if (label, method) in density]
+        groups = [("factual", factual), *(one for one in found if len(one[1]) > 1 and np.ptp(one[1]) > 0)]
+        values = [np.maximum(group, floor) for _, group in groups]
+        parts: Any = axis.violinplot(values, widths=0.85, showextrema=False, showmedians=True)
+        for k, body in enumerate(parts["bodies"]):
+            body.set(facecolor="0.5" if k == 0 else colour, alpha=0.75)
+        parts["cmedians"].set_color("black")
+        names = [f"{name}\n({len(group)})" for name, group in groups]
+        axis.set_xticks(range(1, len(groups) + 1), names, rotation=25, ha="right", fontsize=8)
+        axis.set_title(method)
+        axis.grid(alpha=0.3, axis="y")
+    axes[0].set_ylabel(f"log density under the spline flow\n(below {floor:.0f} drawn at {floor:.0f})")
+    _save(figure, path)
+
+
+def proofs(compared: Sequence[Compared], path: Path) -> None:
+    """Processor time per applicant, and the networks' cost over the optimum."""
+    figure, (left, right) = plt.subplots(1, 2, figsize=(10.0, 4.0), layout="constrained")
+    for one in compared:
+        seconds = np.sort(one.seconds)
+        share = np.arange(1, len(seconds) + 1) / len(seconds)
+        left.step(1000 * seconds, share, where="post", label=one.setting.key.replace("table ", ""))
+    left.axvline(100, color="0.5", linestyle="--", linewidth=0.8)
+    left.set_xscale("log")
+    left.set(xlabel="processor time per applicant (ms)", ylabel="share of applicants", ylim=(0, 1))
+    left.grid(alpha=0.3, which="both")
+    left.legend(fontsize=7)
+    at = np.arange(len(compared))
+    for shift, (method, colour) in zip((-0.2, 0.2), list(METHOD_COLOURS.items())[1:], strict=True):
+        ends, medians, places = [], [], []
+        for k, one in enumerate(compared):
+            if method in one.sides:
+                side, best = one.sides[method], one.sides["certified"]
+                both = side.served & best.served & (best.scored.cost > 0)
+                if both.any():
+                    ratio = side.scored.cost[both] / best.scored.cost[both]
+                    ends.append(np.quantile(ratio, [0.1, 0.9]))
+                    medians.append(float(np.median(ratio)))
+                    places.append(at[k] + shift)
+        if places:
+            around = np.abs(np.array(ends).T - np.array(medians))
+            right.errorbar(places, medians, around, fmt="o", color=colour, capsize=3, label=method)
+    right.axhline(1, color="black", linewidth=0.8)
+    right.set_yscale("log")
+    right.set_xticks(at, [one.setting.key.replace("table ", "") for one in compared], rotation=30, ha="right")
+    right.set_ylabel("cost over certified optimum,\nwhom both serve (median, 10% to 90%)")
+    right.grid(alpha=0.3, axis="y")
+    if right.get_legend_handles_labels()[0]:
+        right.legend(fontsize=8)
+    _save(figure, path)
+
+
+def sizes(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
+    """Units per equation: fit on held-out rows against processor time of a proof."""
+    figure, axis = plt.subplots(figsize=(5.5, 3.6), layout="constrained")
+    for row in rows:
+        place = 1000 * row["seconds_median"], row["log_density"]
+        ends = [[place[0] - 1000 * row["seconds_p10"]], [1000 * row["seconds_p90"] - place[0]]]
+        axis.errorbar(*place, xerr=ends, fmt="o", color="C0", capsize=3)
+        axis.annotate(f"{row['units']}", place, textcoords="offset points", xytext=(5, 5))
+    axis.set_xscale("log")
+    axis.set(
+        xlabel="processor time per applicant (ms; median, 10% to 90%)",
+        ylabel="held-out log density (nats per row)",
+        title="ReLUs per structural equation",
+    )
+    axis.grid(alpha=0.3, which="both")
+    _save(figure, path)
+
+
+def _save(figure: Any, path: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
+    plt.close(figure)

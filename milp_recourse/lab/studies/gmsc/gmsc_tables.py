@@ -1,0 +1,203 @@
+"""The paper's rows about Give Me Some Credit: published, amortised and certified, and the gap."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from milp_recourse.icarma.flow import CausalFlow
+from milp_recourse.icarma.model import Recommender
+from milp_recourse.icarma.sampling import Wishes
+from milp_recourse.icarma.score import Scored, score
+from milp_recourse.instance import Population
+from milp_recourse.lab.gap.tables import Setting
+from milp_recourse.lab.recipe.gmsc_data import FEATURES, LEVERS
+from milp_recourse.lab.studies.cells import Problem
+from milp_recourse.lab.studies.gmsc.certified import Proven, actions, problems, wishes
+from milp_recourse.lab.studies.gmsc.gmsc_networks import THROUGH, Profile, Through
+from milp_recourse.result import gap_tolerance
+
+FloatArray = NDArray[np.float64]
+BoolArray = NDArray[np.bool_]
+
+PUBLISHED_SD = {(1, "4"): 0.275, (1, "random"): 0.256, (2, "linear"): 0.305}
+PUBLISHED_SD |= {(2, "hard (3), constant"): 0.25, (2, "hard (3), linear"): 0.27}
+
+
+@dataclass(frozen=True)
+class Side:
+    """What one method says in one setting, judged.
+
+    Attributes
+    ----------
+    action
+        Rows of the features, nan where not acted on; all nan where there is no action.
+    scored
+        Under the learned equations (what is certified) and under the flow.
+    served
+        Whose action the certified problem admits.
+    """
+
+    action: FloatArray
+    scored: Scored
+    served: BoolArray
+
+
+@dataclass(frozen=True)
+class Compared:
+    """One setting: the certified optima and the networks.
+
+    Attributes
+    ----------
+    status, bound
+        Of the certified problem; the bound is infinite where it is infeasible.
+    sides
+        By method: ``certified``, ``iCARMA, flow``, ``iCARMA, equations``.
+    """
+
+    setting: Setting
+    wishes: Wishes
+    status: NDArray[np.str_]
+    bound: FloatArray
+    seconds: FloatArray
+    sides: Mapping[str, Side]
+
+    def contradictions(self) -> int:
+        """Admitted recommendations cheaper than a proven bound."""
+        count = 0
+        for side in self.sides.values():
+            tolerance = np.array([gap_tolerance(c) if np.isfinite(c) else 0.0 for c in self.bound])
+            count += int((side.served & (side.scored.cost < self.bound - tolerance)).sum())
+        return count
+
+
+def compare(
+    people: Population,
+    flow: CausalFlow,
+    models: Mapping[tuple[Through, Profile], Recommender],
+    setting: Setting,
+    table: Mapping[Problem, Proven],
+    seed: int,
+) -> Compared:
+    """Judge everybody's action in one setting under both causal models."""
+    rows = np.array([[one[f] for f in FEATURES] for one in people.factuals])
+    asked = wishes(setting, len(rows), seed)
+    mine = problems(setting, len(rows), seed)
+    profile: Profile = "constant" if setting.profile == "constant" else "linear"
+    columns = [FEATURES.index(f) for f in LEVERS]
+    optimal = np.full(rows.shape, np.nan)
+    optimal[:, columns] = actions(table, mine)
+    answers = [table[p].answer for p in mine]
+    status = np.array([a.status for a in answers])
+    any_model = next(iter(models.values()))
+    sides = {}
+    exact = score(people.template, any_model, rows, asked, optimal, flow)
+    sides["certified"] = Side(optimal, exact, np.array([a.cost is not None for a in answers]))
+    for way in THROUGH:
+        if (way, profile) in models:
+            model = models[way, profile]
+            said, _ = model.recommend(rows, asked)
+            scored = score(people.template, model, rows, asked, said, flow)
+            sides[f"iCARMA, {way}"] = Side(said, scored, scored.serves(people.template.plausible))
+    bound = np.array([np.inf if a.status == "infeasible" else a.lower_bound or 0.0 for a in answers])
+    return Compared(setting, asked, status, bound, np.array([a.seconds for a in answers]), sides)
+
+
+def table_rows(one: Compared) -> list[dict[str, Any]]:
+    """One row per method: what the paper reports, under the learned equations and under the flow."""
+    setting = one.setting
+    fixed = {"table": setting.table, "setting": setting.label}
+    rows = []
+    if setting.icarma:
+        paper = setting.icarma
+        rows.append(
+            {
+                **fixed,
+                "method": "published iCARMA",
+                "valid_flow": paper[0],
+                "plausible_flow": paper[1],
+                "cost": paper[2],
+                "cost_sd": PUBLISHED_SD[setting.table, setting.label],
+                "hap": paper[3] if len(paper) > 3 else None,
+            }
+        )
+    certified = one.sides["certified"]
+    for name, side in one.sides.items():
+        acting = side.served if name == "certified" else np.ones(len(side.served), dtype=bool)
+        valid = side.scored.valid & acting
+        cost = side.scored.plain_cost[valid]
+        both = side.served & certified.served
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratio = (side.scored.cost / certified.scored.cost)[both]
+        rows.append(
+            {
+                **fixed,
+                "method": name,
+                "applicants": len(acting),
+                "valid": float(valid.mean()),
+                "valid_flow": float((side.scored.valid_flow & acting).mean()),
+                "plausible": float((side.scored.plausible & acting).mean()),
+                "plausible_flow": float((side.scored.plausible_flow & acting).mean()),
+                "plausible_flow_of_served": _mean(side.scored.plausible_flow[side.served]),
+                "cost": _mean(cost),
+                "cost_sd": float(cost.std(ddof=1)) if len(cost) > 1 else None,
+                "hap": _mean(side.scored.hard[acting]),
+                "actions": _mean(side.scored.actions[acting]),
+                "served": float(side.served.mean()),
+                "missed": float((certified.served & ~side.served).mean()),
+                "missed_invalid": float((certified.served & ~side.scored.sure).mean()),
+                "missed_implausible": float((certified.served & side.scored.sure & ~side.served).mean()),
+                "cost_ratio_median": _quantile(ratio, 0.5),
+                "cost_ratio_p90": _quantile(ratio, 0.9),
+            }
+        )
+    return rows
+
+
+def proof_row(one: Compared) -> dict[str, Any]:
+    """How the certified problems of a setting ended and what they took."""
+    return {
+        "table": one.setting.table,
+        "setting": one.setting.label,
+        "applicants": len(one.status),
+        **{name: int((one.status == name).sum()) for name in ("optimal", "infeasible", "limit")},
+        "seconds_median": float(np.median(one.seconds)),
+        "seconds_p90": float(np.quantile(one.seconds, 0.9)),
+        "seconds_max": float(one.seconds.max()),
+        "contradicted": one.contradictions(),
+    }
+
+
+def out_of_range(
+    one: Compared, people: Population, low: FloatArray, high: FloatArray
+) -> list[dict[str, Any]]:
+    """How far the certified counterfactuals leave the train rows' ranges, per feature that follows."""
+    side = one.sides["certified"]
+    rows = np.array([[p[f] for f in FEATURES] for p in people.factuals])[side.served]
+    after = people.template.scm.counterfactual(rows, side.action[side.served])
+    made = []
+    for k, f in enumerate(FEATURES):
+        excess = np.maximum(low[k] - after[:, k], after[:, k] - high[k])
+        moved = np.abs(after[:, k] - rows[:, k])
+        made.append(
+            {
+                "feature": f,
+                "moved_mean": float(moved.mean()),
+                "outside_share": float((excess > 1e-9).mean()),
+                "outside_max": float(max(0.0, excess.max(initial=0.0))),
+                "range": float(high[k] - low[k]),
+            }
+        )
+    return made
+
+
+def _mean(values: NDArray[Any]) -> float | None:
+    return float(values.mean()) if len(values) else None
+
+
+def _quantile(values: FloatArray, q: float) -> float | None:
+    return float(np.quantile(values, q)) if len(values) else None

@@ -1,0 +1,134 @@
+"""Everything learned from the owner's file, made once and read back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from milp_recourse.domain.network import ReluNetwork
+from milp_recourse.domain.scm import StructuralCausalModel
+from milp_recourse.formats import read_population, scm_to_dict
+from milp_recourse.formats.scm_json import scm_of_dict
+from milp_recourse.icarma.checkpoint import FORMAT, flow_content, flow_of, read_arrays, write_arrays
+from milp_recourse.icarma.fit_flow import FlowTraining, fit_flow
+from milp_recourse.icarma.flow import CausalFlow
+from milp_recourse.instance import Population
+from milp_recourse.lab.recipe.files import read_json, write_json
+from milp_recourse.lab.recipe.gmsc import (
+    CHOSEN_UNITS,
+    DECISION,
+    UNITS,
+    WEIGHTS,
+    fit_equations,
+    lever_bounds,
+    measures,
+    population,
+    refused,
+    train_decision,
+)
+from milp_recourse.lab.recipe.gmsc_data import FEATURES, PARENTS, GmscData, dequantised
+
+FLOW = FlowTraining(hidden=(32, 32), batch=1024, epochs=30)
+"""The published neural spline flow has 32 units and ELU (appendix C.3.2); batch and epochs are ours."""
+
+STEPS = len(WEIGHTS) * DECISION.epochs + len(UNITS) * len(FEATURES) + FLOW.epochs
+"""How often ``advance`` is called when everything has to be trained."""
+
+
+@dataclass(frozen=True)
+class Learned:
+    """The models, and the refused test rows as a population.
+
+    Attributes
+    ----------
+    people
+        Its template has the classifier and the causal model with :data:`CHOSEN_UNITS` ReLUs per equation.
+    scms
+        By number of ReLUs per equation.
+    flow
+        The neural spline flow, for reference.
+    report
+        What fitting measured.
+    """
+
+    people: Population
+    scms: dict[int, StructuralCausalModel]
+    flow: CausalFlow
+    report: dict[str, Any]
+
+    @property
+    def network(self) -> ReluNetwork:
+        """The deployed classifier."""
+        network = self.people.template.classifier
+        assert isinstance(network, ReluNetwork)
+        return network
+
+    @property
+    def scm(self) -> StructuralCausalModel:
+        """The one whose recourse is certified."""
+        return self.people.template.scm
+
+    @property
+    def rows(self) -> NDArray[np.float64]:
+        """The refused test rows, shape (n, 10)."""
+        return np.array([[one[f] for f in FEATURES] for one in self.people.factuals])
+
+
+def learned(data: GmscData, folder: Path, seed: int, advance: Callable[[], None] = lambda: None) -> Learned:
+    """Read the models of a folder, or train them and write them there.
+
+    ``applicants.csv`` of the folder holds rows of the owner's file: the folder is not for passing on.
+    """
+    report_file = folder / "report.json"
+    if not report_file.exists():
+        network, attempts = train_decision(data, seed, advance)
+        scms, densities = fit_equations(data, seed, advance)
+        write_json(folder / "scms.json", {str(units): scm_to_dict(scm) for units, scm in scms.items()})
+        _write_flow(data, folder / "flow.npz", seed, advance)
+        margin = population(
+            folder,
+            "gmsc",
+            "Give Me Some Credit: the refused test rows, a learned causal model with all causes.",
+            refused(network, data.test.rows),
+            network,
+            scms[CHOSEN_UNITS],
+            lever_bounds(data.train.rows),
+            seed,
+        )
+        report = {
+            "seed": seed,
+            "attempts": attempts,
+            "classifier": measures(network, data),
+            "margin": margin,
+            "test_log_density_by_units": densities,
+        }
+        write_json(report_file, report)
+    arrays, about = read_arrays(folder / "flow.npz")
+    flow = flow_of(arrays, about["flow"])
+    written = json.loads((folder / "scms.json").read_text(encoding="utf-8"))
+    return Learned(
+        read_population(folder / "population.json"),
+        {int(units): scm_of_dict(content, FEATURES) for units, content in written.items()},
+        flow,
+        read_json(report_file),
+    )
+
+
+def _write_flow(data: GmscData, path: Path, seed: int, advance: Callable[[], None]) -> None:
+    import torch
+
+    train, validation = (
+        dequantised(part.rows, seed + k) for k, part in enumerate((data.train, data.validation))
+    )
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        flow = CausalFlow(FEATURES, [PARENTS[f] for f in FEATURES], (), FLOW.hidden, "spline")
+    fit_flow(flow, train, validation, seed, FLOW, advance)
+    arrays, content = flow_content(flow)
+    write_arrays(path, arrays, {"format": FORMAT, "kind": "flow", "flow": content})

@@ -1,0 +1,232 @@
+"""The whole study in one folder: what is there is read, what is not is made."""
+
+from __future__ import annotations
+
+import csv
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from milp_recourse.instance import Population
+from milp_recourse.lab.benchmarks.resume import grown
+from milp_recourse.lab.recipe.files import read_json, write_json
+from milp_recourse.lab.recipe.gmsc import CHOSEN_UNITS, UNITS
+from milp_recourse.lab.recipe.gmsc_data import FEATURES, GmscData, read_gmsc
+from milp_recourse.lab.studies.cells import Problem
+from milp_recourse.lab.studies.gmsc import gmsc_plots
+from milp_recourse.lab.studies.gmsc.certified import SETTINGS, Table, problems
+from milp_recourse.lab.studies.gmsc.fidelity import fidelity
+from milp_recourse.lab.studies.gmsc.gmsc_networks import PROFILES, PUBLISHED_EPOCHS, Through, recommenders
+from milp_recourse.lab.studies.gmsc.gmsc_tables import (
+    Compared,
+    compare,
+    out_of_range,
+    proof_row,
+    table_rows,
+)
+from milp_recourse.lab.studies.gmsc.models import STEPS, Learned, learned
+from milp_recourse.lab.studies.spot_check import spot_check
+from milp_recourse.solve import solve
+
+SIZED = 30
+"""Applicants on whom the sizes of the equations are compared."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What of the study is asked for.
+
+    Parameters
+    ----------
+    people, others
+        The first so many refused test rows: in the paper's first setting, all levers, and in the others.
+    certificates
+        Random answers that get a certificate, which ``verify`` then checks.
+    epochs
+        Of the networks by what they are trained through; where 0, there are none.
+    """
+
+    seed: int = 0
+    people: int = 520
+    others: int = 200
+    time_limit: float = 60.0
+    certificates: int = 100
+    epochs: Mapping[Through, int] = field(default_factory=lambda: PUBLISHED_EPOCHS)
+
+
+def run(
+    path: Path,
+    out: Path,
+    asked: Asked,
+    expect: Callable[[int], None] = lambda _: None,
+    advance: Callable[[str], None] = lambda _: None,
+) -> dict[str, Any]:
+    """Models in OUT/models (with rows of the owner's file), everything that may be passed on in OUT/results.
+
+    Returns
+    -------
+    dict
+        The proofs by setting, what the checker said, and how many recommendations contradict a proof.
+    """
+    data = read_gmsc(path, asked.seed)
+    ways: dict[Through, int] = {way: count for way, count in asked.epochs.items() if count}
+    training = len(PROFILES) * sum(ways.values())
+    expect(STEPS + len(UNITS) * SIZED + training)
+    made = learned(data, out / "models", asked.seed, lambda: advance("models"))
+    results = out / "results"
+    results.mkdir(parents=True, exist_ok=True)
+    write_json(results / "fit.json", made.report)
+    write_json(results / "asked.json", asdict(asked))
+    _fidelity(made, data, results, asked.seed)
+    _sizes(made, results, asked.time_limit, lambda: advance("sizes"))
+    people = made.people[: min(asked.people, len(made.people))]
+    counts = [len(people), *(min(asked.others, len(people)) for _ in SETTINGS[1:])]
+    sized = list(zip(SETTINGS, counts, strict=True))
+    wanted = [problem for setting, size in sized for problem in problems(setting, size, asked.seed)]
+    table = Table(results)
+    todo = len(table.missing(wanted, asked.time_limit))
+    expect(STEPS + len(UNITS) * SIZED + training + todo + asked.certificates)
+    table.solve(people, wanted, asked.time_limit, lambda: advance("certified"))
+    checked = _checked(people, table, wanted, out, asked, lambda: advance("certificates"))
+    summary: dict[str, Any] = {"spot check": checked}
+    if ways:
+        models = recommenders(made, data, out / "networks", ways, lambda: advance("networks"))
+        compared = [compare(people[:n], made.flow, models, s, table.known, asked.seed) for s, n in sized]
+        summary |= _compared(compared, made, people, data, results)
+    return summary
+
+
+def _fidelity(made: Learned, data: GmscData, results: Path, seed: int) -> None:
+    if (results / "counterfactuals.csv").exists():
+        return
+    found = fidelity(data, made.scms, CHOSEN_UNITS, made.flow, seed)
+    gmsc_plots.densities(found, results / "densities.svg")
+    gmsc_plots.interventions(found, results / "interventions.svg")
+    gmsc_plots.marginals(found, results / "figure_7.svg")
+    for name in ("densities", "marginals", "interventions", "counterfactuals"):
+        write_table(results / f"{name}.csv", getattr(found, name))
+
+
+def _sizes(made: Learned, results: Path, time_limit: float, advance: Callable[[], None]) -> None:
+    """Processor time of a proof with every number of ReLUs per equation, for the same applicants."""
+    columns = ("units", "applicant", "status", "cost", "seconds")
+    first = made.people[: min(SIZED, len(made.people))]
+    with grown(results / "sizes.csv", columns, {}) as (rows, write):
+        made_rows = list(rows)
+        done = {(row["units"], row["applicant"]) for row in rows}
+        if len(done) < len(made.scms) * len(first):  # what is compiled once is nobody's
+            solve(first[0], "bab", time_limit)
+        for units, scm in made.scms.items():
+            for k in range(len(first)):
+                if (str(units), str(k)) in done:
+                    continue
+                instance = replace(first[k], scm=scm)
+                start = time.process_time()
+                result = solve(instance, "bab", time_limit)
+                row = {
+                    "units": str(units),
+                    "applicant": str(k),
+                    "status": result.status.value,
+                    "cost": "" if result.cost is None else repr(result.cost),
+                    "seconds": f"{time.process_time() - start:.4g}",
+                }
+                write(row)
+                made_rows.append(row)
+                advance()
+    density = {str(row["units"]): row["all"] for row in made.report["test_log_density_by_units"]}
+    summary = []
+    for name, held_out in density.items():
+        seconds = np.array([float(row["seconds"]) for row in made_rows if row["units"] == name])
+        low, median, high = (float(q) for q in np.quantile(seconds, [0.1, 0.5, 0.9]))
+        numbers = {"seconds_p10": low, "seconds_median": median, "seconds_p90": high}
+        summary.append({"units": int(name), "log_density": held_out, **numbers})
+    gmsc_plots.sizes(summary, results / "sizes.svg")
+
+
+def _checked(
+    people: Population,
+    table: Table,
+    wanted: Sequence[Problem],
+    out: Path,
+    asked: Asked,
+    advance: Callable[[], None],
+) -> dict[str, Any]:
+    """Certificates of random answers, checked by ``verify``; what was found is kept."""
+    path = out / "results" / "spot_check.json"
+    if not asked.certificates:
+        return {"drawn": 0, "verified": 0, "complaints": []}
+    if not path.exists():
+        known = {p: table.known[p].answer for p in dict.fromkeys(wanted)}
+        found = spot_check(
+            people, known, out / "spot", asked.certificates, asked.seed, asked.time_limit, 1, advance
+        )
+        write_json(path, found)
+    content: dict[str, Any] = read_json(path)
+    return content
+
+
+def _compared(
+    compared: Sequence[Compared], made: Learned, people: Population, data: GmscData, results: Path
+) -> dict[str, Any]:
+    rows = [row for one in compared for row in table_rows(one)]
+    write_table(results / "tables.csv", rows)
+    proofs = [proof_row(one) for one in compared]
+    write_table(results / "proofs.csv", proofs)
+    low, high = data.train.rows.min(axis=0), data.train.rows.max(axis=0)
+    write_table(results / "out_of_range.csv", out_of_range(compared[0], people, low, high))
+    write_table(results / "applicants.csv", [row for one in compared for row in _applicants(one)])
+    gmsc_plots.proofs(compared, results / "proofs.svg")
+    shown = {"4": "all", "random": "hard random", "linear": "soft", "hard (3), linear": "hard (3) + soft"}
+    by_label = {shown[c.setting.label]: c for c in compared if c.setting.label in shown}
+    factual = np.array([[one[f] for f in FEATURES] for one in people.factuals])
+    density = {}
+    for label, one in by_label.items():
+        rows_here = factual[: len(one.status)]
+        for method, side in one.sides.items():
+            kept = side.served if method == "certified" else np.ones(len(rows_here), dtype=bool)
+            after = made.flow.counterfactual(rows_here[kept], side.action[kept])
+            density[label, method] = made.flow.log_densities(after)
+    gmsc_plots.log_densities(by_label, density, made.flow.log_densities(factual), results / "figure_8.svg")
+    return {"tables": rows, "proofs": proofs, "contradicted": sum(row["contradicted"] for row in proofs)}
+
+
+def _applicants(one: Compared) -> list[dict[str, Any]]:
+    """One row per applicant and method: judgements and costs, nothing of the owner's columns."""
+    rows = []
+    for method, side in one.sides.items():
+        s = side.scored
+        for k in range(len(one.status)):
+            rows.append(
+                {
+                    "setting": one.setting.key,
+                    "method": method,
+                    "applicant": k,
+                    "actionable": int(one.wishes.actionable[k].sum()),
+                    "certified_status": one.status[k],
+                    "served": int(side.served[k]),
+                    "cost": float(s.cost[k]) if side.served[k] else None,
+                    "valid": int(s.valid[k]),
+                    "valid_flow": int(s.valid_flow[k]),
+                    "plausible": int(s.plausible[k]),
+                    "plausible_flow": int(s.plausible_flow[k]),
+                    "actions": int(s.actions[k]),
+                    "hard": int(s.hard[k]),
+                }
+            )
+    return rows
+
+
+def write_table(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Rows as CSV, numbers to six digits; columns are all that any row has."""
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, names, lineterminator="\n", restval="")
+        writer.writeheader()
+        writer.writerows(
+            {k: f"{v:.6g}" if isinstance(v, float) else "" if v is None else v for k, v in row.items()}
+            for row in rows
+        )

@@ -1,0 +1,283 @@
+"""``milp-recourse reproduce``: each oracle row of the paper, grid and certified optimum side by side."""
+
+from __future__ import annotations
+
+import csv
+import json
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from milp_recourse.domain.elicitation import LOAN_ACTIONABLE
+from milp_recourse.errors import BadInput
+from milp_recourse.formats.write import population_digest
+from milp_recourse.instance import Population
+from milp_recourse.lab.studies import fairness
+from milp_recourse.lab.studies.amortised import Networks, amortised_rows, recommendations
+from milp_recourse.lab.studies.answers import METHODS, Answers
+from milp_recourse.lab.studies.cells import COUNTS, SCENARIOS, SENSITIVITY, TABLES, Cell, Draws, Problem
+from milp_recourse.lab.studies.spot_check import spot_check
+from milp_recourse.lab.studies.tables import (
+    COLUMNS,
+    Density,
+    Served,
+    contradictions,
+    density_rows,
+    factual_rows,
+    served,
+    table,
+)
+
+Row = dict[str, Any]
+TARGETS = (*TABLES, "all")
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Options of a run; a folder holds one run.
+
+    Parameters
+    ----------
+    seed
+        Of every draw.
+    time_limit
+        Seconds per problem.
+    certificates
+        How many random answers are certified anew and verified.
+    density
+        A learned density to measure plausibility with, beside the true model's.
+    networks
+        Trained networks to show beside the oracle's rows, in the cells they were trained for.
+    population_name
+        For the report.
+    """
+
+    seed: int = 0
+    time_limit: float = 60.0
+    certificates: int = 200
+    jobs: int = 1
+    density: Density | None = None
+    networks: tuple[Networks, ...] = ()
+    population_name: str = "loan-smooth"
+
+
+class Reproduction:
+    """One folder of answers, tables and pictures.
+
+    Parameters
+    ----------
+    population
+        Loan applicants; their own preferences are not used.
+    advance
+        Called after each answer with the phase's name.
+    expect
+        Called before a phase with its name and number of answers.
+
+    Raises
+    ------
+    BadInput
+        The folder holds another run, or the model is not Loan.
+    """
+
+    def __init__(
+        self,
+        population: Population,
+        folder: Path,
+        asked: Asked,
+        advance: Callable[[str], None] = lambda _: None,
+        expect: Callable[[str, int], None] = lambda _, __: None,
+    ) -> None:
+        actionable = tuple(f.name for f in population.template.features if f.actionable)
+        if actionable != LOAN_ACTIONABLE:
+            raise BadInput("population", ", ".join(actionable), "Loan: " + ", ".join(LOAN_ACTIONABLE))
+        self.population, self.folder, self.asked = population, folder, asked
+        self.advance, self.expect = advance, expect
+        claim(folder, population, asked.seed, asked.time_limit)
+        self.draws = Draws(asked.seed, population)
+        self.answers = Answers(folder, LOAN_ACTIONABLE)
+
+    def run(self, target: str) -> dict[str, Any]:
+        """Everything of a target: answers, tables, pictures, spot check, report; the summary.
+
+        Parameters
+        ----------
+        target
+            One of :data:`TARGETS`.
+        """
+        if target not in TARGETS:
+            raise BadInput("target", target, ", ".join(TARGETS))
+        start = time.perf_counter()
+        targets = tuple(TABLES) if target == "all" else (target,)
+        cells = list(dict.fromkeys(cell for name in targets for cell in TABLES[name]))
+        extra = list(SENSITIVITY) if "table2" in targets else []
+        problems = {cell: self.draws.problems(cell) for cell in cells + extra}
+        self._answer([p for c in cells for p in problems[c]], [p for c in extra for p in problems[c]])
+        sides = {cell: self._sides(cell, problems[cell]) for cell in cells}
+        asked = [p for cell in cells for p in problems[cell]]
+        known = self.answers.known
+        refuted = contradictions(asked, known["grid"], known["certified"])
+        written: dict[str, Any] = {}
+        for name in targets:
+            written[name] = self._write_target(name, sides, problems)
+        if extra:
+            written["sensitivity"] = self._write_sensitivity(problems, sides)
+        checked = self._spot_check(list(dict.fromkeys(asked)))
+        summary = {
+            "targets": targets,
+            "population": self.asked.population_name,
+            "applicants": len(self.population),
+            "seed": self.asked.seed,
+            "problems": len(set(asked)),
+            "answers in the cells": len(asked),
+            "learned density": self.asked.density is not None,
+            "limit": sum(known["certified"][p].status == "limit" for p in set(asked)),
+            "contradictions": refuted,
+            "spot check": checked,
+            "processor seconds": {
+                method: sum(known[method][p].seconds for p in set(asked)) for method in METHODS
+            },
+            "wall seconds of this run": time.perf_counter() - start,
+        }
+        (self.folder / "summary.json").write_text(json.dumps(summary, indent=1) + "\n", encoding="utf-8")
+        from milp_recourse.lab.studies.report import write_report
+
+        write_report(self.folder, targets, written, summary)
+        return summary | {"rows": written}
+
+    def _answer(self, asked: Sequence[Problem], grid_only: Sequence[Problem]) -> None:
+        for method in METHODS:
+            wanted = [*asked, *grid_only] if method == "grid" else asked
+            left = self.answers.open_problems(method, wanted)
+            self.expect(method, len(left))
+
+            def advance(phase: str = method) -> None:
+                self.advance(phase)
+
+            if method == "grid":
+                self.answers.solve_grid(self.population, left, self.asked.jobs, advance)
+            else:
+                limit, jobs = self.asked.time_limit, self.asked.jobs
+                self.answers.solve_certified(self.population, left, limit, jobs, advance)
+
+    def _sides(self, cell: Cell, problems: list[Problem]) -> dict[str, Served]:
+        learned = self.asked.density
+        return {m: served(self.draws, cell, problems, self.answers.known[m], learned) for m in METHODS}
+
+    def _with_networks(
+        self, cell: Cell, problems: list[Problem], sides: Mapping[str, Served]
+    ) -> dict[str, Served]:
+        """The sides of a figure: grid, certified, and the first seed of all networks trained for the cell."""
+        every = dict(sides)
+        for networks in self.asked.networks:
+            if networks.answer(cell):
+                said = recommendations(networks, cell, problems, self.draws)
+                every[networks.method] = served(self.draws, cell, problems, said, self.asked.density)
+        return every
+
+    def _write_target(
+        self,
+        name: str,
+        sides: Mapping[Cell, Mapping[str, Served]],
+        problems: Mapping[Cell, list[Problem]],
+    ) -> list[Row]:
+        from milp_recourse.lab.studies import figures
+
+        cells = TABLES[name]
+        if name in ("figure3", "figure4"):
+            sides = {cell: self._with_networks(cell, problems[cell], sides[cell]) for cell in cells}
+        if name == "figure4":
+            rows = [
+                row
+                for scenario, cell in zip(SCENARIOS, cells, strict=True)
+                for row in fairness.scenario_rows(scenario, self.draws, cell, problems[cell], sides[cell])
+            ]
+            write_rows(rows, fairness.COLUMNS, self.folder / f"{name}.csv")
+            figures.by_group(rows, self.folder / "figure4.png")
+            figures.gaps(rows, self.folder / "figure4_gaps.png")
+            return rows
+        by_count = dict(zip(COUNTS, (sides[cell] for cell in cells), strict=False))
+        if name == "figure3":
+            factual = self.population.template.scm.log_density(factual_rows(self.population))
+            rows = [row for cell in cells for row in density_rows(cell, factual, sides[cell])]
+            write_rows(rows, tuple(rows[0]), self.folder / f"{name}.csv")
+            figures.densities(factual, by_count, self.folder / "figure3.png")
+            return rows
+        rows = []
+        for cell in cells:
+            rows += table(name, cell, sides[cell]["grid"], sides[cell]["certified"])
+            if name != "table6":
+                rows += amortised_rows(name, cell, self.draws, self.asked.networks)
+        write_rows(rows, COLUMNS, self.folder / f"{name}.csv")
+        figures.bars(name, rows, self.folder / f"{name}.png")
+        if name == "table1":
+            figures.excesses(by_count, self.folder / "excess.png")
+        return rows
+
+    def _write_sensitivity(
+        self, problems: Mapping[Cell, list[Problem]], sides: Mapping[Cell, Mapping[str, Served]]
+    ) -> list[Row]:
+        """What w_max and the exponents do to the grid's rows: the paper does not print them."""
+        rows = []
+        for cell in SENSITIVITY:
+            mine = served(self.draws, cell, problems[cell], self.answers.known["grid"])
+            (row,) = (r for r in table("sensitivity", cell, mine, mine) if r["method"] == "grid")
+            rows.append(
+                {
+                    "profile": cell.profile,
+                    "w_max": cell.w_max,
+                    "alpha": cell.cost_profile().alpha,
+                    **{key: row[key] for key in ("validity", "cost mean", "cost sd", "hap")},
+                }
+            )
+        write_rows(rows, tuple(rows[0]), self.folder / "sensitivity.csv")
+        return rows
+
+    def _spot_check(self, problems: Sequence[Problem]) -> dict[str, Any] | None:
+        count = self.asked.certificates
+        if not count:
+            return None
+        known = {p: self.answers.known["certified"][p] for p in problems}
+        self.expect("certificates", min(count, len(known)))
+        return spot_check(
+            self.population,
+            known,
+            self.folder / "spot_check",
+            count,
+            self.asked.seed,
+            self.asked.time_limit,
+            self.asked.jobs,
+            lambda: self.advance("certificates"),
+        )
+
+
+def claim(folder: Path, population: Population, seed: int, time_limit: float) -> None:
+    """Make the folder this run's, or go on in it; its answers are taken for this population's.
+
+    Raises
+    ------
+    BadInput
+        It is another run's.
+    """
+    identity = {
+        "seed": seed,
+        "time_limit": time_limit,
+        "applicants": len(population),
+        "population": population_digest(population),
+    }
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / "run.json"
+    if not path.exists():
+        path.write_text(json.dumps(identity, indent=1) + "\n", encoding="utf-8")
+    elif json.loads(path.read_text(encoding="utf-8")) != identity:
+        raise BadInput("--out", "another run's folder", "a new folder, or the same options")
+
+
+def write_rows(rows: Sequence[Mapping[str, Any]], columns: Sequence[str], path: Path) -> None:
+    """A table with numbers to six digits."""
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, columns, lineterminator="\n")
+        writer.writeheader()
+        for row in rows:
+            writer.writerow({k: f"{v:.6g}" if isinstance(v, float) else v for k, v in row.items()})

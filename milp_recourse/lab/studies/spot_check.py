@@ -1,0 +1,109 @@
+"""Random certified answers, certified anew with a certificate each, and checked by ``verify``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+
+from milp_recourse.formats import write_population
+from milp_recourse.instance import Population
+from milp_recourse.lab.studies.answers import Answer
+from milp_recourse.lab.studies.cells import Problem
+from milp_recourse.result import gap_tolerance
+from milp_recourse.solve import solve_population
+
+
+def spot_check(
+    population: Population,
+    known: Mapping[Problem, Answer],
+    folder: Path,
+    count: int,
+    seed: int,
+    time_limit: float,
+    jobs: int,
+    advance: Callable[[], None],
+) -> dict[str, Any]:
+    """Draw proven answers, write a population and its certificates, let the checker judge them.
+
+    The folder then holds ``plausible/`` and ``any/``, each with a population and certificates that
+    ``python -m verify`` checks again.
+
+    Returns
+    -------
+    dict
+        How many were drawn, verified, and agree with the answers in the tables (their intervals
+        from lower bound to cost meet); sentences about the others.
+    """
+    proven = [p for p, answer in known.items() if answer.status in ("optimal", "infeasible")]
+    chosen = np.random.default_rng([seed, 200]).permutation(len(proven))[:count]
+    summary: dict[str, Any] = {"drawn": len(chosen), "of": len(known), "verified": 0, "agree": 0}
+    summary["complaints"] = []
+    for plausible, name in ((True, "plausible"), (False, "any")):
+        problems = [proven[k] for k in sorted(chosen) if proven[k].plausible is plausible]
+        if problems:
+            _check(population, problems, known, folder / name, time_limit, jobs, advance, summary)
+    return summary
+
+
+def _check(
+    population: Population,
+    problems: Sequence[Problem],
+    known: Mapping[Problem, Answer],
+    folder: Path,
+    time_limit: float,
+    jobs: int,
+    advance: Callable[[], None],
+    summary: dict[str, Any],
+) -> None:
+    from verify.__main__ import examine
+
+    people = Population(
+        replace(
+            population.template,
+            plausible=problems[0].plausible,
+            preferences=problems[0].preferences(),
+            reference=None,
+            name=f"spot check, {folder.name}",
+        ),
+        [population.factuals[p.applicant] for p in problems],
+        tuple(p.preferences() for p in problems),
+    )
+    certificates = folder / "certificates"
+    certificates.mkdir(parents=True, exist_ok=True)
+    for old in certificates.glob("*.json.gz"):
+        old.unlink()
+    write_population(people, folder / "population.json")
+    results = solve_population(people, time_limit=time_limit, certificates=True)
+    for k, (problem, result) in enumerate(zip(problems, results, strict=True)):
+        answer = known[problem]
+        if _agree(answer, Answer.of(result)):
+            summary["agree"] += 1
+        else:
+            summary["complaints"].append(f"{problem}: {answer} in the table, {result.status.value} now")
+        if result.evidence is None:
+            summary["complaints"].append(f"{problem}: no certificate")
+        else:
+            (certificates / f"{k:04d}.json.gz").write_bytes(result.evidence)
+        advance()
+    paths = sorted(certificates.glob("*.json.gz"))
+    checked = Parallel(n_jobs=jobs)(
+        delayed(examine)(path, folder / "population.json", 3600.0) for path in paths
+    )
+    for outcome in checked:
+        if outcome.claim is None:
+            summary["complaints"].append(f"{outcome.name}: {outcome.line}")
+        else:
+            summary["verified"] += 1
+
+
+def _agree(one: Answer, other: Answer) -> bool:
+    """Whether two answers can both be true, to the format's gap."""
+    if one.cost is None or other.cost is None:
+        return one.status == other.status == "infeasible"
+    low = max(one.lower_bound or 0.0, other.lower_bound or 0.0)
+    return low <= min(one.cost, other.cost) + gap_tolerance(one.cost)

@@ -1,0 +1,272 @@
+"""From answers to a table's rows: the grid, the certified optimum and the printed numbers side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from milp_recourse.domain.elicitation import LOAN_ACTIONABLE
+from milp_recourse.instance import Population
+from milp_recourse.lab.studies.answers import METHODS, Answer
+from milp_recourse.lab.studies.cells import Cell, Draws, Problem
+from milp_recourse.lab.studies.published import published
+from milp_recourse.result import gap_tolerance
+
+Array = NDArray[np.float64]
+
+VALIDITY_WITHIN, COST_WITHIN = 0.05, 0.20
+"""How near the grid's rows are expected to the printed ones: another classifier, so not nearer."""
+
+BALL_HAIR = 1e-9
+"""Rounding allowed where plausibility was not asked for and is only measured."""
+
+
+@dataclass(frozen=True)
+class Served:
+    """One method's answers in one cell, as arrays over the applicants (nan where none is given).
+
+    Attributes
+    ----------
+    served
+        Who got an action.
+    optimised, unweighted
+        Cost with the cell's weights, and with all weights 1 in the paper's normalisation.
+    log_density
+        Of the counterfactual, true SCM.
+    gain
+        log p(x_cf) - log p(x), true SCM.
+    learned_gain
+        The same by a learned density; nan without one.
+    hard
+        Whether the least preferred individually actionable feature is changed (with ties: one of them).
+    hard_large
+        Whether it is changed by more than :data:`LARGE` of its range.
+    holds
+        Whether a feature is held at its factual value.
+    lower_bound
+        Proven; infinity where infeasible, nan from the grid.
+    status
+        As in a result.
+    seconds
+        Processor seconds.
+    """
+
+    served: NDArray[np.bool_]
+    optimised: Array
+    unweighted: Array
+    log_density: Array
+    gain: Array
+    learned_gain: Array
+    hard: NDArray[np.bool_]
+    hard_large: NDArray[np.bool_]
+    holds: NDArray[np.bool_]
+    lower_bound: Array
+    status: NDArray[np.str_]
+    seconds: Array
+    counterfactuals: Array
+
+
+Density = Callable[[Array], Array]
+"""log p of rows, shape (n, d) -> (n,)."""
+
+LARGE = 0.05
+"""Of a feature's range; the grid's bins are 0.083 apart, and squared costs reward the smallest change."""
+
+
+def factual_rows(population: Population) -> Array:
+    """The applicants, shape (n, d)."""
+    names = [f.name for f in population.template.features]
+    return np.array([[one[name] for name in names] for one in population.factuals])
+
+
+def served(
+    draws: Draws,
+    cell: Cell,
+    problems: Sequence[Problem],
+    known: Mapping[Problem, Answer],
+    learned: Density | None = None,
+) -> Served:
+    """A method's answers to a cell; ``learned`` is a second density to measure plausibility with."""
+    population, template = draws.population, draws.population.template
+    answers = [known[problem] for problem in problems]
+    names = [f.name for f in template.features]
+    x = factual_rows(population)
+    actions = np.full(x.shape, np.nan)
+    for k, answer in enumerate(answers):
+        for name, value in (answer.action or {}).items():
+            actions[k, names.index(name)] = value
+    given = np.array([answer.cost is not None for answer in answers])
+    changed = ~np.isnan(actions) & (actions != x)
+    columns = [names.index(name) for name in LOAN_ACTIONABLE]
+    scale = np.array([template.cost.scale[name] for name in LOAN_ACTIONABLE])
+    steps = np.where(changed[:, columns], (actions[:, columns] - x[:, columns]) / scale, 0.0)
+    bounds = np.array([template.feature(name).action_bounds for name in LOAN_ACTIONABLE])
+    span = (bounds[:, 1] - bounds[:, 0]) / scale
+    scores = draws.scores(cell)
+    asked = np.where(scores.actionable, scores.values, 0)
+    least = scores.actionable & (asked == asked.max(axis=1, keepdims=True))  # several where scores tie
+    after = template.scm.counterfactual(x, actions)
+    density = template.scm.log_density(after)
+    return Served(
+        given,
+        np.array([np.nan if answer.cost is None else answer.cost for answer in answers]),
+        np.where(given, (steps**2).sum(axis=1), np.nan),
+        np.where(given, density, np.nan),
+        np.where(given, density - template.scm.log_density(x), np.nan),
+        np.where(given, learned(after) - learned(x), np.nan) if learned else np.full(len(x), np.nan),
+        given & (changed[:, columns] & least).any(axis=1),
+        given & (least & (np.abs(steps) > LARGE * span)).any(axis=1),
+        given & (~np.isnan(actions) & (actions == x)).any(axis=1),
+        np.array([_bound(answer) for answer in answers]),
+        np.array([answer.status for answer in answers]),
+        np.array([answer.seconds for answer in answers]),
+        np.where(given[:, None], after, np.nan),
+    )
+
+
+def _bound(answer: Answer) -> float:
+    if answer.status == "infeasible":
+        return np.inf
+    return np.nan if answer.lower_bound is None else answer.lower_bound
+
+
+COLUMNS = (
+    "target", "actionable", "distribution", "profile", "plausibility asked", "method", "applicants",
+    "served", "validity", "plausibility", "plausibility learned", "cost mean", "cost sd",
+    "both", "cost mean both", "cost sd both", "optimised mean both",
+    "hap", "hap both", "hap large", "holds", "missed", "missed share", "excess of means", "excess median",
+    "infeasible", "limit", "seconds mean", "validity - published", "plausibility - published",
+    "cost / published", "within", "seeds", "validity sd of seeds", "plausibility sd of seeds",
+    "validity as printed", "validity as printed sd of seeds", "plausibility as printed",
+    "plausibility as printed sd of seeds", "cost sd of seeds",
+)  # fmt: skip
+"""One row per cell and method; :func:`table` says what they mean."""
+
+
+def table(target: str, cell: Cell, grid: Served, certified: Served) -> list[dict[str, Any]]:
+    """Rows for the paper's printed numbers, the grid and the certified optima.
+
+    ``validity`` is over all applicants; ``plausibility``, cost and ``hap`` over the method's own
+    served ones; ``... both`` over those whom both serve; ``holds`` is the share of the served
+    who are told to hold a feature. ``missed`` counts whom the grid leaves
+    without recourse although it exists, ``missed share`` divides by those for whom it exists.
+    ``excess`` is grid / certified - 1 of the cost that was optimised, over both: of the two means, and
+    the median of the applicants' own (a few optima are almost 0, so that a mean of ratios says nothing).
+    """
+    head = {
+        "target": target,
+        "actionable": cell.actionable,
+        "distribution": cell.distribution,
+        "profile": cell.profile,
+        "plausibility asked": "yes" if cell.plausible else "no",
+    }
+    rows: list[dict[str, Any]] = []
+    printed = published(target, cell)
+    if printed is not None:
+        rows.append(
+            head
+            | {
+                "method": "published",
+                "validity": printed.validity,
+                "plausibility": printed.plausibility,
+                "cost mean": printed.cost_mean,
+                "cost sd": printed.cost_sd,
+                "hap": printed.hap,
+            }
+        )
+    both = grid.served & certified.served
+    for name, mine in zip(METHODS, (grid, certified), strict=True):
+        row: dict[str, Any] = head | {"method": name, "applicants": len(both), "both": int(both.sum())}
+        row |= _own(mine, both)
+        if printed is not None:
+            row["validity - published"] = row["validity"] - printed.validity
+            row["cost / published"] = _ratio(row["cost mean"], printed.cost_mean)
+            near = abs(row["validity - published"]) <= VALIDITY_WITHIN
+            row["within"] = "yes" if near and abs(row["cost / published"] - 1) <= COST_WITHIN else "no"
+        rows.append(row)
+    missed = certified.served & ~grid.served
+    excess = grid.optimised[both] / certified.optimised[both] - 1
+    rows[-2] |= {
+        "missed": int(missed.sum()),
+        "missed share": _ratio(missed.sum(), certified.served.sum()),
+        "excess of means": _ratio(grid.optimised[both].sum(), certified.optimised[both].sum()) - 1,
+        "excess median": float(np.median(excess)) if len(excess) else float("nan"),
+    }
+    return [{column: row.get(column) for column in COLUMNS} for row in rows]
+
+
+def density_rows(cell: Cell, factual: Array, sides: Mapping[str, Served]) -> list[dict[str, Any]]:
+    """Figure 3 in numbers: quartiles of the log density of each method's counterfactuals and of the same
+    people's factuals."""
+    rows = []
+    for method, mine in sides.items():
+        row: dict[str, Any] = {"actionable": cell.actionable, "method": method, "applicants": len(factual)}
+        row |= {"served": int(mine.served.sum()), "plausible": _mean(mine.gain[mine.served] >= -BALL_HAIR)}
+        for name, values in (("counterfactual", mine.log_density), ("their factual", factual)):
+            shown = values[mine.served]
+            for share, quartile in ((0.25, "lower quartile"), (0.5, "median"), (0.75, "upper quartile")):
+                row[f"{name} {quartile}"] = float(np.quantile(shown, share)) if len(shown) else float("nan")
+        rows.append(row)
+    return rows
+
+
+def _own(mine: Served, both: NDArray[np.bool_]) -> dict[str, Any]:
+    who, costs = mine.served, mine.unweighted
+    return {
+        "served": int(who.sum()),
+        "validity": float(who.mean()),
+        "plausibility": _mean(mine.gain[who] >= -BALL_HAIR),
+        "plausibility learned": None
+        if np.isnan(mine.learned_gain).all()
+        else _mean(mine.learned_gain[who] >= -BALL_HAIR),
+        "cost mean": _mean(costs[who]),
+        "cost sd": _sd(costs[who]),
+        "cost mean both": _mean(costs[both]),
+        "cost sd both": _sd(costs[both]),
+        "optimised mean both": _mean(mine.optimised[both]),
+        "hap": _mean(mine.hard[who]),
+        "hap both": _mean(mine.hard[both]),
+        "hap large": _mean(mine.hard_large[who]),
+        "holds": _mean(mine.holds[who]),
+        "infeasible": int((mine.status == "infeasible").sum()),
+        "limit": int((mine.status == "limit").sum()),
+        "seconds mean": _mean(mine.seconds),
+    }
+
+
+def contradictions(
+    problems: Sequence[Problem], grid: Mapping[Problem, Answer], certified: Mapping[Problem, Answer]
+) -> list[str]:
+    """Where a grid point refutes what is called certified; must be empty.
+
+    A feasible point must not lie below the lower bound nor where infeasibility is proven, and an
+    optimum must cost at most what the grid's point costs, up to the gap that the format states.
+    """
+    found = []
+    for problem in dict.fromkeys(problems):
+        point, optimum = grid[problem].cost, certified[problem]
+        if point is None:
+            continue
+        if optimum.status == "infeasible":
+            found.append(f"{problem}: called infeasible, the grid has a point")
+        elif optimum.lower_bound is not None and point < optimum.lower_bound:
+            found.append(f"{problem}: the grid's {point} is below the bound {optimum.lower_bound}")
+        elif optimum.cost is None or optimum.cost > point + gap_tolerance(point):
+            found.append(f"{problem}: the grid's {point} beats the certified {optimum.cost}")
+    return found
+
+
+def _mean(values: NDArray) -> float:
+    return float(np.mean(values)) if len(values) else float("nan")
+
+
+def _sd(values: NDArray) -> float:
+    return float(np.std(values, ddof=1)) if len(values) > 1 else float("nan")
+
+
+def _ratio(a: float, b: float) -> float:
+    return float(a / b) if b else float("nan")

@@ -1,0 +1,49 @@
+"""No answer is called rigorous whose certificate would take more than ten seconds to check."""
+
+from __future__ import annotations
+
+import gzip
+import json
+
+import pytest
+
+from milp_recourse.certificates import engine_proofs, limits
+from milp_recourse.certificates.limits import MOST_SECONDS, check_seconds
+from milp_recourse.result import Status
+from milp_recourse.solve import solve
+from tests.certificates.kinds import KINDS
+
+
+def test_a_check_that_takes_long_is_not_promised():
+    """A network in units 2^60 apart: 8000 leaves in fifteen configurations took 15 to 20 s to check."""
+    result = solve(KINDS["other units"](4383), None, 30.0, certificates=True)
+    assert result.status is Status.OPTIMAL and result.proof == "solver" and result.evidence is None
+    assert "No certificate: " in (result.message or "")
+
+
+def test_the_estimate_is_what_stops_it(monkeypatch):
+    """The same with another limit: the estimate adds up over all configurations, and alone decides."""
+    instance = KINDS["other units"](10545)
+    certificate = solve(instance, None, 30.0, certificates=True).evidence
+    assert certificate is not None
+    trees = json.loads(gzip.decompress(certificate))["configurations"]
+    estimate = sum(check_seconds(instance, len(one["acted"]), one["tree"]) for one in trees)
+    assert 0.1 < estimate < MOST_SECONDS
+    for module, limit, proof in (
+        (limits, 0.9 * estimate, "solver"),
+        (engine_proofs, 0.9 * estimate, "solver"),
+        (limits, 1.1 * estimate, "rigorous"),
+    ):
+        with monkeypatch.context() as patch:
+            patch.setattr(module, "MOST_SECONDS", limit)
+            assert solve(instance, None, 30.0, certificates=True).proof == proof
+
+
+@pytest.mark.parametrize("kind", ["e", "d", "p", "t", "m"])
+def test_every_node_that_is_bounded_counts(kind):
+    """Twice the nodes take twice the time; splits take none."""
+    instance = KINDS["ensembles" if kind in "ptm" else "networks"](3)
+    node = {"d": ["d", "", []], "e": ["e"], "m": ["m"]}.get(kind, [kind, 0])
+    one, two = (check_seconds(instance, 2, [node] * count) for count in (1, 2))
+    assert one > 0 and two == pytest.approx(2 * one)
+    assert check_seconds(instance, 2, [["a", 0, 0.5], ["n", 0, 0]]) == 0

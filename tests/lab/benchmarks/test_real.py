@@ -1,0 +1,30 @@
+"""Networks on published tables: solvers agree, and what is solved is not solved twice."""
+
+from __future__ import annotations
+
+import pytest
+
+from milp_recourse.errors import BadInput
+from milp_recourse.lab.benchmarks import real
+from milp_recourse.lab.benchmarks.tree_report import write
+
+
+def test_solvers_agree_and_rows_are_not_solved_twice(tmp_path) -> None:
+    """A tiny network on the table that needs no file, by three solvers; no claim is false."""
+    plan = real.Plan(["cancer"], ["4"], ["l1"], 1, ["bab", "highs-milp", "scip"], 30.0)
+    rows = real.run(plan, tmp_path)
+    assert [row["solver"] for row in rows] == list(plan.solvers)
+    assert {row["status"] for row in rows} == {"optimal"}
+    costs = [float(row["claimed_cost"]) for row in rows]
+    assert max(costs) - min(costs) <= 1e-4 * max(costs)
+    assert write(rows, tmp_path, plan.time_limit, "real")["false_claims"] == []
+    before = (tmp_path / "real.csv").read_bytes()
+    assert real.run(plan, tmp_path) == rows and (tmp_path / "real.csv").read_bytes() == before
+
+
+def test_unknown_names_are_refused() -> None:
+    """One line each."""
+    for change in ({"solvers": ["cplex"]}, {"networks": ["4by4"]}, {"costs": ["l3"]}):
+        given = {"sets": ["cancer"], "networks": ["4"], "costs": ["l1"], "solvers": ["bab"]} | change
+        with pytest.raises(BadInput):
+            real.Plan(**given, applicants=1, time_limit=1.0)

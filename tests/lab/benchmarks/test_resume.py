@@ -1,0 +1,127 @@
+"""A table that grows: what an interruption cut off is dropped, another run's table is refused."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Self
+
+import pytest
+
+from milp_recourse.errors import BadInput
+from milp_recourse.lab.benchmarks.child import Child, answer_row, answered
+from milp_recourse.lab.benchmarks.resume import Key, Row, filled, grown, read_rows
+
+
+def test_a_cut_line_is_dropped_and_written_again(tmp_path: Path) -> None:
+    """Whatever part of the last row is there, only the whole rows before it count."""
+    table = tmp_path / "made" / "t.csv"
+    rows = [{"name": f"{k}, quoted", "value": str(k), "seed": "0"} for k in range(3)]
+    with grown(table, ["name", "value", "seed"], {"seed": 0}) as (before, write):
+        assert before == []
+        for row in rows:
+            write(row)
+    whole = table.read_text()
+    start = whole.rindex("\n", 0, -1) + 1
+    for end in range(start, len(whole)):
+        table.write_text(whole[:end])
+        with grown(table, ["name", "value", "seed"], {"seed": 0}) as (before, write):
+            assert before == rows[:2]
+            write(rows[2])
+        assert table.read_text() == whole
+    assert read_rows(table) == rows
+
+
+def test_another_run_is_refused(tmp_path: Path) -> None:
+    """Another seed, or other columns; the table stays as it is."""
+    table = tmp_path / "t.csv"
+    with grown(table, ["seed"], {"seed": 0}) as (_, write):
+        write({"seed": 0})
+    whole = table.read_text()
+    for columns, seed in ((["seed"], 1), (["seed", "more"], 0)):
+        with pytest.raises(BadInput, match="another run"), grown(table, columns, {"seed": seed}):
+            pass
+    assert table.read_text() == whole
+
+
+def test_groups_write_what_is_missing(tmp_path: Path) -> None:
+    """A second run solves nothing twice; a group that breaks off is gone on with; every step is reported."""
+    table, columns, steps, made = tmp_path / "t.csv", ["name", "value", "seed"], [], []
+    groups = {"small": [1, 2], "large": [10, 20, 30]}
+
+    def solved(group: list[int], done: set[Key]) -> Iterator[Row | None]:
+        for value in group:
+            if (str(value), str(value)) in done:
+                yield None
+                continue
+            if value == broken:
+                raise OSError
+            made.append(value)
+            yield {"name": value, "value": value}
+
+    broken = 20
+    with pytest.raises(OSError):
+        filled(table, columns, {"seed": 3}, 2, groups, solved, 2, steps.append)
+    assert sorted(made) == [1, 2, 10] and sorted(steps) == ["large", "small", "small"]
+    broken = 0
+    rows = filled(table, columns, {"seed": 3}, 2, groups, solved, 1, steps.append)
+    assert sorted(made) == [1, 2, 10, 20, 30] and steps.count("large") == 4
+    assert sorted(int(row["value"]) for row in rows) == [1, 2, 10, 20, 30]
+    assert {row["seed"] for row in rows} == {"3"}
+
+
+def test_a_process_that_ends_answers_error() -> None:
+    """Answers come line by line; after its end every question gets ``error``."""
+    script = "print(input(), flush=True)"
+    with Child([sys.executable, "-c", script]) as child:
+        assert child.send(b'{"status": "found"}\n') == {"status": "found"}
+        child.process.wait()
+        assert child.send(b"that\n")["status"] == "error"
+
+
+def test_another_process_takes_the_place_of_one_that_failed() -> None:
+    """After an answer of status ``error`` a new one is started; what is done is not asked."""
+    started: list[Failing] = []
+
+    class Failing:
+        """Answers twice, then only errors."""
+
+        def __init__(self) -> None:
+            self.asked, self.left = 0, False
+            started.append(self)
+
+        def __enter__(self) -> Self:
+            return self
+
+        def __exit__(self, *_: object) -> None:
+            self.left = True
+
+        def ask(self, instance: Any, time_limit: float) -> dict[str, Any]:
+            self.asked += 1
+            return {"status": "optimal" if self.asked < 3 else "error", "cost": instance * time_limit}
+
+    problems: Any = [("l1", k, float(k)) for k in range(6)]
+    columns = ["model", "kind", "applicant", "solver", "status", "cost"]
+    done = {("m", "l1", "0", "one")}
+    rows = list(
+        answered(
+            "m", problems, {"one": Failing}, 2.0, columns, done, lambda k, a: a | {"cost": k + a["cost"]}
+        )
+    )
+    assert rows[0] is None
+    assert [row["status"] for row in rows if row] == ["optimal", "optimal", "error", "optimal", "optimal"]
+    assert [row["cost"] for row in rows if row] == [3.0, 6.0, 9.0, 12.0, 15.0]
+    assert [one.asked for one in started] == [3, 2] and all(one.left for one in started)
+
+
+def test_a_row_says_when_the_first_action_was_found() -> None:
+    """Events are (seconds, cost, bound); the key fills the first columns."""
+    answer = {"status": "limit", "events": [[0.1, None, 1.0], [0.4, 3.0, 1.0]], "more": 1}
+    row = answer_row(answer, ["model", "status", "first_seconds", "events"], ["m"])
+    assert row == {
+        "model": "m",
+        "status": "limit",
+        "first_seconds": 0.4,
+        "events": "[[0.1, null, 1.0], [0.4, 3.0, 1.0]]",
+    }

@@ -1,0 +1,197 @@
+"""``bench trees``: solvers that agree, resumed where they end, and what is said of rows."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from milp_recourse.errors import BadInput
+from milp_recourse.judge import judge
+from milp_recourse.lab.benchmarks import tree_report as report
+from milp_recourse.lab.benchmarks import trees as bench
+from milp_recourse.lab.benchmarks.ensembles import fit, read_table
+from milp_recourse.lab.benchmarks.leaf_milp import LeafMilp
+from milp_recourse.solve import solve
+
+pytest.importorskip("sklearn")
+
+
+def plan(**changed: Any) -> bench.Plan:
+    """A small run; some of it changed."""
+    given = {
+        "sets": ["credit", "cancer:unit"],
+        "models": ["boosting-8x2", "forest-6x3"],
+        "costs": ["l1", "l2-squared"],
+        "per_model": 2,
+        "solvers": ["bab", "highs"],
+        "time_limit": 20.0,
+    }
+    return bench.Plan(**(given | changed))
+
+
+def test_solvers_agree_and_rows_are_not_solved_twice(tmp_path: Path) -> None:
+    """All prove the same, actions flip the model, certificates verify; a second run adds only what is new."""
+    rows = bench.run(plan(), tmp_path)
+    assert len(rows) == 8 and {r["status"] for r in rows} == {"optimal"}
+    assert {r["flips"] for r in rows} == {"True"} and {r["feasible"] for r in rows} == {"True"}
+    own = [r for r in rows if r["solver"] == "bab"]
+    assert all(r["verified"] == "True" and float(r["first_seconds"]) > 0 for r in own)
+    asked: list[str] = []
+    more = plan(solvers=["bab", "highs", "cpsat", "leaf-milp"])
+    again = bench.run(more, tmp_path, 2, asked.append)
+    assert again[:8] == rows and len(again) == 16 and len(asked) == 16
+    assert report.false_claims(again) == []
+    said = report.write(again, tmp_path, 20.0)
+    assert [line["proven"] for line in said["summary"]] == [2] * 8
+    assert (tmp_path / "trees.json").exists() and (tmp_path / "trees.png").exists()
+    written = (tmp_path / "trees.md").read_text(encoding="utf-8")
+    assert (
+        written.count("\n| boosting-8x2 | 2 | 2 of 2 |") == 1 and "proves 4 of 4 problems; 0 that" in written
+    )
+
+
+def row(**changed: Any) -> dict[str, Any]:
+    """A row as it is read from the table."""
+    plain = {
+        "model": "credit/forest-6x3",
+        "cost_kind": "l1",
+        "applicant": "7",
+        "solver": "bab",
+        "status": "optimal",
+        "claimed_cost": "1.0",
+        "cost": "1.0",
+        "lower_bound": "0.9999999",
+        "feasible": "True",
+        "flips": "True",
+        "processor_seconds": "0.5",
+        "events": "[[0.1, 2.0, 0.0], [0.3, 1.0, 0.5]]",
+        "first_seconds": "0.1",
+    }
+    return dict.fromkeys(bench.COLUMNS, "") | plain | {k: str(v) for k, v in changed.items()}
+
+
+@pytest.mark.parametrize(
+    ("claim", "said"),
+    [
+        ({"flips": False}, "not accepted"),
+        ({"feasible": False}, "not accepted"),
+        ({"status": "infeasible", "cost": "", "claimed_cost": "", "feasible": ""}, "infeasible"),
+        ({"claimed_cost": 1.1, "cost": 1.1}, "optimal at 1.1"),
+        ({"claimed_cost": 0.9}, "proven"),
+        ({"status": "limit", "lower_bound": 1.2, "cost": 1.3}, "a bound of 1.2"),
+    ],
+)
+def test_false_claims_are_seen(claim: dict[str, Any], said: str) -> None:
+    """Each kind of false claim, against a proven answer."""
+    assert report.false_claims([row(), row(solver="other")]) == []
+    [found] = report.false_claims([row(), row(solver="other", **claim)])
+    assert said in found
+
+
+def test_what_is_not_proven_counts_at_what_it_spent_and_false_answers_at_the_limit() -> None:
+    """A lower bound of what a proof takes; the limit where a claim is wrong."""
+    rows = [
+        row(),
+        row(solver="slow", status="limit", cost="", feasible="", flips="", processor_seconds=9),
+        row(solver="wrong", claimed_cost=1.5, cost=1.5),
+    ]
+    lines = {line["solver"]: line for line in report.summarise(rows, 60.0)}
+    assert [lines[s]["median_s"] for s in ("bab", "slow", "wrong")] == [0.5, 9.0, 60.0]
+    [line] = report.compared(rows, 60.0)
+    assert line["best_peer_over_bab_median"] == 18.0
+    gap = report.gaps(rows[0], 1.0, np.array([0.05, 0.2, 0.4, 0.6]), 60.0, report.right(rows))
+    assert gap.tolist() == [1.0, 1.0, 0.5, 0.0]
+
+
+def test_the_table_says_where_another_solver_is_better() -> None:
+    """What only another proves, who is faster, and the median where three times is the aim."""
+    model = {"model": "credit/forest-100x6"}
+    rows = [
+        row(**model, check_seconds=0.25, verified=True),
+        row(**model, solver="fast", processor_seconds=0.1),
+        row(**model, applicant=8, status="limit", cost="", feasible="", flips="", processor_seconds=6),
+        row(**model, applicant=8, solver="fast", processor_seconds=24),
+    ]
+    lines = report.markdown(rows, 60.0).splitlines()
+    assert lines[2] == "| forest-100x6 | 2 | 1 of 2 | 3.2 | 2 of 2 | 12 | 2.1 | 0.2 | 0.1 | 1 | 0.25 |"
+    said = " ".join(lines[3:])
+    assert "proves 1 of 2 problems; 1 that it does not prove are proven" in said
+    assert "On 1 of 2 problems" in said and "3 is the aim: 2.1 on forest-100x6" in said
+    assert "False claims and refused actions, all solvers: 0" in said
+
+
+def test_ratios_against_a_peer() -> None:
+    """Over the problems that one of the two proves; who alone proves or has an action is counted."""
+    nothing = {"status": "limit", "cost": "", "claimed_cost": "", "feasible": "", "flips": ""}
+    rows = [
+        row(applicant=1, processor_seconds=0.5),
+        row(applicant=1, solver="peer", processor_seconds=2.0),
+        row(applicant=2, processor_seconds=2.0, **nothing),
+        row(applicant=2, solver="peer", processor_seconds=1.0),
+        row(applicant=3, processor_seconds=9.0, status="limit"),
+        row(applicant=3, solver="peer", processor_seconds=9.0, status="limit"),
+        row(applicant=4, cost_kind="l2-squared"),
+        row(applicant=4, cost_kind="l2-squared", solver="peer", status="refused"),
+    ]
+    (one, both) = report.against(rows, 60.0)
+    assert {**one, "cost_kind": "all"} == both and one["problems"] == 3
+    assert (one["both_open"], one["bab_alone_proves"], one["peer_alone_proves"]) == (1, 0, 1)
+    assert one["action_elsewhere"] == 1
+    assert one["median_ratio"] == (4.0 + 0.5) / 2 and 1.7 < one["p90_slower"] < 2.0
+
+
+@pytest.mark.parametrize("table", ["credit", "credit:unit", "cancer"])
+def test_the_plain_leaf_formulation_agrees(table: str) -> None:
+    """Whole numbers, labels and scaled columns: the peer's rows say what ours say."""
+    read = read_table(table, None)
+    for model in (("forest", 5, 4), ("xgboost", 5, 3)):
+        ensemble = fit(read, *model)
+        for rank in (0.0, 0.5):
+            for cost in ("l1", "l2-squared"):
+                instance = ensemble.instance(bench.ranked(ensemble, rank), cost)
+                found, known = (
+                    LeafMilp(instance).solve(20.0, lambda cost, bound: None),
+                    solve(instance, "bab"),
+                )
+                assert found["status"] == known.status.value == "optimal"
+                verdict = judge(instance, found["action"])
+                assert verdict.feasible and abs(float(verdict.cost) - known.cost) <= 2e-6 * (1 + known.cost)
+                assert abs(found["cost"] - known.cost) <= 2e-6 * (1 + known.cost)
+
+
+def test_problems_stay_the_same_beside_other_models() -> None:
+    """So that a run can be added to."""
+    few = plan(models=["forest-6x3"]).problems()
+    assert few == [p for p in plan().problems() if p.model == "forest-6x3"]
+    assert few != plan(models=["forest-6x3"], seed=1).problems()
+
+
+@pytest.mark.parametrize(
+    ("changed", "field"),
+    [
+        ({"models": ["forest"]}, "--models"),
+        ({"models": ["oak-3x3"]}, "--models"),
+        ({"solvers": ["x"]}, "--solvers"),
+        ({"solvers": ["ocean-cp"]}, "--ocean-python"),
+        ({"sets": ["nothing"]}, "--sets"),
+        ({"sets": ["german:unit"]}, r"german\.data"),
+    ],
+)
+def test_unknown_names_are_bad_input(changed: dict[str, Any], field: str, tmp_path: Path) -> None:
+    """One line that names the option or the file."""
+    with pytest.raises(BadInput, match=field):
+        bench.run(plan(data=tmp_path, **changed), tmp_path)
+
+
+def test_a_python_without_oceanpy_says_so() -> None:
+    """Its worker answers every question, and says what is missing."""
+    ensemble = fit(read_table("credit:unit", None, 0), *bench.parsed("forest-6x3"), 0)
+    instance = ensemble.instance(int(ensemble.refused[0]), "l1")
+    with bench.worker("ocean-cp", ensemble, sys.executable) as ocean:
+        for _ in range(2):
+            answer = ocean.ask(instance, 5.0)
+            assert answer["status"] == "refused" and "No module named 'ocean'" in answer["message"]
