@@ -41,9 +41,12 @@ def test_the_estimate_is_what_stops_it(monkeypatch):
 
 @pytest.mark.parametrize("kind", ["e", "d", "p", "t", "m"])
 def test_every_node_that_is_bounded_counts(kind):
-    """Twice the nodes take twice the time; splits take none."""
+    """More nodes take more time, each as much as the last; splits take none."""
     instance = KINDS["ensembles" if kind in "ptm" else "networks"](3)
     node = {"d": ["d", "", []], "e": ["e"], "m": ["m"]}.get(kind, [kind, 0])
-    one, two = (check_seconds(instance, 2, [node] * count) for count in (1, 2))
-    assert one > 0 and two == pytest.approx(2 * one)
+    one, two, three = (check_seconds(instance, 2, [node] * count) for count in (1, 2, 3))
+    assert one > 0 and two > one and three - two == pytest.approx(two - one)
+    if kind == "p":
+        table = {"trees": [3, [[1, 2], 1, [5]]]}
+        assert check_seconds(instance, 2, [node], [table]) > one
     assert check_seconds(instance, 2, [["a", 0, 0.5], ["n", 0, 0]]) == 0

@@ -46,7 +46,8 @@ def bars(target: str, rows: Sequence[Mapping[str, Any]], path: Path) -> None:
         measures.append(("plausibility", f"plausibility of the served{everybody}"))
     labels = list(dict.fromkeys(_label(target, row) for row in rows if row["method"] in COLOURS))
     methods = list(dict.fromkeys(row["method"] for row in rows))
-    colours = COLOURS | dict(zip((m for m in methods if m not in COLOURS), OTHERS, strict=False))
+    colours = {method: colour for method, colour in COLOURS.items() if method in methods}
+    colours |= dict(zip((m for m in methods if m not in COLOURS), OTHERS, strict=False))
     width = 0.81 / len(colours)
     tall = len(labels) > 5  # many cells: one panel above the other
     wide = (1, len(measures)), (4.5 * len(measures), 3.8)

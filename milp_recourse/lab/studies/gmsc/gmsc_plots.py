@@ -124,9 +124,10 @@ def log_densities(
         parts["cmedians"].set_color("black")
         names = [f"{name}\n({len(group)})" for name, group in groups]
         axis.set_xticks(range(1, len(groups) + 1), names, rotation=25, ha="right", fontsize=8)
+        axis.axhline(float(np.median(factual)), color="black", linewidth=0.8, linestyle=":")
         axis.set_title(method)
         axis.grid(alpha=0.3, axis="y")
-    axes[0].set_ylabel(f"log density under the spline flow\n(below {floor:.0f} drawn at {floor:.0f})")
+    axes[0].set_ylabel(f"log density under the spline flow (nats;\nbelow {floor:.0f} drawn at {floor:.0f})")
     _save(figure, path)
 
 
