@@ -45,6 +45,8 @@ LOG = logging.getLogger("milp_recourse")
 SAID = "milp_recourse: compiling the search, about a minute (once for this version on this machine)"
 SECONDS = 3.0
 
+CONFIG: Any = numba.config
+
 RARELY = 50_000
 """New objects before Python looks for garbage while something is compiled, which makes many that live on: a
 tenth of the time."""
@@ -143,7 +145,7 @@ class Reference(types.Type):
     """A named tuple whose fields nobody replaces, passed as its address.
 
     numba takes a tuple apart wherever it is passed on; one of thirty arrays is 250 numbers, and
-    three quarters of the intermediate code only moved them.
+    more than half of the intermediate code only moved them.
     """
 
     def __init__(self, record: types.NamedTuple) -> None:
@@ -162,9 +164,9 @@ class _ReferenceModel(models.PrimitiveModel):
 class _Fields(AttributeTemplate):
     key = Reference
 
-    def generic_resolve(self, kind: Reference, name: str) -> Any:
-        record: Any = kind.record
-        return record[record.fields.index(name)] if name in record.fields else None
+    def generic_resolve(self, value: Any, attr: str) -> Any:  # type: ignore[override]
+        record = value.record
+        return record[record.fields.index(attr)] if attr in record.fields else None
 
 
 @lower_getattr_generic(Reference)
@@ -192,7 +194,7 @@ def _refer(typing: Any, record: Any) -> Any:
 
 refer: Any = _refer
 """The address of a named tuple that compiled code made; good until the function that asks returns."""
-if numba.config.DISABLE_JIT:
+if CONFIG.DISABLE_JIT:
     refer = lambda record: record  # noqa: E731
 
 
