@@ -20,7 +20,7 @@ from milp_recourse.program.lower import lower
 from tests.conditions.random_conditions import with_conditions
 
 
-def two_levers(cause: Expression | None = None, kind: str = "l2_squared") -> Instance:
+def two_levers(cause: Expression | None = None, kind: str = "l2-squared") -> Instance:
     """x and y from 0 to 3, refused at (0.5, 0.25); ``cause`` is y's equation."""
     equations = {"x": Constant(0.0), "y": cause or Constant(0.0)}
     scm = StructuralCausalModel(
