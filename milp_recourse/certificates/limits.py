@@ -121,8 +121,9 @@ def beyond_a_support(instance: Instance) -> str | None:
 def fits(instance: Instance, certificate: dict[str, Any]) -> bool:
     """Whether a checker reads a certificate of this size (section 9), and in the time that one may take."""
     configurations = certificate["configurations"]
-    trees = [(one["acted"], part["tree"]) for one in configurations for part in one.get("cases", [one])]
-    if sum(check_seconds(instance, len(acted), tree) for acted, tree in trees) > MOST_SECONDS:
+    parts = [(len(one["acted"]), part) for one in configurations for part in one.get("cases", [one])]
+    seconds = (check_seconds(instance, n, part["tree"], part.get("prices", ())) for n, part in parts)
+    if sum(seconds) > MOST_SECONDS:
         return False
     plain = not any("prices" in one or "cases" in one for one in configurations)
     if plain and sum(len(one["tree"]) for one in configurations) < MOST_ROOM // 1000:
@@ -132,23 +133,28 @@ def fits(instance: Instance, certificate: dict[str, Any]) -> bool:
     return len(text) <= LARGEST_FILE and room <= MOST_ROOM
 
 
-def check_seconds(instance: Instance, n: int, nodes: Iterable[Sequence[Any]]) -> float:
+def check_seconds(
+    instance: Instance, n: int, nodes: Iterable[Sequence[Any]], tables: Sequence[dict[str, Any]] = ()
+) -> float:
     """What checking nodes takes where n features are acted on, roughly and mostly too long.
 
     A leaf takes 0.7 ms for the lines of each curve; closed by duality 0.6 ms, 0.14 ms per lever and 45 ns for
     each of the multiplications that bound all neurons' arguments; within a budget also 10 us for a lever's
     share in a neuron's argument and 28 us for each pair of levers, as numbers grow with ends that are not 0.
-    A table of prices takes 0.6 us for each leaf of the trees, and getting ready for tables 50 us for each.
-    Measured: docs/results/certificates.
+    For trees, getting ready for tables of prices takes 50 us for each of their leaves, reading a table 4 ms
+    and 3 us for each price, and using one 0.2 ms and 0.45 us for each leaf. Measured:
+    docs/results/certificates.
     """
     kinds = Counter("budget" if len(node) > FEWEST_WITH_BUDGET else node[0] for node in nodes)
     classifier, lines = instance.classifier, 0.7e-3 * _curves(instance)
     empty, dual, budget = 0.42e-3 + lines, 0.6e-3 + 0.14e-3 * n + lines, 28e-6 * n * n
-    table, ready = 0.3e-3, 0.0
+    prices = 0.0
     if isinstance(classifier, TreeEnsemble):
         empty, dual = (one + 10e-6 * len(classifier.trees) for one in (empty, dual))
         leaves = sum(int((tree.left < 0).sum()) for tree in classifier.trees)
-        table, ready = table + 0.6e-6 * leaves, 50e-6 * leaves
+        used = sum(kinds[kind] for kind in "ptm")
+        prices = 50e-6 * leaves * bool(used) + (0.2e-3 + 0.45e-6 * leaves) * used
+        prices += sum(4e-3 + 3e-6 * _numbers(table) for table in tables)
     else:
         widths = [len(bias) for bias in classifier.biases[:-1]]
         columns, through = 1 + sum(len(f.columns) for f in instance.features), 0
@@ -156,9 +162,13 @@ def check_seconds(instance: Instance, n: int, nodes: Iterable[Sequence[Any]]) ->
             dual += 45e-9 * 2 * width * (through + columns * (widths[0] if k else 1))
             through += width * widths[k - 1] if k else 0
         budget += 10e-6 * sum(widths) * n
-    count = sum(kinds[kind] for kind in "ptm")
-    tables = table * count + ready * bool(count)
-    return empty * kinds["e"] + dual * (kinds["d"] + kinds["budget"]) + budget * kinds["budget"] + tables
+    return empty * kinds["e"] + dual * (kinds["d"] + kinds["budget"]) + budget * kinds["budget"] + prices
+
+
+def _numbers(table: dict[str, Any]) -> int:
+    """How many prices a table has."""
+    trees = [tree for tree in table["trees"] if isinstance(tree, list)]
+    return sum(len(own) for tree in trees for own in tree if isinstance(own, list))
 
 
 def _curves(instance: Instance) -> int:

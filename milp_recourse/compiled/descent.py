@@ -25,7 +25,6 @@ from milp_recourse.compiled.layout import (
     COST,
     FACTUAL,
     FALL,
-    FIXED,
     GRAD,
     GRID,
     HI,
@@ -57,8 +56,8 @@ from milp_recourse.compiled.layout import (
 from milp_recourse.compiled.levers import cost_at, cost_of, percentiles_pay_for, respond
 from milp_recourse.compiled.network import gradient, logit_at, logit_size, sizes_at
 from milp_recourse.compiled.node import ball_hair, residual_lines, stated_rows
-from milp_recourse.compiled.numerics import CLOSE, COARSE, HUGE, ROUNDOFF, SEEN
-from milp_recourse.compiled.problem import layers_of, levers_of
+from milp_recourse.compiled.numerics import CLOSE, COARSE, ROUNDOFF, SEEN
+from milp_recourse.compiled.work import cleared, copied
 from milp_recourse.compiling import compiled
 
 INF = math.inf
@@ -99,7 +98,7 @@ def _inside(p, w, u):
     z0, sizes = w.unit[Z, 0], w.layer[1]
     units = p.widths[0]
     if units > 0:
-        sizes_at(layers_of(p), u, z0, sizes)
+        sizes_at(p, u, z0, sizes)
     for r in range(p.row.shape[1]):
         value, size = p.row_const[0, r], p.row_const[1, r]
         value, size = _at_point(p, u, z0, sizes, p.row[:, r], p.row_caused[:, r], value, size)
@@ -150,91 +149,20 @@ def try_point(p, w, u):
     snapped.
     """
     snap(p, u)
-    logit = logit_at(layers_of(p), u, w.unit[Z], w.layer[0])
+    logit = logit_at(p, u, w.unit[Z], w.layer[0])
     if not logit >= p.need_high:
         return False
     if logit < p.need_high + p.hair[0]:
-        error = 3.0 * p.line * logit_size(layers_of(p), u, w.unit[Z, 0], w.layer) + p.tiny
+        error = 3.0 * p.line * logit_size(p, u, w.unit[Z, 0], w.layer) + p.tiny
         if not logit >= p.need_high + error:
             return False
     if constrained(p) and not _inside(p, w, u):
         return False
-    cost = cost_at(levers_of(p), u)
+    cost = cost_at(p, u)
     if cost < w.scalar[BEST_COST]:
         w.scalar[BEST_COST] = cost
         w.scalar[BEST_CASE] = w.scalar[CASE]
-        for i in range(len(u)):
-            w.at[BEST, i] = u[i]
-    return True
-
-
-@compiled
-def one_row(p, box, allowed, g, need, out, other):
-    """The cheapest point of a box with g u >= need: one multiplier, found by bisection; False if there is
-    none.
-
-    Levers that jump at the multiplier are moved part of the way; those with whole values all of it.
-    """
-    label = p.lever[LABEL]
-    start = p.start
-    d = p.lever.shape[1]
-    theta_low, theta_high = 0.0, 1.0
-    # the largest reach: theta = 0
-    total = 0.0
-    for i in range(d):
-        respond(p, box, allowed, i, g, 0.0, 0.0, out)
-        total += g[start[i] + int(out[i])] if label[i] > 0.0 else g[start[i]] * out[i]
-    if not total >= need:
-        return False
-    for _ in range(60):
-        total = 0.0
-        for i in range(d):
-            respond(p, box, allowed, i, g, theta_high, 0.0, other)
-            total += g[start[i] + int(other[i])] if label[i] > 0.0 else g[start[i]] * other[i]
-        if total < need:
-            break
-        for i in range(d):
-            out[i] = other[i]
-        theta_low = theta_high
-        theta_high *= 4.0
-        if theta_high > HUGE:
-            return True
-    for _ in range(40):
-        middle = 0.5 * (theta_low + theta_high)
-        if theta_low > 0.0 and theta_high > 2.0 * theta_low:
-            middle = math.sqrt(theta_low * theta_high)
-        elif theta_low == 0.0:
-            middle = theta_high * 0.0625
-        total = 0.0
-        for i in range(d):
-            respond(p, box, allowed, i, g, middle, 0.0, other)
-            total += g[start[i] + int(other[i])] if label[i] > 0.0 else g[start[i]] * other[i]
-        if total >= need:
-            theta_low = middle
-        else:
-            theta_high = middle
-        if theta_high <= theta_low * (1.0 + CLOSE):
-            break
-    high = 0.0
-    low = 0.0
-    for i in range(d):
-        respond(p, box, allowed, i, g, theta_low, 0.0, out)
-        respond(p, box, allowed, i, g, theta_high, 0.0, other)
-        if label[i] > 0.0:
-            high += g[start[i] + int(out[i])]
-            low += g[start[i] + int(out[i])]
-        else:
-            if p.lever[GRID, i] > 0.0:
-                other[i] = out[i]
-            if box[MODE, i] == 0 and other[i] == 0.0 and p.lever[FIXED, i] > 0.0:
-                other[i] = out[i]
-            high += g[start[i]] * out[i]
-            low += g[start[i]] * other[i]
-    if high > low:
-        part = min(max((need - low) / (high - low), 0.0), 1.0)
-        for i in range(d):
-            if not label[i] > 0.0 and out[i] != other[i]:
-                out[i] = other[i] + part * (out[i] - other[i])
+        copied(u, w.at[BEST])
     return True
 
 
@@ -257,7 +185,8 @@ def only_largest(p):
 
 @compiled
 def one_largest(p, box, allowed, g, need, most, out, other):
-    """As :func:`one_row` where the cost is the maximum alone, at most ``most``: bisection over its value."""
+    """The cheapest point of a box with g u >= need where the cost is the maximum alone, at most ``most``:
+    bisection over its value; False if there is none."""
     low, high, found = 0.0, most, False
     for _ in range(50):
         middle = 0.5 * (low + high) if found else high
@@ -296,8 +225,7 @@ def one_largest(p, box, allowed, g, need, most, out, other):
             total += g[s] * t
         if left and total >= need:
             found, high = True, middle
-            for i in range(len(out)):
-                out[i] = other[i]
+            copied(other, out)
         elif not found:
             return False
         else:
@@ -322,11 +250,9 @@ def cheapest(p, w, box, allowed, g, need, u, out, other):
 
     Where that is rows or the ball, w's node, point and multipliers are overwritten.
     """
-    if not constrained(p) and not p.has_largest:
-        return one_row(levers_of(p), box, allowed, g, need, out, other)
     if not constrained(p) and only_largest(p):
         most = min(w.scalar[BEST_COST], w.scalar[CEILING])
-        return one_largest(levers_of(p), box, allowed, g, need, most, out, other)
+        return one_largest(p, box, allowed, g, need, most, out, other)
     units = p.widths[0]
     for m in range(units):  # the linear piece that u lies in, or the tangent there
         z = w.unit[Z, 0, m]
@@ -336,8 +262,7 @@ def cheapest(p, w, box, allowed, g, need, u, out, other):
         w.kept[0, m], w.kept[1, m] = w.unit[ZL, 0, m], w.unit[ZH, 0, m]
         w.unit[ZL, 0, m], w.unit[ZH, 0, m] = 0.0, on
         w.unit[ZS, 0, m] = abs(z)
-    for c in range(w.col.shape[1]):
-        w.rows[0, c] = g[c]
+    copied(g, w.rows[0])
     w.row[CONSTS, 0], w.row[INSIDE, 0] = -need, 0.0
     count = stated_rows(p, w, box, allowed, 1, False)
     ball = -1
@@ -346,8 +271,7 @@ def cheapest(p, w, box, allowed, g, need, u, out, other):
         if where > 0:
             ball, count = count, count + 1
             w.row[INSIDE, ball], w.row[CONSTS, ball] = 2.0 * ball_hair(p, w), 0.0
-            for c in range(w.col.shape[1]):
-                w.rows[ball, c] = 0.0
+            cleared(w.rows[ball])
         elif where < 0:
             count = -1
     for m in range(units):
@@ -373,14 +297,14 @@ def hops(p, w, box, allowed, u, most):
     for m in range(p.widths[0]):
         curved = curved or p.kind[m] != RELU
     for hop in range(most):
-        logit = logit_at(layers_of(p), u, w.unit[Z], w.layer[0])
-        gradient(layers_of(p), w.unit[Z], w.col[GRAD], w.layer)
+        logit = logit_at(p, u, w.unit[Z], w.layer[0])
+        gradient(p, w.unit[Z], w.col[GRAD], w.layer)
         need = (p.need_high + 2.0 * p.hair[0] - logit) + at(p, w.col[GRAD], u)
         if not cheapest(p, w, box, allowed, w.col[GRAD], need, u, trial, w.at[OTHER]):
             # as far as it goes; with rows or a ball that is where the convex problem has come to
             if not constrained(p):
                 for i in range(d):
-                    respond(levers_of(p), box, allowed, i, w.col[GRAD], 0.0, 0.0, trial)
+                    respond(p, box, allowed, i, w.col[GRAD], 0.0, 0.0, trial)
             if have or hop >= most // 2 or (constrained(p) and w.scalar[BEST_COST] < INF):
                 break
         if hop >= (8 if curved else 4) and not have:  # it swings: half the way
@@ -389,7 +313,7 @@ def hops(p, w, box, allowed, u, most):
                     trial[i] = 0.5 * (trial[i] + u[i])
         if try_point(p, w, trial):
             found = True
-            cost = cost_at(levers_of(p), trial)
+            cost = cost_at(p, trial)
             for i in range(d):
                 anchor[i] = trial[i]
                 u[i] = trial[i]
@@ -409,8 +333,7 @@ def hops(p, w, box, allowed, u, most):
                 else:
                     high = middle
             if low == 0.0:
-                for i in range(d):
-                    u[i] = trial[i]
+                copied(trial, u)
                 have = False
                 before = INF
                 continue
@@ -418,9 +341,8 @@ def hops(p, w, box, allowed, u, most):
                 u[i] = trial[i] if label[i] > 0.0 else anchor[i] + low * (trial[i] - anchor[i])
             if not try_point(p, w, u):
                 break
-            cost = cost_at(levers_of(p), u)
-            for i in range(d):
-                anchor[i] = u[i]
+            cost = cost_at(p, u)
+            copied(u, anchor)
             if not cost < before * (1.0 - (SEEN if curved else COARSE)):
                 break
             before = cost
@@ -433,8 +355,7 @@ def hops(p, w, box, allowed, u, most):
             if same:
                 break
     if have:
-        for i in range(d):
-            u[i] = anchor[i]
+        copied(anchor, u)
     return found
 
 
@@ -475,7 +396,7 @@ def pull_back(p, w, u):
         if try_point(p, w, u):
             continue
         if p.lever[LABEL, i] > 0.0:
-            own = cost_of(levers_of(p), i, start)
+            own = cost_of(p, i, start)
             u[i] = start
             for j in range(start_[i], start_[i + 1]):
                 if p.allowed[j] != 0 and p.column[COST, j] < own:
@@ -498,26 +419,6 @@ def pull_back(p, w, u):
 
 
 @compiled
-def ray(p, w, u):
-    """Shrink an accepted point's numeric levers together towards the factual."""
-    d = len(u)
-    for i in range(d):
-        w.at[ANCHOR, i] = u[i]
-    low, high = 0.0, 1.0
-    for _ in range(12):
-        middle = 0.5 * (low + high)
-        for i in range(d):
-            u[i] = w.at[ANCHOR, i] if p.lever[LABEL, i] > 0.0 else middle * w.at[ANCHOR, i]
-        if try_point(p, w, u):
-            high = middle
-        else:
-            low = middle
-    for i in range(d):
-        u[i] = w.at[ANCHOR, i] if p.lever[LABEL, i] > 0.0 or high == 1.0 else high * w.at[ANCHOR, i]
-    snap(p, u)
-
-
-@compiled
 def drops(p, w, rounds):
     """Let one lever of the best point rest, or forbid it more, and repair: what comes out cheaper stays."""
     hi = w.box[HI]
@@ -532,8 +433,7 @@ def drops(p, w, rounds):
     d = p.lever.shape[1]
     u = w.at[POINT]
     for _ in range(rounds):
-        for i in range(d):
-            u[i] = w.at[BEST, i]
+        copied(w.at[BEST], u)
         tries = 1 + int(random(w) * 2)
         for i in range(d):
             lo[i], hi[i], mode[i] = lo_[i], hi_[i], mode_[i]
@@ -571,43 +471,8 @@ def drops(p, w, rounds):
 
 
 @compiled
-def scan(p, w, u, parts):
-    """From a point, move one lever at a time, nearest values first, until it is accepted; each then
-    settles.
-    """
-    start = p.start
-    d = len(u)
-    for i in range(d):
-        before = u[i]
-        if p.lever[LABEL, i] > 0.0:
-            for j in range(start[i], start[i + 1]):
-                if p.allowed[j] != 0:
-                    u[i] = float(j - start[i])
-                    try_point(p, w, u)
-            u[i] = before
-            continue
-        for side in range(2):
-            end = p.box[HI, i] if side == 0 else p.box[LO, i]
-            step = (end - before) / parts
-            grid = p.lever[GRID, i]
-            if grid > 0.0:
-                step = math.copysign(max(np.floor(abs(step) / grid), 1.0) * grid, step)
-            if (side == 0) != (step > 0.0) or step == 0.0:
-                continue
-            for k in range(1, parts + 1):
-                t = before + k * step
-                if abs(t - before) > abs(end - before):
-                    break
-                u[i] = t
-                if try_point(p, w, u):
-                    break
-            u[i] = before
-
-
-@compiled
 def settle(p, w, u):
     """An accepted point made as cheap as its neighbourhood allows."""
-    ray(p, w, u)
     pull_back(p, w, u)
     hops(p, w, p.box, p.allowed, u, 8)
     if try_point(p, w, u):
@@ -642,9 +507,6 @@ def descend(p, w, starts, samples, kept, rounds):
     hops(p, w, p.box, allowed, u, 12)
     if try_point(p, w, u):
         pull_back(p, w, u)
-    for i in range(d):
-        u[i] = resting(p, i, u)
-    scan(p, w, u, 32)
     # the cheapest accepted points, by insertion
     pool, cost = w.found[:, : len(w.at[POINT])], w.found[:, len(w.at[POINT])]
     count = 0
@@ -670,7 +532,7 @@ def descend(p, w, starts, samples, kept, rounds):
                 else:
                     u[i] = lo[i] + random(w) * (hi[i] - lo[i])
         snap(p, u)
-        v = cost_at(levers_of(p), u)
+        v = cost_at(p, u)
         if count == kept and v >= cost[kept - 1]:
             continue
         if not try_point(p, w, u):
@@ -702,74 +564,14 @@ def descend(p, w, starts, samples, kept, rounds):
                 settle(p, w, u)
                 break
     if w.scalar[BEST_COST] < INF:
-        if only_largest(p) and not constrained(p):
-            flips(p, w, rounds)
         drops(p, w, rounds)
         for _ in range(3):
             before = w.scalar[BEST_COST]
-            for i in range(d):
-                u[i] = w.at[BEST, i]
+            copied(w.at[BEST], u)
             pull_back(p, w, u)
             around(p, w, u)
             if not w.scalar[BEST_COST] < before * (1.0 - COARSE):
                 break
-
-
-@compiled
-def _paid(p, w, i, side):
-    """The end of a lever's interval that costs at most as much as the best action, by the maximum alone."""
-    money = w.scalar[BEST_COST] - p.base[0]
-    if p.lever[KNOTS, i] > 0.0:
-        far = percentiles_pay_for(levers_of(p), i, money, p.lever[TOP_RATE, i], 1 if side > 0.0 else -1)
-    else:
-        far = money / p.lever[LARGEST, i]
-    far = min(p.box[HI, i], far) if side > 0.0 else max(p.box[LO, i], -far)
-    grid, shift = p.lever[GRID, i], p.lever[SHIFT, i]
-    if grid > 0.0:
-        whole = (far - shift) / grid
-        far = (np.floor(whole + SEEN) if side > 0.0 else np.ceil(whole - SEEN)) * grid + shift
-    return far
-
-
-@compiled
-def flips(p, w, rounds):
-    """Where the cost is the maximum alone, all levers may go as far as one: which ends make the logit most?
-
-    From the best point, and from it with two levers at random, one lever at a time to another end or label as
-    long as the logit rises; what is more than enough is shrunk.
-    """
-    n, u, d = layers_of(p), w.at[POINT], p.lever.shape[1]
-    for turn in range(rounds):
-        for i in range(d):
-            u[i] = w.at[BEST, i]
-        for _ in range(2 if turn > 0 else 0):
-            i = int(random(w) * d)
-            if p.lever[LABEL, i] > 0.0:
-                continue
-            u[i] = _paid(p, w, i, 1.0 if random(w) < 0.5 else -1.0)
-        snap(p, u)
-        value = logit_at(n, u, w.unit[Z], w.layer[0])
-        for _ in range(6):
-            before = value
-            for i in range(d):
-                own, label = u[i], p.lever[LABEL, i] > 0.0
-                for k in range(p.start[i + 1] - p.start[i] if label else 2):
-                    if label:
-                        c = p.start[i] + k
-                        if p.allowed[c] == 0 or p.column[TOP, c] > w.scalar[BEST_COST] - p.base[0]:
-                            continue
-                        u[i] = float(k)
-                    else:
-                        u[i] = _paid(p, w, i, 1.0 - 2.0 * k)
-                    logit = logit_at(n, u, w.unit[Z], w.layer[0])
-                    if logit > value:
-                        value, own = logit, u[i]
-                    u[i] = own
-            if not value > before:
-                break
-        if try_point(p, w, u):
-            ray(p, w, u)
-        hops(p, w, p.box, p.allowed, u, 8)
 
 
 @compiled
@@ -783,8 +585,7 @@ def around(p, w, u):
         label = p.lever[LABEL, i] > 0.0
         tries = start[i + 1] - start[i] if label else 6
         for k in range(tries):
-            for j in range(d):
-                u[j] = w.at[BEST, j]
+            copied(w.at[BEST], u)
             if label:
                 if p.allowed[start[i] + k] == 0 or float(k) == u[i]:
                     continue
@@ -805,27 +606,25 @@ def climb(p, w, u):
     other = w.at[OTHER]
     trial = w.at[TRIAL]
     d = len(u)
-    value = logit_at(layers_of(p), u, w.unit[Z], w.layer[0])
+    value = logit_at(p, u, w.unit[Z], w.layer[0])
     for _ in range(12):
-        logit_at(layers_of(p), u, w.unit[Z], w.layer[0])
-        gradient(layers_of(p), w.unit[Z], w.col[GRAD], w.layer)
+        logit_at(p, u, w.unit[Z], w.layer[0])
+        gradient(p, w.unit[Z], w.col[GRAD], w.layer)
         for i in range(d):
-            respond(levers_of(p), p.box, p.allowed, i, w.col[GRAD], 0.0, 0.0, trial)
+            respond(p, p.box, p.allowed, i, w.col[GRAD], 0.0, 0.0, trial)
         step, moved = 1.0, False
         for _half in range(8):
             for i in range(d):
                 other[i] = trial[i] if p.lever[LABEL, i] > 0.0 else u[i] + step * (trial[i] - u[i])
             if try_point(p, w, other):
-                for i in range(d):
-                    u[i] = other[i]
+                copied(other, u)
                 return True
-            v = logit_at(layers_of(p), other, w.unit[Z], w.layer[0])
+            v = logit_at(p, other, w.unit[Z], w.layer[0])
             if v > value:
                 value, moved = v, True
                 break
             step *= 0.5
         if not moved:  # one lever's label at a time
             return False
-        for i in range(d):
-            u[i] = other[i]
+        copied(other, u)
     return False

@@ -76,8 +76,8 @@ from milp_recourse.compiled.layout import (
 )
 from milp_recourse.compiled.levers import respond, top_of
 from milp_recourse.compiled.numerics import CLOSE, FINE, HUGE, PIVOT, ROUNDOFF
-from milp_recourse.compiled.problem import levers_of
-from milp_recourse.compiling import compiled
+from milp_recourse.compiled.work import cleared, copied
+from milp_recourse.compiling import compiled, inner
 
 INF = math.inf
 
@@ -85,7 +85,7 @@ NEAR = 2.0**-6
 """A bound that misses its optimum by so much of what both miss the target by is as good."""
 
 
-@compiled
+@inner
 def dual_value(p, box, allowed, rows, consts, count, prices, shares, gain, size, choice):
     r"""The Lagrangian bound of the node's cost, rounding included.
 
@@ -147,7 +147,7 @@ def dual_value(p, box, allowed, rows, consts, count, prices, shares, gain, size,
     return -INF if math.isnan(value) else value
 
 
-@compiled
+@inner
 def _dot(x, y, first, after):
     """Sum of x[i] y[i] over first <= i < after, as four sums that need not wait for each other."""
     one, two, three, four = 0.0, 0.0, 0.0, 0.0
@@ -162,7 +162,7 @@ def _dot(x, y, first, after):
     return (one + two) + (three + four)
 
 
-@compiled
+@inner
 def _factor(m, k):
     """Cholesky's factor in place, lower, its diagonal inverted; pivots that vanish are made large, which
     leaves their row out."""
@@ -177,7 +177,7 @@ def _factor(m, k):
             m[i, j] = (m[i, j] - _dot(m[i], row, 0, j)) * inverse
 
 
-@compiled
+@inner
 def _solve(m, k, x):
     for i in range(k):
         x[i] = (x[i] - _dot(m[i], x, 0, i)) * m[i, i]
@@ -261,7 +261,7 @@ def _variables(p, box, allowed, w, count, ball, base):
     return m
 
 
-@compiled
+@inner
 def ball_row(p, w, r, phat):
     r"""The tangent to the plausibility ball at residuals phat, as row r with its constant, rounding included.
 
@@ -273,8 +273,7 @@ def ball_row(p, w, r, phat):
     the one above -L: a row that is valid in the node whatever phat is.
     """
     columns = w.rows.shape[1]
-    for c in range(columns):
-        w.rows[r, c] = 0.0
+    cleared(w.rows[r])
     const, size = 0.0, 0.0
     for f in range(len(p.noise)):
         weight, n, at = p.precision[f], p.noise[f], phat[f]
@@ -341,9 +340,9 @@ def _rows(p, w, count, ball, m, point):
                 row_of[k] = -1
                 k += 1
     if p.has_largest and m > 0 and column[m - 1] == -2:
-        far, v = width[m - 1], levers_of(p)
+        far = width[m - 1]
         for i in range(d):
-            own = top_of(v, i, point[i])
+            own = top_of(p, i, point[i])
             n = 0
             for j in range(m):
                 a[k, j] = 0.0
@@ -371,7 +370,7 @@ def _counts(p, f):
     return p.precision[f] > 0.0 or (p.bent and f == len(p.noise) - 1)
 
 
-@compiled
+@inner
 def _ball_lines(p, w, m, point):
     """The residuals' lines in the variables y; returns what the ball is divided by, 0 where it cannot
     move."""
@@ -404,7 +403,7 @@ def _ball_lines(p, w, m, point):
     return far
 
 
-@compiled
+@inner
 def _ball_at(p, w, m, y, scale, row):
     """The ball's value over ``scale`` at y; its gradient's negative into that row of w.a, residuals into
     w.ball."""
@@ -455,7 +454,7 @@ def _onto_ball(p, w):
             w.ball[PHAT, f] *= math.sqrt(radius / norm)
 
 
-@compiled
+@inner
 def _ball_curvature(p, w, m, k, scale, price):
     """The ball's second derivatives as rows k, k + 1, ... of w.a, the inverse of what each counts for into
     w.kvec[DIAGONAL]; returns the number of all rows."""
@@ -470,7 +469,7 @@ def _ball_curvature(p, w, m, k, scale, price):
     return every
 
 
-@compiled
+@inner
 def _by_variables(vec, kvec, a, matrix, m, k, every):
     r"""The matrix of the reduced Newton system in the variables, factored; for fewer variables than rows.
 
@@ -493,7 +492,7 @@ def _by_variables(vec, kvec, a, matrix, m, k, every):
     _factor(matrix, m)
 
 
-@compiled
+@inner
 def _by_rows(vec, kvec, a, matrix, m, k, every):
     r"""The matrix of the normal equations in the rows, :math:`A \Theta A^T + S / \Lambda`, factored."""
     theta, scaled = vec[THETA], vec[SCALED]
@@ -526,7 +525,7 @@ def _factored(vec, kvec, a, matrix, m, k, every):
         _by_rows(vec, kvec, a, matrix, m, k, every)
 
 
-@compiled
+@inner
 def _direction(vec, kvec, a, matrix, m, k, every, target, corrected):
     """A Newton step towards complementarity ``target``; with Mehrotra's correction from the step before."""
     y, z, v, h = vec[Y], vec[ZZ], vec[V], vec[H]
@@ -554,7 +553,7 @@ def _direction(vec, kvec, a, matrix, m, k, every, target, corrected):
         ds[r] = (rl[r] - s[r] * dl[r]) / lam[r]
 
 
-@compiled
+@inner
 def _step_by_variables(vec, kvec, a, matrix, m, k):
     """The step of the variables and of the rows' multipliers, from the matrix of :func:`_by_variables`."""
     dy, h = vec[DY], vec[H]
@@ -574,7 +573,7 @@ def _step_by_variables(vec, kvec, a, matrix, m, k):
         dl[r] -= weight[r] * moved
 
 
-@compiled
+@inner
 def _step_by_rows(vec, kvec, a, matrix, m, k, every):
     """The same from the matrix of :func:`_by_rows`."""
     theta, h, dy, scaled = vec[THETA], vec[H], vec[DY], vec[SCALED]
@@ -595,7 +594,7 @@ def _step_by_rows(vec, kvec, a, matrix, m, k, every):
         dy[j] = h[j] * theta[j]
 
 
-@compiled
+@inner
 def _lengths(vec, kvec, m, k):
     """How far the primal and the dual variables can go, at most 1."""
     y, z, v, dy, dz, dv = vec[Y], vec[ZZ], vec[V], vec[DY], vec[DZ], vec[DV]
@@ -618,7 +617,7 @@ def _lengths(vec, kvec, m, k):
     return primal, dual
 
 
-@compiled
+@inner
 def _centring(vec, kvec, m, k, mu, primal, dual):
     """Mehrotra's choice of how much to centre, from where the uncorrected step leads."""
     y, z, v, dy, dz, dv = vec[Y], vec[ZZ], vec[V], vec[DY], vec[DZ], vec[DV]
@@ -634,7 +633,7 @@ def _centring(vec, kvec, m, k, mu, primal, dual):
     return min(max(sigma, 0.0), 1.0)
 
 
-@compiled
+@inner
 def _move(vec, kvec, m, k, primal, dual):
     """Take the step; False where rounding has left the interior."""
     y, z, v, dy, dz, dv = vec[Y], vec[ZZ], vec[V], vec[DY], vec[DZ], vec[DV]
@@ -654,7 +653,7 @@ def _move(vec, kvec, m, k, primal, dual):
     return good
 
 
-@compiled
+@inner
 def _residuals(vec, kvec, a, m, k, value):
     """Residuals of the optimality conditions, the last row's from ``value`` unless nan; the mean
     complementarity."""
@@ -761,11 +760,9 @@ def solve_node(p, w, box, allowed, count, ball, target, point, choice, steps, ex
     for r in range(count):
         prices[r] = 0.0
         try_prices[r] = 0.0
-    v = levers_of(p)
-    best = dual_value(v, box, allowed, rows, consts, count, prices, shares, w.col[GAIN], w.col[SIZE], choice)
-    m = _variables(v, box, allowed, w, count, ball, point)
-    for j in range(w.col.shape[1]):
-        w.col[SHARE, j] = 0.0
+    best = dual_value(p, box, allowed, rows, consts, count, prices, shares, w.col[GAIN], w.col[SIZE], choice)
+    m = _variables(p, box, allowed, w, count, ball, point)
+    cleared(w.col[SHARE])
     scale = 0.0
     for j in range(m):
         scale = max(scale, abs(c[j]) + q[j])
@@ -774,7 +771,7 @@ def solve_node(p, w, box, allowed, count, ball, target, point, choice, steps, ex
         for j in range(m):
             far = max(far, vec[TOPS, j])
         for i in range(d):
-            own = max(own, top_of(v, i, point[i]))
+            own = max(own, top_of(p, i, point[i]))
         far = 2.0 * (own + far)  # never at its upper end
         if far > 0.0:
             w.ints[COLUMN, m], w.ints[LEVER, m], vec[SIGN, m], vec[WIDTH, m] = -2, -1, 1.0, far
@@ -826,7 +823,7 @@ def solve_node(p, w, box, allowed, count, ball, target, point, choice, steps, ex
                 _onto_ball(p, w)
                 ball_row(p, w, ball, w.ball[PHAT])
             value = dual_value(
-                v, box, allowed, rows, consts, count, try_prices, try_shares, w.col[GAIN], w.col[SIZE], choice
+                p, box, allowed, rows, consts, count, try_prices, try_shares, w.col[GAIN], w.col[SIZE], choice
             )
             before = best
             if value > best:
@@ -834,11 +831,9 @@ def solve_node(p, w, box, allowed, count, ball, target, point, choice, steps, ex
                 best = value
                 for r in range(count):
                     prices[r] = try_prices[r]
-                for i in range(d):
-                    shares[i] = try_shares[i]
+                copied(try_shares, shares)
                 if curved > 0:
-                    for f in range(curved):
-                        w.ball[BEST_PHAT, f] = w.ball[PHAT, f]
+                    copied(w.ball[PHAT], w.ball[BEST_PHAT])
             else:
                 stalled += 1
             if best >= target or (stalled >= 3 and mu < CLOSE and not exactly) or mu < FINE:

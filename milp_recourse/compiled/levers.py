@@ -29,12 +29,12 @@ from milp_recourse.compiled.layout import (
     TOP_RATE,
 )
 from milp_recourse.compiled.numerics import SEEN
-from milp_recourse.compiling import compiled
+from milp_recourse.compiling import compiled, inner
 
 INF = math.inf
 
 
-@compiled
+@inner
 def respond(p, box, allowed, i, gain, theta, share, choice):
     r"""Minimise :math:`\theta c_i(u) + share \cdot top_i |u| - gain \cdot u` over a lever's box.
 

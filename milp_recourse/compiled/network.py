@@ -39,12 +39,13 @@ from milp_recourse.compiled.layout import (
     ZH,
     ZL,
 )
-from milp_recourse.compiling import compiled
+from milp_recourse.compiled.work import cleared
+from milp_recourse.compiling import compiled, inner
 
 INF = math.inf
 
 
-@compiled
+@inner
 def from_levers(p, k, count, u, z):
     """What the levers put into the first ``count`` arguments of layer k (0 or 1) at a point, into z."""
     first, offset = p.first[0, k], p.offset[0, k]
@@ -80,7 +81,7 @@ def into_first(p, z0, count, z):
                 z[j] += p.caused[0, 1, j, m] * v
 
 
-@compiled
+@inner
 def later_layers(p, z):
     """From the values of layer 1 in z[1] to the logit; fills z, (K + 1, n)."""
     layers = len(p.widths)
@@ -117,7 +118,7 @@ def logit_at(p, u, z, logit):
     return later_layers(p, z)
 
 
-@compiled
+@inner
 def logit_size(p, u, z0, work):
     """The sum of absolute terms behind a point's logit; z0 are the causal units' arguments there. ``work`` is
     (3, n)."""
@@ -170,14 +171,13 @@ def sizes_at(p, u, z0, causes):
         causes[m] = size_at(p.kind[m], z0[m], total, p.edge[m], p.line)
 
 
-@compiled
+@inner
 def gradient(p, z, out, work):
     """The logit's gradient per column, at the point whose arguments are in z. ``work`` is (3, n)."""
     widths = p.widths
     layers = len(widths)
     columns = len(out)
-    for c in range(columns):
-        out[c] = 0.0
+    cleared(out)
     a, b, causes = work[0], work[1], work[2]
     for m in range(widths[0]):
         causes[m] = 0.0
@@ -213,12 +213,12 @@ def gradient(p, z, out, work):
                 causes[l] += v * p.caused[0, 0, m, l]
 
 
-@compiled
-def relax(unit, k, count, up):
-    """Slopes and constants of the ReLUs' lines of layer k, from the bounds of their arguments and the
-    slopes in ALPHA."""
+@inner
+def relax(unit, k, first, count, up):
+    """Slopes and constants of the lines of layer k's ReLUs ``first`` to ``count``, from the bounds of their
+    arguments and the slopes in ALPHA."""
     zl, zh, alpha, slope, rise = unit[ZL, k], unit[ZH, k], unit[ALPHA, k], unit[SLOPE, k], unit[RISE, k]
-    for j in range(count):
+    for j in range(first, count):
         l, h = zl[j], zh[j]
         rise[j] = 0.0
         if h <= 0.0:
@@ -234,20 +234,13 @@ def relax(unit, k, count, up):
 def relax_cause(n, unit, m):
     """Lines of one causal unit from the bounds of its argument; a curve's touch it in the middle."""
     if n.kind[m] == RELU:
-        l, h = unit[ZL, 0, m], unit[ZH, 0, m]
-        unit[RISE, 0, m] = unit[FALL, 0, m] = 0.0
-        if h <= 0.0:
-            unit[SLOPE, 0, m] = unit[ALPHA, 0, m] = 0.0
-        elif l >= 0.0:
-            unit[SLOPE, 0, m] = unit[ALPHA, 0, m] = 1.0
-        else:
-            s = h / (h - l)
-            unit[SLOPE, 0, m], unit[RISE, 0, m] = s, max(-s * l, (1.0 - s) * h) * n.up
+        unit[FALL, 0, m] = 0.0
+        relax(unit, 0, m, m + 1, n.up)
     else:
         draw_lines(unit, m, n.kind[m], n.edge[m], 0.5 * (unit[ZL, 0, m] + unit[ZH, 0, m]))
 
 
-@compiled
+@inner
 def relax_first(n, unit, relaxed):
     """Layer 1's lines over the columns and the causal units, into ``relaxed``."""
     columns, units = n.first.shape[3], n.widths[0]
@@ -264,7 +257,7 @@ def relax_first(n, unit, relaxed):
             )
 
 
-@compiled
+@inner
 def second_lines(n, relaxed, second):
     """Lines above all arguments of layer 2 and above their negatives, over the columns and the causal units.
 
@@ -291,7 +284,7 @@ def second_lines(n, relaxed, second):
                     below[i] -= weights[i] * high
 
 
-@compiled
+@inner
 def back_causes(n, unit, coef, const, out, seen):
     """Put in the causal units: a line above sum of coef * (causal unit - at rest) + const, added to ``out``.
 
@@ -316,7 +309,7 @@ def back_causes(n, unit, coef, const, out, seen):
     return const
 
 
-@compiled
+@inner
 def back(n, unit, relaxed, k, coef, const, out, causes):
     """A line above sum of coef * relu(layer k) + const, k >= 1, added to ``out``.
 
@@ -369,7 +362,7 @@ def back(n, unit, relaxed, k, coef, const, out, causes):
     return back_causes(n, unit, causes, const, out, seen[0]) if units > 0 else const
 
 
-@compiled
+@inner
 def over_box(p, box, allowed, line):
     """The largest value of a line's terms over a box (without its constant)."""
     mode = box[MODE]
@@ -413,7 +406,7 @@ def squares_radius(p, box, cut, limit, inverse):
     return radius
 
 
-@compiled
+@inner
 def within_squares(p, box, line, const, top, budget, cut, cut_const, radius, inverse):
     r""":func:`within` where the cost is a sum of squares: theta is the best one without the box, in closed
     form.
@@ -443,7 +436,7 @@ def within_squares(p, box, line, const, top, budget, cut, cut_const, radius, inv
     return (value, theta) if value < top else (top, 0.0)
 
 
-@compiled
+@inner
 def offers(p, box, allowed, cut, cut_shares, offer):
     r"""What :func:`within` asks of every line alike, per column into ``offer``, (6, P).
 
@@ -497,7 +490,7 @@ def offers(p, box, allowed, cut, cut_shares, offer):
     return least, priced
 
 
-@compiled
+@inner
 def within(p, box, allowed, line, const, top, budget, cut, cut_shares, cut_const, offer, least, priced):
     r"""An upper bound of a line over the part of a box that costs at most ``budget``, rounding included.
 

@@ -58,7 +58,6 @@ from milp_recourse.compiled.layout import (
     SPLIT,
     SQUARE,
     TOP,
-    TRY_PRICES,
     ZB,
     ZH,
     ZL,
@@ -82,13 +81,13 @@ from milp_recourse.compiled.network import (
     within_squares,
 )
 from milp_recourse.compiled.numerics import COARSE, TINY
-from milp_recourse.compiled.problem import Ball, layers_of, levers_of
-from milp_recourse.compiling import compiled
+from milp_recourse.compiled.work import cleared, copied
+from milp_recourse.compiling import compiled, inner
 
 INF = math.inf
 
 
-@compiled
+@inner
 def sizes_over_box(p, box, allowed, sizes):
     """The largest sum of absolute terms of a row of sizes over a box."""
     total = 0.0
@@ -122,25 +121,26 @@ def _through_causes(n, unit, sizes, count):
     return total
 
 
-@compiled
-def sizes_direct(n, box, allowed, unit, size, k, first, count):
-    """Sums of absolute terms behind arguments ``first`` to ``count`` of layer k (0 or 1), into ``size``."""
+@inner
+def sizes_direct(p, w, k, first, count):
+    """Sums of absolute terms behind arguments ``first`` to ``count`` of layer k (0 or 1), into w.layer[0]."""
+    size = w.layer[0]
     for j in range(first, count):
-        size[j] = n.offset[1, k, j] + sizes_over_box(n, box, allowed, n.first[1, k, j])
-        size[j] += _through_causes(n, unit, n.caused[1, k, j], j if k == 0 else n.widths[0])
+        size[j] = p.offset[1, k, j] + sizes_over_box(p, w.box, w.allowed, p.first[1, k, j])
+        size[j] += _through_causes(p, w.unit, p.caused[1, k, j], j if k == 0 else p.widths[0])
 
 
-@compiled
-def sizes_next(n, unit, size, k):
+@inner
+def sizes_next(p, w, k):
     """Sums of absolute terms behind layer k >= 2 (the logit's for k = K + 1) from the layer before,
     likewise."""
-    zl, zh, zs = unit[ZL, k - 1], unit[ZH, k - 1], unit[ZS, k - 1]
-    count = n.widths[k] if k < len(n.widths) else 1
+    zl, zh, zs, size = w.unit[ZL, k - 1], w.unit[ZH, k - 1], w.unit[ZS, k - 1], w.layer[0]
+    count = p.widths[k] if k < len(p.widths) else 1
     for i in range(count):
-        size[i] = abs(n.biases[k - 1, i])
-    for j in range(n.widths[k - 1]):
+        size[i] = abs(p.biases[k - 1, i])
+    for j in range(p.widths[k - 1]):
         if zh[j] > 0.0:
-            v, weights = zs[j], n.turned[k - 1, j]
+            v, weights = zs[j], p.turned[k - 1, j]
             if zl[j] < 0.0:
                 v += abs(zl[j])
             for i in range(count):
@@ -148,44 +148,41 @@ def sizes_next(n, unit, size, k):
 
 
 @compiled
-def unit_line(n, unit, relaxed, layer, line, k, i, side):
-    """A line above side * (argument i of layer k), k = K + 1 for the logit, into ``line``; its constant.
+def unit_line(p, w, k, i, side):
+    """A line above side * (argument i of layer k), k = K + 1 for the logit, into w.col[LINE]; its constant.
 
-    ``unit[SCORE]`` gets the coefficient that every unit before had.
+    ``w.unit[SCORE]`` gets the coefficient that every unit before had.
     """
-    coef, causes = layer[2], layer[1]
-    units = n.widths[0]
+    coef, causes, line, unit = w.layer[2], w.layer[1], w.col[LINE], w.unit
+    units = p.widths[0]
     if k < 2:
-        for c in range(len(line)):
-            line[c] = side * n.first[0, k, i, c]
-        for m in range(units):
-            causes[m] = side * n.caused[0, k, i, m]
-        const = side * n.offset[0, k, i]
-        return back_causes(n, unit, causes, const, line, unit[SCORE, 0]) if units > 0 else const
-    for c in range(len(line)):
-        line[c] = 0.0
+        return form_line(p, w, p.first[0, k, i], p.caused[0, k, i], p.offset[0, k, i], side)
+    cleared(line)
     for m in range(units):
         causes[m] = 0.0
-    for j in range(n.widths[k - 1]):
-        coef[j] = side * n.weights[k - 1, i, j]
-    return back(n, unit, relaxed, k - 1, coef, side * n.biases[k - 1, i], line, causes)
+    for j in range(p.widths[k - 1]):
+        coef[j] = side * p.weights[k - 1, i, j]
+    return back(p, unit, w.relaxed, k - 1, coef, side * p.biases[k - 1, i], line, causes)
 
 
 @compiled
-def second_line(n, unit, second, layer, line, i, side):
-    """As :func:`unit_line` for layer 2, from what is known of all its arguments; scores are not kept."""
-    columns, units, causes = len(line), n.widths[0], layer[1]
+def argument_line(p, w, k, i, side):
+    """As :func:`unit_line`, for layer 2 from what is known of all its arguments; then scores are not kept."""
+    if k != 2:
+        return unit_line(p, w, k, i, side)
+    line, causes = w.col[LINE], w.layer[1]
+    columns, units = len(line), p.widths[0]
     row = 0 if side > 0.0 else 1
     for c in range(columns):
-        line[c] = second[row, c, i]
+        line[c] = w.second[row, c, i]
     for m in range(units):
-        causes[m] = second[row, columns + m, i]
-    const = side * n.biases[1, i] + second[row, columns + units, i]
-    return back_causes(n, unit, causes, const, line, unit[SCORE, 0]) if units > 0 else const
+        causes[m] = w.second[row, columns + m, i]
+    const = side * p.biases[1, i] + w.second[row, columns + units, i]
+    return back_causes(p, w.unit, causes, const, line, w.unit[SCORE, 0]) if units > 0 else const
 
 
-@compiled
-def _within_ball(v, b, box, allowed, line, rest, const, top, size):
+@inner
+def _within_ball(p, w, box, allowed, line, rest, const, top, size):
     r"""An upper bound of a line with its constant over the part of the box that is in the ball.
 
     Any multipliers v of the residuals give one,
@@ -207,49 +204,47 @@ def _within_ball(v, b, box, allowed, line, rest, const, top, size):
         The sum of absolute terms behind the line.
     """
     columns = len(rest)
-    for c in range(columns):
-        rest[c] = line[c]
-    spread, radius, value, doubt, last = 0.0, 0.0, const, size, len(b.noise) - 1
-    for f in range(len(b.noise) - 1, -1, -1):
-        weight, noise = b.precision[f], b.noise[f]
+    copied(line, rest)
+    spread, radius, value, doubt, last = 0.0, 0.0, const, size, len(p.noise) - 1
+    for f in range(len(p.noise) - 1, -1, -1):
+        weight, noise = p.precision[f], p.noise[f]
         if weight == 0.0:
             continue
         radius += weight * noise * noise
-        own = b.tangent[0, f, b.owner[f]]
-        rate = rest[b.owner[f]] / own if own != 0.0 else 0.0
+        own = w.tangent[0, f, p.owner[f]]
+        rate = rest[p.owner[f]] / own if own != 0.0 else 0.0
         if rate == 0.0:
             continue
         side = 1 if rate > 0.0 else 0  # v = rate; the line is tangent u + ball, for v > 0 its negative
-        value += abs(rate) * b.ball[side, f] - rate * noise
+        value += abs(rate) * w.ball[side, f] - rate * noise
         for c in range(columns):
-            rest[c] += abs(rate) * b.tangent[side, f, c]
+            rest[c] += abs(rate) * w.tangent[side, f, c]
         spread += rate * rate / weight
-        doubt += abs(rate) * (b.ball[BALL_SIZE, f] + abs(noise))
-    if b.bent:  # with a linear part L the radius is R - L
-        radius += b.ball[BALL_ROOM, last] + v.line * (radius + abs(b.ball[BALL_ROOM, last]))
+        doubt += abs(rate) * (w.ball[BALL_SIZE, f] + abs(noise))
+    if p.bent:  # with a linear part L the radius is R - L
+        radius += w.ball[BALL_ROOM, last] + p.line * (radius + abs(w.ball[BALL_ROOM, last]))
         if radius < 0.0:
             return -INF
-    reach = math.sqrt(radius * spread) * (1.0 + v.line)
-    value += reach + over_box(v, box, allowed, rest) + v.line * (doubt + reach) + v.tiny
+    reach = math.sqrt(radius * spread) * (1.0 + p.line)
+    value += reach + over_box(p, box, allowed, rest) + p.line * (doubt + reach) + p.tiny
     return min(top, value)
 
 
 @compiled
-def contract_by_ball(v, b, box, allowed, line, rest):
+def contract_by_ball(p, w, box, allowed, line, rest):
     """Cut the levers' intervals to what the ball allows; False where nothing is left."""
     i = -1
-    for f in range(len(b.noise)):
-        column, i = b.owner[f], 0
-        while v.start[i] != column:
+    for f in range(len(p.noise)):
+        column, i = p.owner[f], 0
+        while p.start[i] != column:
             i += 1
-        if b.precision[f] == 0.0 or box[MODE, i] == 2 or v.lever[LABEL, i] > 0.0:
+        if p.precision[f] == 0.0 or box[MODE, i] == 2 or p.lever[LABEL, i] > 0.0:
             continue
         for side in range(2):
-            for c in range(len(line)):
-                line[c] = 0.0
+            cleared(line)
             line[column] = 1.0 if side == 0 else -1.0
             far = max(abs(box[LO, i]), abs(box[HI, i]))
-            top = _within_ball(v, b, box, allowed, line, rest, 0.0, INF, far)
+            top = _within_ball(p, w, box, allowed, line, rest, 0.0, INF, far)
             if side == 0:
                 box[HI, i] = min(box[HI, i], top)
             else:
@@ -262,47 +257,6 @@ def contract_by_ball(v, b, box, allowed, line, rest):
 
 
 @compiled
-def _outside_ball(p, w, const, size):
-    """Whether the line in w.col[LINE] is negative wherever box and ball meet."""
-    v, b = levers_of(p), ball_of(p, w)
-    size += abs(p.need_low)
-    return _within_ball(v, b, w.box, w.allowed, w.col[LINE], w.col[GAIN], const, INF, size) < 0.0
-
-
-@compiled
-def _rows_outside_ball(p, w, count, ball):
-    """Whether the rows, weighted as the convex problem left them, cannot be met together in box and ball."""
-    v, b, line = levers_of(p), ball_of(p, w), w.col[LINE]
-    for c in range(len(line)):
-        line[c] = 0.0
-        w.col[SIZE, c] = 0.0
-    const, size, most = 0.0, 0.0, 0.0
-    for r in range(count):
-        if r != ball:
-            most = max(most, w.row[TRY_PRICES, r])
-    for r in range(count):
-        price = w.row[TRY_PRICES, r]
-        if r == ball or not price > COARSE * most:
-            continue
-        price /= most
-        const += price * w.row[CONSTS, r]
-        size += price * abs(w.row[CONSTS, r])
-        for c in range(len(line)):
-            line[c] += price * w.rows[r, c]
-            w.col[SIZE, c] += price * abs(w.rows[r, c])
-    if not (0.0 < most < INF):
-        return False
-    size += sizes_over_box(v, w.box, w.allowed, w.col[SIZE])
-    return _within_ball(v, b, w.box, w.allowed, line, w.col[GAIN], const, INF, size) < 0.0
-
-
-@compiled
-def ball_of(p, w):
-    """The ball's part of a problem and of its memory."""
-    return Ball(p.noise, p.precision, p.owner, p.bent, w.tangent, w.ball)
-
-
-@compiled
 def _bound_layers(p, w, budget):
     """Bounds of every open unit's argument.
 
@@ -311,76 +265,70 @@ def _bound_layers(p, w, budget):
     int
         -1 where the node is empty, 1 where the ball cuts the box, else 0.
     """
-    v, n, b = levers_of(p), layers_of(p), ball_of(p, w)
     cut_const = w.scalar[CUT_CONST] if budget < INF else INF
-    parts = (w.box, w.allowed, w.unit, w.relaxed, w.second, w.layer, w.col, w.at, w.offer)
-    squares = only_squares(v)
-    if not _bound_layer(v, n, b, parts, budget, cut_const, squares, 0, 0):
+    squares = only_squares(p)
+    if not _bound_layer(p, w, budget, cut_const, squares, 0, 0):
         return -1
     ball = 0
     for turn in range(2 if p.bent else 1):
         if len(p.noise) == 0:
             break
-        if turn > 0 and not _bound_layer(v, n, b, parts, budget, cut_const, squares, 0, 0):
+        if turn > 0 and not _bound_layer(p, w, budget, cut_const, squares, 0, 0):
             return -1  # a smaller box, and curves nearer to their lines
         ball = residual_lines(p, w, w.box, w.allowed)
         if ball < 0:
             return -1
-        if ball > 0 and not contract_by_ball(v, b, w.box, w.allowed, w.col[LINE], w.col[GAIN]):
+        if ball > 0 and not contract_by_ball(p, w, w.box, w.allowed, w.col[LINE], w.col[GAIN]):
             return -1
     # the parent's cut holds the ball's multiplier already
     used = 0 if cut_const < INF and w.scalar[BEST_COST] < INF else ball
     for k in range(1, len(p.widths)):
-        if not _bound_layer(v, n, b, parts, budget, cut_const, squares, k, used):
+        if not _bound_layer(p, w, budget, cut_const, squares, k, used):
             return -1
     return ball
 
 
 @compiled
-def _bound_layer(v, n, b, parts, budget, cut_const, squares, k, ball):
+def _bound_layer(p, w, budget, cut_const, squares, k, ball):
     """Bounds of one layer's open arguments; False where the node is empty."""
-    box, allowed, unit, relaxed, second, layer, col, at, offer = parts
-    zl, zh, zs, alpha, size = unit[ZL, k], unit[ZH, k], unit[ZS, k], unit[ALPHA, k], layer[0]
-    line = col[LINE]
-    cut, shares = col[CUT], at[CUT_SHARES]
+    box, allowed, unit, at, offer = w.box, w.allowed, w.unit, w.at, w.offer
+    zl, zh, zs, alpha, size = unit[ZL, k], unit[ZH, k], unit[ZS, k], unit[ALPHA, k], w.layer[0]
+    line, cut, shares = w.col[LINE], w.col[CUT], at[CUT_SHARES]
     if (
         not cut_const < INF
     ):  # no cut yet: a row of zeros; a cut nearly implies the budget, and is much tighter
-        cut, shares, cut_const = col[NOTHING], at[IDLE], 0.0
+        cut, shares, cut_const = w.col[NOTHING], at[IDLE], 0.0
     radius, inverse, least, priced = 0.0, at[INVERSE], 0.0, 0.0
     if squares:
-        radius = squares_radius(v, box, cut, budget + cut_const, inverse)
+        radius = squares_radius(p, box, cut, budget + cut_const, inverse)
     elif budget < INF:
-        least, priced = offers(v, box, allowed, cut, shares, offer)
+        least, priced = offers(p, box, allowed, cut, shares, offer)
     if k == 1:
-        sizes_direct(n, box, allowed, unit, size, 1, 0, n.widths[1])
+        sizes_direct(p, w, 1, 0, p.widths[1])
     elif k > 1:
-        sizes_next(n, unit, size, k)
+        sizes_next(p, w, k)
         if k == 2:
-            second_lines(n, relaxed, second)
-    for j in range(n.widths[k]):
+            second_lines(p, w.relaxed, w.second)
+    for j in range(p.widths[k]):
         if k == 0:  # a causal unit's size needs the bounds of those before it
-            sizes_direct(n, box, allowed, unit, size, 0, j, j + 1)
+            sizes_direct(p, w, 0, j, j + 1)
         zs[j] = size[j]
-        curve = k == 0 and n.kind[j] != RELU
+        curve = k == 0 and p.kind[j] != RELU
         if not curve and (zl[j] >= 0.0 or zh[j] <= 0.0):
             if k == 0:
-                relax_cause(n, unit, j)
+                relax_cause(p, unit, j)
             continue
-        slack = v.line * zs[j] + v.tiny
+        slack = p.line * zs[j] + p.tiny
         for side in (1.0, -1.0):
-            if k == 2:
-                const = second_line(n, unit, second, layer, line, j, side) + slack
-            else:
-                const = unit_line(n, unit, relaxed, layer, line, k, j, side) + slack
-            top = over_box(v, box, allowed, line) + const
+            const = argument_line(p, w, k, j, side) + slack
+            top = over_box(p, box, allowed, line) + const
             if top > 0.0 and ball > 0:
-                top = _within_ball(v, b, box, allowed, line, col[GAIN], const, top, zs[j])
+                top = _within_ball(p, w, box, allowed, line, w.col[GAIN], const, top, zs[j])
             if (top > 0.0 or curve) and budget < INF and squares:
-                top, _ = within_squares(v, box, line, const, top, budget, cut, cut_const, radius, inverse)
+                top, _ = within_squares(p, box, line, const, top, budget, cut, cut_const, radius, inverse)
             elif (top > 0.0 or curve) and budget < INF:
                 top, _ = within(
-                    v, box, allowed, line, const, top, budget, cut, shares, cut_const, offer, least, priced
+                    p, box, allowed, line, const, top, budget, cut, shares, cut_const, offer, least, priced
                 )
             if side > 0.0:
                 zh[j] = min(zh[j], top)
@@ -388,25 +336,25 @@ def _bound_layer(v, n, b, parts, budget, cut_const, squares, k, ball):
                 zl[j] = max(zl[j], -top)
             if zh[j] <= 0.0 and not curve:
                 break
-        if curve and n.kind[j] == LOG:  # less is no density, or so little that it is not plausible
+        if curve and p.kind[j] == LOG:  # less is no density, or so little that it is not plausible
             if zh[j] <= 0.0:
                 return False
-            zl[j] = max(zl[j], n.edge[j] if zh[j] > 2.0 * n.edge[j] else TINY)
+            zl[j] = max(zl[j], p.edge[j] if zh[j] > 2.0 * p.edge[j] else TINY)
         if zl[j] > zh[j]:
             return False
         if zl[j] < 0.0 < zh[j] and not curve:
             alpha[j] = 1.0 if zh[j] > -zl[j] else 0.0
         if k == 0:
-            relax_cause(n, unit, j)
+            relax_cause(p, unit, j)
     if k > 0:
-        relax(unit, k, n.widths[k], v.up)
+        relax(unit, k, 0, p.widths[k], p.up)
     if k == 1:
-        relax_first(n, unit, relaxed)
+        relax_first(p, unit, w.relaxed)
     return True
 
 
-@compiled
-def keep_row(v, w, box, allowed, const, inside, count, layer):
+@inner
+def keep_row(p, w, box, allowed, const, inside, count, layer):
     """Take w.col[LINE] + const >= 0 as row ``count``; False where nothing in the box meets it.
 
     Parameters
@@ -416,10 +364,9 @@ def keep_row(v, w, box, allowed, const, inside, count, layer):
     layer
         The units that the line was put together from lie in layers below this.
     """
-    if over_box(v, box, allowed, w.col[LINE]) + const < 0.0:
+    if over_box(p, box, allowed, w.col[LINE]) + const < 0.0:
         return False
-    for c in range(w.col.shape[1]):
-        w.rows[count, c] = w.col[LINE, c]
+    copied(w.col[LINE], w.rows[count])
     w.row[CONSTS, count] = const
     w.row[INSIDE, count] = inside
     for t in range(w.unit.shape[1]):
@@ -429,25 +376,25 @@ def keep_row(v, w, box, allowed, const, inside, count, layer):
     return True
 
 
-@compiled
-def never_negative(v, w, box, allowed, const):
+@inner
+def never_negative(p, w, box, allowed, const):
     """Whether the line in w.col[LINE] with this constant is nowhere negative in the box."""
     for c in range(w.col.shape[1]):
         w.col[GAIN, c] = -w.col[LINE, c]
-    return const - over_box(v, box, allowed, w.col[GAIN]) >= 0.0
+    return const - over_box(p, box, allowed, w.col[GAIN]) >= 0.0
 
 
 @compiled
-def _form_line(n, w, form, caused, const, side):
+def form_line(p, w, form, caused, const, side):
     """A line above side * (a form over levers and causal units), into w.col[LINE]; its constant."""
-    line, causes, units = w.col[LINE], w.layer[1], n.widths[0]
+    line, causes, units = w.col[LINE], w.layer[1], p.widths[0]
     for c in range(len(line)):
         line[c] = side * form[c]
     if units == 0:
         return side * const
     for m in range(units):
         causes[m] = side * caused[m]
-    return back_causes(n, w.unit, causes, side * const, line, w.unit[SCORE, 0])
+    return back_causes(p, w.unit, causes, side * const, line, w.unit[SCORE, 0])
 
 
 @compiled
@@ -476,19 +423,18 @@ def stated_rows(p, w, box, allowed, count, bent):
 @compiled
 def stated_size(p, w, box, allowed, r):
     """The sum of absolute terms behind one of the problem's own rows."""
-    size = sizes_over_box(levers_of(p), box, allowed, p.row[1, r]) + p.row_const[1, r]
-    return size + _through_causes(layers_of(p), w.unit, p.row_caused[1, r], p.widths[0])
+    size = sizes_over_box(p, box, allowed, p.row[1, r]) + p.row_const[1, r]
+    return size + _through_causes(p, w.unit, p.row_caused[1, r], p.widths[0])
 
 
 @compiled
 def stated_row(p, w, box, allowed, r, count):
     """Add a row of the problem's own if the box does not imply it; the new count, -1 if nothing is left."""
-    v, n = levers_of(p), layers_of(p)
     slack = p.line * stated_size(p, w, box, allowed, r) + p.tiny
-    const = _form_line(n, w, p.row[0, r], p.row_caused[0, r], p.row_const[0, r], 1.0) + slack
-    if never_negative(v, w, box, allowed, const):
+    const = form_line(p, w, p.row[0, r], p.row_caused[0, r], p.row_const[0, r], 1.0) + slack
+    if never_negative(p, w, box, allowed, const):
         return count
-    return count + 1 if keep_row(v, w, box, allowed, const, 4.0 * slack, count, 1) else -1
+    return count + 1 if keep_row(p, w, box, allowed, const, 4.0 * slack, count, 1) else -1
 
 
 @compiled
@@ -500,14 +446,13 @@ def residual_lines(p, w, box, allowed):
     int
         0 where the whole box is in the ball, -1 where nothing of it is, else 1.
     """
-    v, n = levers_of(p), layers_of(p)
     most, least, slack = 0.0, 0.0, 0.0
     for f in range(len(p.noise)):
         weight, last = p.precision[f], p.bent and f == len(p.noise) - 1
         if weight == 0.0 and not last:
             continue
-        size = sizes_over_box(v, box, allowed, p.residual[1, f])
-        size += _through_causes(n, w.unit, p.residual_caused[1, f], p.widths[0])
+        size = sizes_over_box(p, box, allowed, p.residual[1, f])
+        size += _through_causes(p, w.unit, p.residual_caused[1, f], p.widths[0])
         at_rest = p.excess if last else 0.0
         size += abs(at_rest)
         w.ball[BALL_SIZE, f] = size
@@ -515,16 +460,15 @@ def residual_lines(p, w, box, allowed):
         for side in range(2):
             sign = 1.0 if side == 0 else -1.0
             const = (
-                _form_line(n, w, p.residual[0, f], p.residual_caused[0, f], at_rest, sign)
+                form_line(p, w, p.residual[0, f], p.residual_caused[0, f], at_rest, sign)
                 + p.line * size
                 + p.tiny
             )
             w.ball[side, f] = const
-            for c in range(w.col.shape[1]):
-                w.tangent[side, f, c] = w.col[LINE, c]
+            copied(w.col[LINE], w.tangent[side, f])
             for m in range(p.widths[0]):
                 w.ball_seen[side, f, m] = w.unit[SCORE, 0, m]
-            far = over_box(v, box, allowed, w.col[LINE]) + const
+            far = over_box(p, box, allowed, w.col[LINE]) + const
             if side == 0:
                 high = p.noise[f] + far
             else:
@@ -576,7 +520,7 @@ def _ball_seen(p, w, r):
 @compiled
 def relaxed_arguments(p, w):
     """Every unit's argument at the relaxed optimum (labels by their shares), into w.unit[ZB]."""
-    zb, n = w.unit[ZB], layers_of(p)
+    zb = w.unit[ZB]
     layers = len(p.widths)
     for k in range(2):
         if k == layers or p.widths[k] == 0:
@@ -602,9 +546,9 @@ def relaxed_arguments(p, w):
                 for l in range(m + 1, p.widths[0]):
                     zb[0, l] += p.caused[0, 0, l, m] * v
         else:
-            into_first(n, zb[0], p.widths[1], zb[1])
+            into_first(p, zb[0], p.widths[1], zb[1])
     if layers > 1:
-        later_layers(n, zb)
+        later_layers(p, zb)
 
 
 @compiled
@@ -649,18 +593,17 @@ def examine(p, w, target, lines, steps):
     zs = w.unit[ZS]
     widths = p.widths
     layers = len(widths)
-    v, n = levers_of(p), layers_of(p)
-    relevel(v, w.box)
-    if not contract(v, w.box, w.allowed, target):
+    relevel(p, w.box)
+    if not contract(p, w.box, w.allowed, target):
         return INF, INF, 0, 0, -1
-    relevel(v, w.box)
+    relevel(p, w.box)
     cuts = _bound_layers(p, w, target)
     if cuts < 0:
         return INF, INF, 0, 0, -1
     if layers > 1:
-        sizes_next(n, w.unit, w.layer[0], layers)
+        sizes_next(p, w, layers)
     else:
-        sizes_direct(n, w.box, w.allowed, w.unit, w.layer[0], 1, 0, 1)
+        sizes_direct(p, w, 1, 0, 1)
     logit_size = w.layer[0, 0]
     unsure = 0
     bends = False
@@ -673,12 +616,10 @@ def examine(p, w, target, lines, steps):
                 unsure += 1
     slack = p.line * (logit_size + abs(p.need_low)) + p.tiny
     inside = slack + 2.0 * p.hair[0]
-    const = unit_line(n, w.unit, w.relaxed, w.layer, w.col[LINE], layers, 0, 1.0) - p.need_low + slack
-    if not keep_row(v, w, w.box, w.allowed, const, inside, 0, layers):
+    const = unit_line(p, w, layers, 0, 1.0) - p.need_low + slack
+    if not keep_row(p, w, w.box, w.allowed, const, inside, 0, layers):
         return INF, INF, 0, 0, -1
     w.scalar[ROOM] = _room(p, w, const, target)
-    if cuts > 0 and _outside_ball(p, w, const, logit_size):
-        return INF, INF, 0, 0, -1
     count, room = 1, w.row.shape[1] - lines - (lines if bends else 1) * p.row.shape[1] - 2
     for k in range(layers):
         for j in range(widths[k]):
@@ -693,11 +634,11 @@ def examine(p, w, target, lines, steps):
                 hair = p.line * zs[k, j] + p.tiny
                 if curved:  # inside the ends of the argument's interval
                     hair -= zl[k, j] if side > 0.0 else -zh[k, j]
-                const = unit_line(n, w.unit, w.relaxed, w.layer, w.col[LINE], k, j, side) + hair
-                if never_negative(v, w, w.box, w.allowed, const):
+                const = unit_line(p, w, k, j, side) + hair
+                if never_negative(p, w, w.box, w.allowed, const):
                     continue
                 hair = 2.0 * (p.line * zs[k, j] + p.tiny)
-                if not keep_row(v, w, w.box, w.allowed, const, hair, count, max(k, 1)):
+                if not keep_row(p, w, w.box, w.allowed, const, hair, count, max(k, 1)):
                     return INF, INF, 0, 0, -1
                 count += 1
     count = stated_rows(p, w, w.box, w.allowed, count, False)
@@ -708,8 +649,7 @@ def examine(p, w, target, lines, steps):
         ball, count = count, count + 1
         w.row[INSIDE, ball] = ball_hair(p, w)
         w.row[CONSTS, ball] = 0.0
-        for c in range(w.col.shape[1]):
-            w.rows[ball, c] = 0.0
+        cleared(w.rows[ball])
     bound = value = -INF
     solved = count
     for turn in range(lines):
@@ -718,8 +658,6 @@ def examine(p, w, target, lines, steps):
             p, w, w.box, w.allowed, count, ball, target, w.at[POINT], w.at[CHOICE], steps, unsure == 0
         )
         bound = max(bound, value)
-        if bound < target and ball >= 0 and _rows_outside_ball(p, w, count, ball):
-            return INF, INF, 0, 0, -1
         if bound >= target or turn + 1 == lines or unsure == 0:
             break
         relaxed_arguments(p, w)
@@ -738,9 +676,9 @@ def examine(p, w, target, lines, steps):
         if not changed:
             break
         if layers > 1:
-            relax_first(n, w.unit, w.relaxed)
-        const = unit_line(n, w.unit, w.relaxed, w.layer, w.col[LINE], layers, 0, 1.0) - p.need_low + slack
-        if not keep_row(v, w, w.box, w.allowed, const, inside, count, layers):
+            relax_first(p, w.unit, w.relaxed)
+        const = unit_line(p, w, layers, 0, 1.0) - p.need_low + slack
+        if not keep_row(p, w, w.box, w.allowed, const, inside, count, layers):
             return INF, INF, 0, 0, -1
         cut_off = reached(w, count, p) < 0.0
         count += cut_off
@@ -762,21 +700,21 @@ def examine(p, w, target, lines, steps):
 @compiled
 def _room(p, w, const, budget):
     """The first row's largest value where the node costs at most the budget, its constant included."""
-    v, line, cut_const = levers_of(p), w.col[LINE], w.scalar[CUT_CONST]
-    top = over_box(v, w.box, w.allowed, line) + const
+    line, cut_const = w.col[LINE], w.scalar[CUT_CONST]
+    top = over_box(p, w.box, w.allowed, line) + const
     if not budget < INF:
         return top
     cut, shares = w.col[CUT], w.at[CUT_SHARES]
     if not cut_const < INF:
         cut, shares, cut_const = w.col[NOTHING], w.at[IDLE], 0.0
-    if only_squares(v):
+    if only_squares(p):
         inverse = w.at[INVERSE]
-        radius = squares_radius(v, w.box, cut, budget + cut_const, inverse)
-        top, _ = within_squares(v, w.box, line, const, top, budget, cut, cut_const, radius, inverse)
+        radius = squares_radius(p, w.box, cut, budget + cut_const, inverse)
+        top, _ = within_squares(p, w.box, line, const, top, budget, cut, cut_const, radius, inverse)
     else:
-        least, priced = offers(v, w.box, w.allowed, cut, shares, w.offer)
+        least, priced = offers(p, w.box, w.allowed, cut, shares, w.offer)
         top, _ = within(
-            v, w.box, w.allowed, line, const, top, budget, cut, shares, cut_const, w.offer, least, priced
+            p, w.box, w.allowed, line, const, top, budget, cut, shares, cut_const, w.offer, least, priced
         )
     return top
 
@@ -818,7 +756,6 @@ def tighten(p, w, bound, target, count):
 
     What a lever's own term exceeds its minimum by is added to the bound where it is taken.
     """
-    levers = levers_of(p)
     hi = w.box[HI]
     lo = w.box[LO]
     gain = w.col[GAIN]
@@ -867,7 +804,7 @@ def tighten(p, w, bound, target, count):
         far = max(abs(l), abs(h))
         room = spare + 2.0 * p.dual * ((linear + size[s]) * far + square * far * far) + p.tiny
         # f(u) = linear |u| + square u^2 - g u; its least value is the one in the bound, at whole values only
-        least = respond(levers, w.box, allowed, i, gain, 1.0, share, w.at[CHOICE]) - p.lever[FIXED, i]
+        least = respond(p, w.box, allowed, i, gain, 1.0, share, w.at[CHOICE]) - p.lever[FIXED, i]
         t = w.at[CHOICE, i]
         for side in range(2):
             end = h if side == 0 else l
@@ -1139,9 +1076,9 @@ def choose(p, w, count, unsure):
         t = point[i]
         if p.lever[KNOTS, i] > 0.0 and mode_[i] != 2 and (mode_[i] == 0 or lo[i] < hi[i]):
             linear, top = p.lever[LINEAR, i] * abs(t) + p.lever[FIXED, i], p.lever[LARGEST, i] * abs(t)
-            own, most = cost_of(levers_of(p), i, t), top_of(levers_of(p), i, t)
+            own, most = cost_of(p, i, t), top_of(p, i, t)
             total = max(own - linear, 0.0) + w.at[SHARES, i] * max(most - top, 0.0)
-            cut = knot_inside(levers_of(p), i, lo[i], hi[i], t)
+            cut = knot_inside(p, i, lo[i], hi[i], t)
             if not cut < INF:
                 cut = _between(p, w, i)
             if total < LITTLE * (own + most):  # not what keeps the node open, unless nothing else does

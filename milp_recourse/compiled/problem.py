@@ -192,28 +192,6 @@ class Problem(NamedTuple):
     tiny: float
 
 
-class Ball(NamedTuple):
-    """The plausibility ball at a node: the problem's part, and what :mod:`milp_recourse.compiled.work`
-    keeps of it."""
-
-    noise: Array
-    precision: Array
-    owner: NDArray[np.int64]
-    bent: bool
-    tangent: Array
-    ball: Array
-
-
-@compiled
-def levers_of(p: Any) -> Any:
-    return p
-
-
-@compiled
-def layers_of(p: Any) -> Any:
-    return p
-
-
 Problems = Problem
 """All configurations of an applicant: the arrays named in :data:`CASES` have a first axis for them."""
 

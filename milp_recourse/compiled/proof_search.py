@@ -89,7 +89,7 @@ from milp_recourse.compiled.network import (
     within_squares,
 )
 from milp_recourse.compiled.node import (
-    ball_of,
+    argument_line,
     choose,
     contract_by_ball,
     keep_row,
@@ -97,7 +97,6 @@ from milp_recourse.compiled.node import (
     reached,
     relaxed_arguments,
     residual_lines,
-    second_line,
     sizes_direct,
     sizes_next,
     stated_row,
@@ -106,8 +105,9 @@ from milp_recourse.compiled.node import (
     unit_line,
 )
 from milp_recourse.compiled.numerics import BELOW, FARTHEST, ROUNDOFF, TINY
-from milp_recourse.compiled.problem import Problems, case, layers_of, levers_of
-from milp_recourse.compiled.search import copied, largest_logit
+from milp_recourse.compiled.problem import Problems, case
+from milp_recourse.compiled.search import largest_logit
+from milp_recourse.compiled.work import cleared, copied
 from milp_recourse.compiling import by_reference, compiled, entry, refer
 
 INF = math.inf
@@ -269,13 +269,6 @@ def _difference(a, b, side):
 
 
 @compiled
-def _zero(target):
-    one = target.reshape(-1)
-    for i in range(len(one)):
-        one[i] = 0.0
-
-
-@compiled
 def _push(o, ends, order, closed):
     k = o.state[0]
     copied(ends, o.ends[k])
@@ -309,22 +302,22 @@ def _set_ends(p, w, i, low, high):
 
 
 @compiled
-def _dear(v, w, target):
+def _dear(p, w, target):
     """Whether the box's cheapest corner costs the target (rule 7.1, the first)."""
     total, top = 0.0, 0.0
-    for i in range(v.lever.shape[1]):
-        total += least_cost(v, w.box, w.allowed, i)
-        if v.lever[LABEL, i] > 0.0:
+    for i in range(p.lever.shape[1]):
+        total += least_cost(p, w.box, w.allowed, i)
+        if p.lever[LABEL, i] > 0.0:
             least = INF
-            for c in range(v.start[i], v.start[i + 1]):
+            for c in range(p.start[i], p.start[i + 1]):
                 if w.allowed[c] != 0:
-                    least = min(least, v.column[TOP, c])
+                    least = min(least, p.column[TOP, c])
             top = max(top, least)
         elif w.box[MODE, i] == 1:
             near = max(w.box[LO, i], -w.box[HI, i], 0.0)
-            top = max(top, v.lever[LARGEST, i] * near)
+            top = max(top, p.lever[LARGEST, i] * near)
     total += top
-    return total * (1.0 - v.cost) - v.tiny >= target
+    return total * (1.0 - p.cost) - p.tiny >= target
 
 
 @compiled
@@ -336,7 +329,7 @@ def _nothing(p, w, target):
     int
         -1 where they do; 1 where the ball cuts the box, else 0.
     """
-    if _dear(levers_of(p), w, target):
+    if _dear(p, w, target):
         return -1
     if not _bound_causes(p, w):
         return -1
@@ -348,20 +341,20 @@ def _nothing(p, w, target):
 @compiled
 def _bound_causes(p, w):
     """Bounds and lines of the causal units in turn; False: a logarithm's argument is nowhere positive."""
-    v, n, unit, size, line = levers_of(p), layers_of(p), w.unit, w.layer[0], w.col[LINE]
+    unit, size, line = w.unit, w.layer[0], w.col[LINE]
     for j in range(p.widths[0]):
-        sizes_direct(n, w.box, w.allowed, unit, size, 0, j, j + 1)
+        sizes_direct(p, w, 0, j, j + 1)
         unit[ZS, 0, j] = size[j]
         slack = p.line * size[j] + p.tiny
         for side in (1.0, -1.0):
-            const = unit_line(n, unit, w.relaxed, w.layer, line, 0, j, side) + slack
-            top = over_box(v, w.box, w.allowed, line) + const
+            const = unit_line(p, w, 0, j, side) + slack
+            top = over_box(p, w.box, w.allowed, line) + const
             if side > 0.0:
                 unit[ZH, 0, j] = top
             else:
                 unit[ZL, 0, j] = -top
         if p.kind[j] == RELU:
-            _relax_one(unit, 0, j, p.up)
+            _relax(unit, 0, j, j + 1, p.up)
         elif p.kind[j] == LOG and unit[ZH, 0, j] <= 0.0:
             return False
         else:
@@ -401,17 +394,17 @@ def _parallels(p, unit, m):
 @compiled
 def _shrink(p, w, o, t, ends, order, target, ball):
     """Cut off what cost and ball rule out, as splits whose other side is an empty leaf; False: all of it."""
-    v, d = levers_of(p), p.lever.shape[1]
+    d = p.lever.shape[1]
     for i in range(d):
         for part in range(3):
             w.aside[part, i] = w.box[part, i]
     copied(w.allowed, w.aside_allowed)
-    if not contract(v, w.box, w.allowed, target):
+    if not contract(p, w.box, w.allowed, target):
         for i in range(d):  # what is left of a box that intervals should have closed
             _set_ends(p, w, i, ends[0, i], ends[1, i])
         return True
     if ball > 0:
-        contract_by_ball(v, ball_of(p, w), w.box, w.allowed, w.col[LINE], w.col[GAIN])
+        contract_by_ball(p, w, w.box, w.allowed, w.col[LINE], w.col[GAIN])
     least, most, first, last = w.aside[3], w.aside[4], w.aside[5], w.aside[6]
     for i in range(d):
         least[i], most[i] = w.box[LO, i], w.box[HI, i]
@@ -492,46 +485,40 @@ def _priced(v, box, allowed, line, const, theta, budget, gain, choice):
 
 
 @compiled
-def _relax(p, unit, k, count):
-    """Lines of layer k."""
-    for j in range(count):
-        _relax_one(unit, k, j, p.up)
-
-
-@compiled
-def _relax_one(unit, k, j, up):
-    """Lines of a ReLU, the chord's slope rounded down to a multiple of 1 / CHORD."""
-    l, h = unit[ZL, k, j], unit[ZH, k, j]
-    rise, alpha = 0.0, 0.0
-    if h <= 0.0:
-        slope = 0.0
-    elif l >= 0.0:
-        slope = alpha = 1.0
-    else:
-        slope = np.floor(h / (h - l) * CHORD) / CHORD
-        rise = max(-slope * l, (1.0 - slope) * h) * up + (h - l) / CHORD  # the checker's may be the next
-        alpha = 1.0 if h > -l else 0.0
-    unit[SLOPE, k, j], unit[ALPHA, k, j], unit[RISE, k, j], unit[FALL, k, j] = slope, alpha, rise, 0.0
+def _relax(unit, k, first, count, up):
+    """Lines of ReLUs ``first`` to ``count``, the chord's slope rounded down to a multiple of 1 / CHORD."""
+    for j in range(first, count):
+        l, h = unit[ZL, k, j], unit[ZH, k, j]
+        rise, alpha = 0.0, 0.0
+        if h <= 0.0:
+            slope = 0.0
+        elif l >= 0.0:
+            slope = alpha = 1.0
+        else:
+            slope = np.floor(h / (h - l) * CHORD) / CHORD
+            rise = max(-slope * l, (1.0 - slope) * h) * up + (h - l) / CHORD  # the checker's may be the next
+            alpha = 1.0 if h > -l else 0.0
+        unit[SLOPE, k, j], unit[ALPHA, k, j], unit[RISE, k, j], unit[FALL, k, j] = slope, alpha, rise, 0.0
 
 
 @compiled
 def _bound_neurons(p, w, t, leaf, budget):
     """Bounds of every neuron's argument from this box, these signs and the budget; False: one has none."""
-    v, n, unit, box, allowed = levers_of(p), layers_of(p), w.unit, w.box, w.allowed
+    unit, box, allowed = w.unit, w.box, w.allowed
     line, gain, choice, size = w.col[LINE], w.col[GAIN], w.at[CHOICE], w.layer[0]
-    squares, radius, least, priced = only_squares(v), 0.0, 0.0, 0.0
+    squares, radius, least, priced = only_squares(p), 0.0, 0.0, 0.0
     if squares and budget < INF:
-        radius = squares_radius(v, box, w.col[NOTHING], budget, w.at[INVERSE])
+        radius = squares_radius(p, box, w.col[NOTHING], budget, w.at[INVERSE])
     elif budget < INF:
-        least, priced = offers(v, box, allowed, w.col[NOTHING], w.at[IDLE], w.offer)
-    _zero(t.theta[leaf])
+        least, priced = offers(p, box, allowed, w.col[NOTHING], w.at[IDLE], w.offer)
+    cleared(t.theta[leaf])
     for k in range(1, len(p.widths)):
         if k == 1:
-            sizes_direct(n, box, allowed, unit, size, 1, 0, p.widths[1])
+            sizes_direct(p, w, 1, 0, p.widths[1])
         else:
-            sizes_next(n, unit, size, k)
+            sizes_next(p, w, k)
             if k == 2:
-                second_lines(n, w.relaxed, w.second)
+                second_lines(p, w.relaxed, w.second)
         for j in range(p.widths[k]):
             unit[ZS, k, j] = size[j]
             slack = p.line * size[j] + p.tiny
@@ -540,24 +527,21 @@ def _bound_neurons(p, w, t, leaf, budget):
             for side in (1.0, -1.0):
                 if (side > 0.0 and sign < 0.0) or (side < 0.0 and (sign > 0.0 or high <= 0.0)):
                     continue
-                if k == 2:
-                    const = second_line(n, unit, w.second, w.layer, line, j, side) + slack
-                else:
-                    const = unit_line(n, unit, w.relaxed, w.layer, line, k, j, side) + slack
-                top = over_box(v, box, allowed, line) + const
+                const = argument_line(p, w, k, j, side) + slack
+                top = over_box(p, box, allowed, line) + const
                 if top > 0.0 and budget < INF:
                     if squares:
                         _, theta = within_squares(
-                            v, box, line, const, top, budget, w.col[NOTHING], 0.0, radius, w.at[INVERSE]
+                            p, box, line, const, top, budget, w.col[NOTHING], 0.0, radius, w.at[INVERSE]
                         )
                     else:
                         _, theta = within(
-                            v, box, allowed, line, const, top, budget, w.col[NOTHING], w.at[IDLE], 0.0,
+                            p, box, allowed, line, const, top, budget, w.col[NOTHING], w.at[IDLE], 0.0,
                             w.offer, least, priced,
                         )  # fmt: skip
                     if theta > 0.0:
                         theta = short(theta, FEW_DIGITS)
-                        found = _priced(v, box, allowed, line, const, theta, budget, gain, choice)
+                        found = _priced(p, box, allowed, line, const, theta, budget, gain, choice)
                         if found < top:
                             top = found
                             t.theta[leaf, 0 if side > 0.0 else 1, k, j] = theta
@@ -568,9 +552,9 @@ def _bound_neurons(p, w, t, leaf, budget):
             unit[ZL, k, j], unit[ZH, k, j] = low, high
             if low > high:
                 return False
-        _relax(p, unit, k, p.widths[k])
+        _relax(unit, k, 0, p.widths[k], p.up)
         if k == 1:
-            relax_first(n, unit, w.relaxed)
+            relax_first(p, unit, w.relaxed)
     return True
 
 
@@ -583,12 +567,11 @@ def _add_term(p, w, t, leaf, which, logit_size):
 
     The rows are added up before units are replaced, as the rule says, with the slopes in ``t.slopes``.
     """
-    n, unit = layers_of(p), w.unit
+    unit = w.unit
     line, causes, coef, new = w.col[LINE], w.layer[1], w.layer[2], w.layer[0]
     layers, units, g = len(p.widths), p.widths[0], t.logit[leaf, which]
     slopes = t.slopes[leaf, which]
-    for c in range(len(line)):
-        line[c] = 0.0
+    cleared(line)
     for m in range(units):
         causes[m] = 0.0
     const, size = -g * p.need_low, g * (logit_size + abs(p.need_low))
@@ -661,7 +644,7 @@ def _add_term(p, w, t, leaf, which, logit_size):
             for m in range(units):
                 causes[m] -= mu * p.residual_caused[0, f, m]
     if units > 0:
-        const = back_causes(n, unit, causes, const, line, w.kept[0])
+        const = back_causes(p, unit, causes, const, line, w.kept[0])
     for c in range(len(line)):
         t.form[0, c] += line[c]
     t.const[0] += const + p.line * size + p.tiny
@@ -670,12 +653,12 @@ def _add_term(p, w, t, leaf, which, logit_size):
 @compiled
 def _holds(p, w, t, leaf, lines, logit_size, target):
     """Whether the leaf as it is written proves the target."""
-    _zero(t.form)
+    cleared(t.form)
     t.const[0] = 0.0
     for which in range(lines):
         _add_term(p, w, t, leaf, which, logit_size)
     value = dual_value(
-        levers_of(p), w.box, w.allowed, t.form, t.const, 1, t.price, t.shares[leaf],
+        p, w.box, w.allowed, t.form, t.const, 1, t.price, t.shares[leaf],
         w.col[GAIN], w.col[SIZE], w.at[CHOICE],
     )  # fmt: skip
     return value >= target
@@ -684,11 +667,11 @@ def _holds(p, w, t, leaf, lines, logit_size, target):
 @compiled
 def _clear(t, leaf):
     t.lines[leaf] = 0
-    _zero(t.logit[leaf])
-    _zero(t.signs[leaf])
-    _zero(t.rows[leaf])
-    _zero(t.ball[leaf])
-    _zero(t.shares[leaf])
+    cleared(t.logit[leaf])
+    cleared(t.signs[leaf])
+    cleared(t.rows[leaf])
+    cleared(t.ball[leaf])
+    cleared(t.shares[leaf])
 
 
 @compiled
@@ -744,7 +727,7 @@ def _evidence(p, w, t, leaf, order, target, budget, ball, kinds, steps):
     (closed, rows, open)
         Whether it is, rows of the last Lagrangian, and open units.
     """
-    v, n, layers, unit = levers_of(p), layers_of(p), len(p.widths), w.unit
+    layers, unit = len(p.widths), w.unit
     copied(order, t.order[leaf])
     _clear(t, leaf)
     if not _bound_neurons(p, w, t, leaf, budget):
@@ -754,9 +737,9 @@ def _evidence(p, w, t, leaf, order, target, budget, ball, kinds, steps):
         return True, 0, 0
     _slopes(p, w, t, leaf, 0)
     if layers > 1:
-        sizes_next(n, unit, w.layer[0], layers)
+        sizes_next(p, w, layers)
     else:
-        sizes_direct(n, w.box, w.allowed, unit, w.layer[0], 1, 0, 1)
+        sizes_direct(p, w, 1, 0, 1)
     logit_size = w.layer[0, 0]
     slack = p.line * (logit_size + abs(p.need_low)) + p.tiny
     unsure = 0
@@ -766,11 +749,11 @@ def _evidence(p, w, t, leaf, order, target, budget, ball, kinds, steps):
                 unsure += is_open(unit, j)
             elif unit[ZL, k, j] < 0.0 < unit[ZH, k, j]:
                 unsure += 1
-    const = unit_line(n, unit, w.relaxed, w.layer, w.col[LINE], layers, 0, 1.0) - p.need_low + slack
+    const = unit_line(p, w, layers, 0, 1.0) - p.need_low + slack
     kinds[0] = count = 0
-    if not never_negative(v, w, w.box, w.allowed, const):
-        if not keep_row(v, w, w.box, w.allowed, const, 0.0, 0, layers):
-            _outside(p, w, t, leaf, kinds, 0, target, -(over_box(v, w.box, w.allowed, w.col[LINE]) + const))
+    if not never_negative(p, w, w.box, w.allowed, const):
+        if not keep_row(p, w, w.box, w.allowed, const, 0.0, 0, layers):
+            _outside(p, w, t, leaf, kinds, 0, target, -(over_box(p, w.box, w.allowed, w.col[LINE]) + const))
             return _holds(p, w, t, leaf, 1, logit_size, target), 0, unsure
         count = 1
     room, per = w.row.shape[1] - LINES - p.row.shape[1] - 2, unit.shape[2]
@@ -779,13 +762,13 @@ def _evidence(p, w, t, leaf, order, target, budget, ball, kinds, steps):
             if order[k, j] == 0 or count >= room:
                 continue
             side = 1.0 if order[k, j] > 0 else -1.0
-            const = unit_line(n, unit, w.relaxed, w.layer, w.col[LINE], k, j, side)
+            const = unit_line(p, w, k, j, side)
             const += p.line * unit[ZS, k, j] + p.tiny
             kinds[count] = LINES + p.row.shape[1] + k * per + j
-            if never_negative(v, w, w.box, w.allowed, const):
+            if never_negative(p, w, w.box, w.allowed, const):
                 continue
-            if not keep_row(v, w, w.box, w.allowed, const, 0.0, count, k):
-                worst = -(over_box(v, w.box, w.allowed, w.col[LINE]) + const)
+            if not keep_row(p, w, w.box, w.allowed, const, 0.0, count, k):
+                worst = -(over_box(p, w.box, w.allowed, w.col[LINE]) + const)
                 _outside(p, w, t, leaf, kinds, count, target, worst)
                 return _holds(p, w, t, leaf, 1, logit_size, target), 0, unsure
             count += 1
@@ -800,8 +783,7 @@ def _evidence(p, w, t, leaf, order, target, budget, ball, kinds, steps):
         w.row[INSIDE, which] = 0.0
         w.row[CONSTS, which] = 0.0
         kinds[which] = -1
-        for c in range(w.col.shape[1]):
-            w.rows[which, c] = 0.0
+        cleared(w.rows[which])
     for turn in range(LINES):
         value = solve_node(
             p, w, w.box, w.allowed, count, which, target, w.at[POINT], w.at[OTHER], steps, unsure == 0
@@ -825,13 +807,13 @@ def _evidence(p, w, t, leaf, order, target, budget, ball, kinds, steps):
             break
         _slopes(p, w, t, leaf, turn + 1)
         if layers > 1:
-            relax_first(n, unit, w.relaxed)
-        const = unit_line(n, unit, w.relaxed, w.layer, w.col[LINE], layers, 0, 1.0) - p.need_low + slack
+            relax_first(p, unit, w.relaxed)
+        const = unit_line(p, w, layers, 0, 1.0) - p.need_low + slack
         kinds[count] = turn + 1
-        if not keep_row(v, w, w.box, w.allowed, const, 0.0, count, layers):
+        if not keep_row(p, w, w.box, w.allowed, const, 0.0, count, layers):
             _clear(t, leaf)
             t.lines[leaf] = turn + 2
-            worst = -(over_box(v, w.box, w.allowed, w.col[LINE]) + const)
+            worst = -(over_box(p, w.box, w.allowed, w.col[LINE]) + const)
             t.logit[leaf, turn + 1] = short(2.0 * (target + 1.0) / worst, DIGITS)
             return _holds(p, w, t, leaf, turn + 2, logit_size, target), 0, unsure
         if not reached(w, count, p) < 0.0:
@@ -908,8 +890,8 @@ def _cut(p, o, t, ends, order, i, at):
 @compiled
 def _cross(p, w, m, value):
     """Which lever to cut, and where, so that a causal unit's argument has a value there; -1 for none."""
-    n, box, line = layers_of(p), w.box, w.col[LINE]
-    const = unit_line(n, w.unit, w.relaxed, w.layer, line, 0, m, 1.0) - value
+    box, line = w.box, w.col[LINE]
+    const = unit_line(p, w, 0, m, 1.0) - value
     best, i, reach, middle = 0.0, -1, 0.0, const
     for l in range(p.lever.shape[1]):
         if p.lever[LABEL, l] > 0.0 or box[MODE, l] != 1:
@@ -998,8 +980,7 @@ def prove(pp, pq, w, o, t, c, target, budget, share, steps):
             o.state[2] += 1
             _write(o, t, LEAF, leaf, 0, 0.0)
             continue
-        for i in range(d):
-            w.at[CHOICE, i] = w.at[POINT, i]
+        copied(w.at[POINT], w.at[CHOICE])
         if try_point(p, w, w.at[CHOICE]) and w.scalar[BEST_COST] < claimed:
             return FALSE
         if not _split(p, w, o, t, ends, order, count, unsure):

@@ -52,7 +52,8 @@ from milp_recourse.compiled.levers import knot_inside, respond
 from milp_recourse.compiled.network import logit_at, logit_size
 from milp_recourse.compiled.node import choose, examine, hold, sizes_over_box, take_cut, tighten
 from milp_recourse.compiled.numerics import BELOW, PIVOT
-from milp_recourse.compiled.problem import Problems, case, layers_of, levers_of
+from milp_recourse.compiled.problem import Problems, case
+from milp_recourse.compiled.work import copied
 from milp_recourse.compiling import by_reference, compiled, entry, refer
 from milp_recourse.result import RELATIVE_GAP as GAP
 
@@ -222,14 +223,6 @@ def _sink(t, slot, k, n):
 
 
 @compiled
-def copied(source, target):
-    """Numbers from one array to another of the same shape; an assignment would bring code for messages."""
-    one, other = source.reshape(-1), target.reshape(-1)
-    for i in range(len(one)):
-        other[i] = one[i]
-
-
-@compiled
 def _load(t, slot, w):
     w.scalar[CASE] = t.case[slot]
     copied(t.box[slot], w.box)
@@ -336,7 +329,7 @@ def largest_logit(p, w):
     layers = len(p.widths)
     _largest_causes(p, w)
     for i in range(p.widths[1] if layers > 1 else 1):
-        sizes[i] = p.offset[1, 1, i] + sizes_over_box(levers_of(p), p.box, p.allowed, p.first[1, 1, i])
+        sizes[i] = p.offset[1, 1, i] + sizes_over_box(p, p.box, p.allowed, p.first[1, 1, i])
         for m in range(p.widths[0]):
             sizes[i] += p.caused[1, 1, i, m] * (causes[m] + abs(p.resting[m]))
     for k in range(1, layers):
@@ -356,7 +349,7 @@ def _largest_causes(p, w):
     """Of the causal units, into row 2 of w.layer."""
     causes = w.layer[2]
     for m in range(p.widths[0]):
-        causes[m] = p.offset[1, 0, m] + sizes_over_box(levers_of(p), p.box, p.allowed, p.first[1, 0, m])
+        causes[m] = p.offset[1, 0, m] + sizes_over_box(p, p.box, p.allowed, p.first[1, 0, m])
         for l in range(m):
             causes[m] += p.caused[1, 0, m, l] * (causes[l] + abs(p.resting[l]))
         causes[m] = largest_size(p.kind[m], causes[m], p.edge[m])
@@ -368,7 +361,7 @@ def _largest_ball(p, w):
     _largest_causes(p, w)
     total = 0.0
     for f in range(len(p.noise)):
-        size = sizes_over_box(levers_of(p), p.box, p.allowed, p.residual[1, f])
+        size = sizes_over_box(p, p.box, p.allowed, p.residual[1, f])
         for m in range(p.widths[0]):
             size += p.residual_caused[1, f, m] * (w.layer[2, m] + abs(p.resting[m]))
         total += p.precision[f] * size * (2.0 * size + abs(p.noise[f]))
@@ -397,11 +390,10 @@ def _inward(p, w, u):
     corner, trial, line = w.at[ANCHOR], w.at[OTHER], w.col[LINE]
     if try_point(p, w, u):
         return True
-    highest, best = logit_at(layers_of(p), u, w.unit[Z], w.layer[0]), 0.0
-    for c in range(w.col.shape[1]):
-        line[c] = w.rows[0, c]
+    highest, best = logit_at(p, u, w.unit[Z], w.layer[0]), 0.0
+    copied(w.rows[0], line)
     for i in range(d):
-        respond(levers_of(p), w.box, w.allowed, i, line, 0.0, 0.0, corner)
+        respond(p, w.box, w.allowed, i, line, 0.0, 0.0, corner)
     step = PIVOT
     for _ in range(23):
         for i in range(d):
@@ -409,7 +401,7 @@ def _inward(p, w, u):
             trial[i] = u[i] if held else u[i] + step * (corner[i] - u[i])
         if try_point(p, w, trial):
             return True
-        logit = logit_at(layers_of(p), trial, w.unit[Z], w.layer[0])
+        logit = logit_at(p, trial, w.unit[Z], w.layer[0])
         if logit > highest:
             highest, best = logit, step
         step *= 4.0
@@ -435,8 +427,7 @@ def _deeper(p, w, count, ball, target, steps):
     for r in range(count):
         inside[r] = 0.0
     last = solve_node(p, w, w.box, w.allowed, count, ball, target, w.at[POINT], w.at[OTHER], steps, False)
-    for i in range(len(w.at[POINT])):
-        w.at[CHOICE, i] = w.at[POINT, i]
+    copied(w.at[POINT], w.at[CHOICE])
     return found, last
 
 
@@ -456,7 +447,7 @@ def _settled(p, w):
             return False
         elif p.lever[KNOTS, i] > 0.0 and mode[i] == 1:  # its cost is bent, or only bounded
             low, high = w.box[LO, i], w.box[HI, i]
-            if low < high and (p.has_largest or knot_inside(levers_of(p), i, low, high, 0.0) < INF):
+            if low < high and (p.has_largest or knot_inside(p, i, low, high, 0.0) < INF):
                 return False
     return True
 
@@ -490,10 +481,9 @@ def _single(p, w):
 def _doubtful(p, w):
     """Whether rounding may hide that a leaf's point (then in w.at[ANCHOR]) is accepted."""
     u = w.at[ANCHOR]
-    for i in range(len(u)):
-        u[i] = w.at[CHOICE, i]
-    logit = logit_at(layers_of(p), u, w.unit[Z], w.layer[0])
-    return logit >= p.need_low - (3.0 * p.line * logit_size(layers_of(p), u, w.unit[Z, 0], w.layer) + p.tiny)
+    copied(w.at[CHOICE], u)
+    logit = logit_at(p, u, w.unit[Z], w.layer[0])
+    return logit >= p.need_low - (3.0 * p.line * logit_size(p, u, w.unit[Z, 0], w.layer) + p.tiny)
 
 
 @entry
@@ -551,8 +541,7 @@ def run(pp, w, t, share, lines, steps, dives, patient, careful, around, starts, 
         bound = max(bound + base - p.cost * (bound + base), parent)
         before = w.scalar[BEST_COST]
         # an action out of the relaxed optimum
-        for i in range(len(point)):
-            choice[i] = point[i]
+        copied(point, choice)
         leaf = unsure == 0 and _settled(p, w)
         if unsure > 0:
             try_point(p, w, choice)
@@ -563,8 +552,7 @@ def run(pp, w, t, share, lines, steps, dives, patient, careful, around, starts, 
         better = w.scalar[BEST_COST] < before
         if better and (leaf or w.scalar[BEST_COST] < before * (1.0 - MUCH) or bound >= target_of(w)):
             if not leaf:
-                for i in range(len(point)):
-                    choice[i] = w.at[BEST, i]
+                copied(w.at[BEST], choice)
                 pull_back(p, w, choice)
             t.bound[slot] = bound
             _push(t, slot)  # again, under the new target
@@ -584,8 +572,7 @@ def run(pp, w, t, share, lines, steps, dives, patient, careful, around, starts, 
             _release(t, slot)
             t.stuck[0] = min(t.stuck[0], bound)
             continue
-        for i in range(len(point)):
-            w.at[START, i] = point[i]
+        copied(point, w.at[START])
         tighten(p, w, last, target, count)
         take_cut(p, w, count)
         kind, index, value = choose(p, w, count, unsure)
@@ -604,12 +591,10 @@ def run(pp, w, t, share, lines, steps, dives, patient, careful, around, starts, 
             t.state[3] = t.state[2]
             hops(p, w, p.box, p.allowed, w.at[START], 10 if dives == 1 else 6)
             if w.scalar[BEST_COST] < before:
-                for i in range(len(point)):
-                    choice[i] = w.at[BEST, i]
+                copied(w.at[BEST], choice)
                 pull_back(p, w, choice)
             elif p.row.shape[1] > 0 and not before < INF:  # a corner of rows may be all there is
-                for i in range(len(point)):
-                    w.at[ANCHOR, i] = w.at[START, i]
+                copied(w.at[START], w.at[ANCHOR])
                 return ASK
         if careful and w.scalar[BEST_COST] < before:
             return FOUND

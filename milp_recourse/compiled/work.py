@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from milp_recourse.compiled.problem import Problem, most_rows
-from milp_recourse.compiling import by_reference
+from milp_recourse.compiling import by_reference, inner
 
 Array = NDArray[np.float64]
 
@@ -133,3 +133,19 @@ def workspace(p: Problem) -> Work:
         np.zeros(13),
         np.zeros(1, dtype=np.uint64),
     )
+
+
+@inner
+def copied(source: Any, target: Any) -> None:
+    """Numbers from one array to another of the same shape; an assignment would bring code for messages."""
+    one, other = source.reshape(-1), target.reshape(-1)
+    for i in range(len(one)):
+        other[i] = one[i]
+
+
+@inner
+def cleared(target: Any) -> None:
+    """Zeros, likewise."""
+    one = target.reshape(-1)
+    for i in range(len(one)):
+        one[i] = 0.0

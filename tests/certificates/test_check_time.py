@@ -46,4 +46,7 @@ def test_every_node_that_is_bounded_counts(kind):
     node = {"d": ["d", "", []], "e": ["e"], "m": ["m"]}.get(kind, [kind, 0])
     one, two, three = (check_seconds(instance, 2, [node] * count) for count in (1, 2, 3))
     assert one > 0 and two > one and three - two == pytest.approx(two - one)
+    if kind == "p":
+        table = {"trees": [3, [[1, 2], 1, [5]]]}
+        assert check_seconds(instance, 2, [node], [table]) > one
     assert check_seconds(instance, 2, [["a", 0, 0.5], ["n", 0, 0]]) == 0

@@ -34,7 +34,7 @@ def bound(price: float) -> float:
     from milp_recourse.compiled.door import Run
     from milp_recourse.compiled.interior import dual_value
     from milp_recourse.compiled.layout import CHOICE, GAIN, SHARES, SIZE
-    from milp_recourse.compiled.problem import case, levers_of, lowered
+    from milp_recourse.compiled.problem import case, lowered
 
     instance = only_the_factual()
     for _, group in lowered([instance]):
@@ -43,7 +43,7 @@ def bound(price: float) -> float:
         w.rows[:] = -1.0
         return float(
             dual_value(
-                levers_of(p),
+                p,
                 p.box,
                 p.allowed,
                 w.rows,

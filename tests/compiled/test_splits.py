@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from milp_recourse.backends.protocol import Options
-from milp_recourse.compiled.door import solve
+from milp_recourse.compiled.door import ready, solve
 from milp_recourse.domain.cost import Cost
 from milp_recourse.domain.features import Feature
 from milp_recourse.domain.network import ReluNetwork
@@ -53,6 +53,7 @@ def wide(seed: int, labels: bool) -> Instance:
 @pytest.mark.parametrize("labels", [False, True])
 def test_levers_of_few_values_are_split(labels: bool) -> None:
     """Signs alone leave most of these open after 20 000 nodes."""
+    ready()
     for seed in range(4):
         found = solve(wide(seed, labels), Options(time_limit=30))
         assert found.message is None

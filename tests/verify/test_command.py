@@ -298,6 +298,11 @@ EDITS = {
         lambda text: text.replace('"optimal": 2', '"optimal": 3'),
         "results.json: counts is not what results.csv comes to",
     ),
+    "a count of its own, over what is proven": (
+        "results.json",
+        lambda text: text.replace("{", '{"optimal": 99, ', 1),
+        "results.json: unknown key 'optimal'",
+    ),
     "a mean of something else": (
         "results.json",
         lambda text: text.replace('"cost_mean": 1.', '"cost_mean": 0.'),

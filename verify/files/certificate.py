@@ -52,6 +52,7 @@ class Certificate(Stated):
     def __init__(self, data: Any) -> None:
         given = conform(data, SHAPE, "certificate")
         self.digest, self.index, self.action = (given[key] for key in ("instance_sha256", "index", "action"))
+        self.index = None if self.index is None else self.index + 0.0  # -0.0 is 0
         for key in ("action", "cost", "lower_bound"):
             if (given[key] is None) != (given["claim"] == "infeasible"):
                 refuse(key, given[key], "null where the claim is infeasible, and only there")

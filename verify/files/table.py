@@ -28,6 +28,8 @@ from verify.kernel.trees import float64
 
 COLUMNS = ["index", "status", "cost", "lower_bound", "gap", "proof", "backend", "seconds", "certificate"]
 PROVEN = {"optimal", "infeasible"}
+NOT_COMPARED = {"not_solved", "seconds", "backend", "time_limit", "index", "certificates", "results"}
+"""Keys of results.json beside what the rows come to; ``results`` is compared row by row."""
 STATUSES = {  # whether a cost and a lower bound go with it; None: either way
     "optimal": (True, True),
     "infeasible": (False, False),
@@ -127,6 +129,7 @@ class Table:
     def _compare(self, data: Any) -> None:
         """Raise :class:`Rejected` unless ``results.json`` says what the rows say."""
         wanted = {
+            "format": "milp-recourse/results-1",
             "applicants": len(self.places),
             "counts": dict(self.statuses),
             "cost_mean": fmean(self.costs) if self.costs else None,
@@ -135,6 +138,8 @@ class Table:
         for key, value in wanted.items():
             if not isinstance(data, dict) or key not in data or data[key] != value:
                 raise Rejected(f"results.json: {key} is not what results.csv comes to")
+        if unknown := data.keys() - wanted.keys() - NOT_COMPARED:
+            raise Rejected(f"results.json: unknown key {min(unknown)[:40]!r}")
         try:
             listed = [(one["name"], one["result"]) for one in data.get("results", ()) if one["result"]]
             several = self.rows() if "results" in data else iter(())
