@@ -31,5 +31,8 @@ BALL_SIZE, BALL_AT, _, BALL_SIDE, PHAT, BEST_PHAT, BALL_ROOM, BALL_LEAST = range
 # ints
 COLUMN, LEVER, ROW_OF, ORDER, KINDS = range(5)
 # scalar: the best action's cost and configuration, the configuration at hand, a bound that waits for a
-# judgement, the cut's constant, the tolerance's part that is no share of the cost, more than any action costs
+# judgement, the cut's constant, the tolerance's part that is no share of the cost, more than any action
+# costs, how far the logit may still be above what it must be, what a split promises to take of that
+# (negative for a sign), what such splits have taken and had promised (two numbers each: of signs, of levers)
 BEST_COST, BEST_CASE, CASE, STUCK_BOUND, CUT_CONST, ALLOWANCE, CEILING = range(7)
+ROOM, PROMISE, GAINED, _, PROMISED = range(7, 12)

@@ -29,6 +29,7 @@ from milp_recourse.compiled.layout import (
     FALL,
     FIXED,
     GAIN,
+    GAINED,
     GRID,
     HI,
     IDLE,
@@ -44,7 +45,10 @@ from milp_recourse.compiled.layout import (
     NOTHING,
     POINT,
     PRICES,
+    PROMISE,
+    PROMISED,
     RISE,
+    ROOM,
     SCORE,
     SHARE,
     SHARES,
@@ -615,6 +619,7 @@ def examine(p, w, target, lines, steps):
     const = unit_line(p, w, layers, 0, 1.0) - p.need_low + slack
     if not keep_row(p, w, w.box, w.allowed, const, inside, 0, layers):
         return INF, INF, 0, 0, -1
+    w.scalar[ROOM] = _room(p, w, const, target)
     count, room = 1, w.row.shape[1] - lines - (lines if bends else 1) * p.row.shape[1] - 2
     for k in range(layers):
         for j in range(widths[k]):
@@ -690,6 +695,28 @@ def examine(p, w, target, lines, steps):
     if ball >= 0:
         _ball_seen(p, w, ball)
     return max(bound, 0.0), value, solved, unsure, ball
+
+
+@compiled
+def _room(p, w, const, budget):
+    """The first row's largest value where the node costs at most the budget, its constant included."""
+    line, cut_const = w.col[LINE], w.scalar[CUT_CONST]
+    top = over_box(p, w.box, w.allowed, line) + const
+    if not budget < INF:
+        return top
+    cut, shares = w.col[CUT], w.at[CUT_SHARES]
+    if not cut_const < INF:
+        cut, shares, cut_const = w.col[NOTHING], w.at[IDLE], 0.0
+    if only_squares(p):
+        inverse = w.at[INVERSE]
+        radius = squares_radius(p, w.box, cut, budget + cut_const, inverse)
+        top, _ = within_squares(p, w.box, line, const, top, budget, cut, cut_const, radius, inverse)
+    else:
+        least, priced = offers(p, w.box, w.allowed, cut, shares, w.offer)
+        top, _ = within(
+            p, w.box, w.allowed, line, const, top, budget, cut, shares, cut_const, w.offer, least, priced
+        )
+    return top
 
 
 @compiled
@@ -799,41 +826,42 @@ def tighten(p, w, bound, target, count):
 
 @compiled
 def _widest(p, w):
-    """The lever whose interval the bound loses most over; -1 where there are too many, or a label or a mode
-    is open.
+    """The lever that the bound loses most over, and how much; -1 where nothing can be split.
 
-    A unit's loss, per width of its argument, times the part of that width that is the lever's.
+    A unit's loss, per width of its argument, times the part of that width that is the lever's. A label's part
+    is between its main label and the allowed one that is farthest from it.
     """
-    d, free = p.lever.shape[1], 0
-    for i in range(d):
-        if p.lever[LABEL, i] > 0.0 or w.box[MODE, i] == 0:
-            return -1
-        if w.box[MODE, i] == 1 and w.box[LO, i] < w.box[HI, i]:
-            free += 1
-    if free > (FEW_LEVERS if w.scalar[BEST_COST] < INF else FEW_WITHOUT_ACTION):
-        return -1
-    zb, moved = w.unit[ZB], w.layer
-    best, which = 0.0, -1
-    for i in range(d):
-        width = w.box[HI, i] - w.box[LO, i]
-        if (
-            w.box[MODE, i] != 1
-            or not width > 0.0
-            or (p.lever[GRID, i] > 0.0 and width < 4.0 * p.lever[GRID, i])
-        ):
+    zb, moved, score = w.unit[ZB], w.layer, w.unit[SCORE]
+    most, which = 0.0, -1
+    for i in range(p.lever.shape[1]):
+        total, c, own, width = 0.0, p.start[i], -1, w.box[HI, i] - w.box[LO, i]
+        if p.lever[LABEL, i] > 0.0:
+            own, width, farthest = c + int(w.at[POINT, i]), 1.0, 0.0
+            for e in range(p.start[i], p.start[i + 1]):
+                far = 0.0
+                if w.allowed[e] != 0:
+                    for k in range(min(len(p.widths), 2)):
+                        for j in range(p.widths[k]):
+                            far += score[k, j] * abs(p.first[0, k, j, e] - p.first[0, k, j, own])
+                if far > farthest:
+                    farthest, c = far, e
+            if not farthest > 0.0:
+                continue
+        elif w.box[MODE, i] == 2 or not width > 0.0:
             continue
-        total, c = 0.0, p.start[i]
         for m in range(p.widths[0]):  # the arguments' derivatives at the relaxed optimum, layer by layer
-            moved[2, m] = p.first[0, 0, m, c]
+            moved[2, m] = p.first[0, 0, m, c] - (p.first[0, 0, m, own] if own >= 0 else 0.0)
             for l in range(m):
                 steep = steepness(p.kind[l], zb[0, l], p.edge[l])
                 if steep != 0.0:
                     moved[2, m] += p.caused[0, 0, m, l] * steep * moved[2, l]
-            total += w.unit[SCORE, 0, m] * abs(moved[2, m])
+            total += score[0, m] * abs(moved[2, m])
         for k in range(1, len(p.widths)):
             here, before = moved[k % 2], moved[(k - 1) % 2]
             for j in range(p.widths[k]):
                 here[j] = p.first[0, 1, j, c] if k == 1 else 0.0
+                if k == 1 and own >= 0:
+                    here[j] -= p.first[0, 1, j, own]
             for m in range(p.widths[k - 1]):
                 if k == 1:
                     steep = steepness(p.kind[m], zb[0, m], p.edge[m])
@@ -845,12 +873,38 @@ def _widest(p, w):
                     for j in range(p.widths[k]):
                         here[j] += weights[j] * before[m]
             for j in range(p.widths[k]):
-                total += w.unit[SCORE, k, j] * abs(here[j])
+                total += score[k, j] * abs(here[j])
                 if not zb[k, j] > 0.0:
                     here[j] = 0.0
-        if total * width > best:
-            best, which = total * width, i
-    return which
+        if total * width > most:
+            most, which = total * width, i
+    return most, which
+
+
+@compiled
+def _halvings(p, w):
+    """About how many splits the node's levers need until they are settled; nothing where they are few."""
+    total, free = 0.0, 0
+    for i in range(p.lever.shape[1]):
+        values, grid = 0.0, p.lever[GRID, i]
+        if p.lever[LABEL, i] > 0.0:
+            for c in range(p.start[i], p.start[i + 1]):
+                values += w.allowed[c] != 0
+        elif w.box[MODE, i] != 2 and w.box[LO, i] < w.box[HI, i]:
+            values = (w.box[HI, i] - w.box[LO, i]) / grid + 1.0 if grid > 0.0 else 2.0**HALVINGS
+        if values > 1.0:
+            total += min(math.log2(values), HALVINGS)
+            free += 1
+    few = FEW_LEVERS if w.scalar[BEST_COST] < INF else FEW_WITHOUT_ACTION
+    return total if free > few else 0.0
+
+
+@compiled
+def _of_lever(p, w, i):
+    """How to split a lever's part of the box; as :func:`choose`."""
+    if p.lever[LABEL, i] > 0.0:
+        return 4, i, w.at[POINT, i]
+    return 2 if w.box[MODE, i] == 1 else 3, i, _between(p, w, i)
 
 
 @compiled
@@ -865,8 +919,11 @@ LITTLE = 2.0**-10
 """Splits on percentile costs that lose less than this share of the lever's cost come last."""
 
 FEW_LEVERS, FEW_WITHOUT_ACTION, FEW_OPEN = 4, 8, 6
-"""With so few levers at most, with an action in hand and without, and more open units than this, intervals
-are split before signs: a problem that is nearly feasible needs small boxes."""
+"""With so few levers to settle, with an action in hand and without, and more open units than this, levers are
+split. With more levers they compete with signs while more units are open than the levers want splits."""
+
+HALVINGS = 4.0
+"""How often a continuous lever is thought to be halved."""
 
 
 @compiled
@@ -892,12 +949,40 @@ def _bent(p, w, m):
 
 
 @compiled
+def hold(p, w):
+    """Make the sign that a bound implies and the relaxed optimum contradicts most a row of the node; whether
+    there is one.
+
+    Bounds count on what costs less than the target and meets the rows: other points of the box need not obey,
+    and where no unit is open nothing else would rule these out but ever smaller boxes. The relaxed optimum's
+    arguments are those of :func:`choose`.
+    """
+    best, at, unit = 0.0, -1, w.unit
+    for k in range(1, len(p.widths)):
+        for j in range(p.widths[k]):
+            if unit[SPLIT, k, j] != 0.0:
+                continue
+            z, off = unit[ZB, k, j], 0.0
+            if unit[ZL, k, j] >= 0.0:
+                off = -z
+            elif unit[ZH, k, j] <= 0.0:
+                off = z
+            if off > best and off > COARSE * unit[ZS, k, j]:
+                best, at = off, k * unit.shape[2] + j
+    if at >= 0:
+        k, j = at // unit.shape[2], at % unit.shape[2]
+        unit[SPLIT, k, j] = 1.0 if unit[ZL, k, j] >= 0.0 else -1.0
+    return at >= 0
+
+
+@compiled
 def choose(p, w, count, unsure):
     """What to split: (kind, index, value); kind 0 nothing, 1 a sign, 2 an interval at value, 3 a mode, 4 a
     label, 5 the interval of a curve's argument at value.
 
     For a sign the index is layer * width + unit. A unit's score is what the bound loses there: the rows'
-    prices times the distance between its line and its value at the relaxed optimum.
+    prices times the distance between its line and its value at the relaxed optimum. What a sign or a lever
+    promises is its share of all that is lost; it counts for what such splits have kept of their promises.
     """
     zh = w.unit[ZH]
     zl = w.unit[ZL]
@@ -920,6 +1005,7 @@ def choose(p, w, count, unsure):
         if prices_[r] > 0.0:
             priced = True
     best, kind, index, value = 0.0, 0, 0, 0.0
+    every, w.scalar[PROMISE] = 0.0, 0.0
     last, last_lever, last_cut = 0.0, 0, 0.0
     n = w.unit.shape[2]
     for k in range(layers):
@@ -953,12 +1039,18 @@ def choose(p, w, count, unsure):
                     elif a < 0.0:
                         total -= price * a * (under if curved else relu - w.seen[1, r, k, j] * z)
             w.unit[SCORE, k, j] = total / (h - l)
+            every += total
             if total > best:
                 best, kind, index = total, 1, k * n + j
-    if kind == 1 and unsure > FEW_OPEN:
-        i = _widest(p, w)
-        if i >= 0:
-            return 2, i, _between(p, w, i)
+    wanted = _halvings(p, w)
+    if kind == 1 and unsure > max(FEW_OPEN, wanted):
+        lost, i = _widest(p, w)
+        signs = (1.0 + w.scalar[GAINED]) / (1.0 + w.scalar[PROMISED])
+        levers = (1.0 + w.scalar[GAINED + 1]) / (1.0 + w.scalar[PROMISED + 1])
+        w.scalar[PROMISE] = -best / every
+        if i >= 0 and (wanted == 0.0 or levers * lost > signs * best):
+            w.scalar[PROMISE] = lost / every
+            return _of_lever(p, w, i)
     if kind == 1 and index < n and p.kind[index] != RELU:
         kind, index, value = _bent(p, w, index)
     for i in range(p.lever.shape[1]):
@@ -1017,6 +1109,8 @@ def choose(p, w, count, unsure):
                         total += prices_[r] * abs(rows_[r, s]) * gap
             if total > best or (kind == 0 and t != 0.0):
                 best, kind, index = max(total, best), 3, i
+    if kind != 1:
+        w.scalar[PROMISE] = 0.0
     if kind != 0:
         return kind, index, value
     if last > 0.0:

@@ -46,6 +46,7 @@ from milp_recourse.compiled.layout import (
     FALL,
     FIXED,
     GAIN,
+    GAINED,
     GRID,
     HI,
     IDLE,
@@ -942,6 +943,7 @@ def prove(pp, pq, w, o, t, c, target, budget, share, steps):
     linear = len(p.widths) == 1 and p.widths[0] == 0 and len(p.noise) == 0
     claimed = (budget + p.base[0]) * (1.0 - p.cost)
     w.scalar[BEST_COST], w.scalar[CASE] = claimed, c
+    w.scalar[GAINED:] = 0.0  # nothing is learnt here: a proof depends on its claim alone
     p.hair[0] = 3.0 * p.line * largest_logit(p, w) + p.tiny
     kinds, ends, order = w.ints[KINDS], w.ends, w.order
     for _ in range(share):

@@ -25,6 +25,7 @@ from milp_recourse.compiled.layout import (
     CUT_CONST,
     CUT_SHARES,
     GAIN,
+    GAINED,
     GRID,
     HI,
     INSIDE,
@@ -35,6 +36,9 @@ from milp_recourse.compiled.layout import (
     MODE,
     OTHER,
     POINT,
+    PROMISE,
+    PROMISED,
+    ROOM,
     SHIFT,
     SPLIT,
     START,
@@ -46,7 +50,7 @@ from milp_recourse.compiled.layout import (
 )
 from milp_recourse.compiled.levers import knot_inside, respond
 from milp_recourse.compiled.network import logit_at, logit_size
-from milp_recourse.compiled.node import choose, examine, sizes_over_box, take_cut, tighten
+from milp_recourse.compiled.node import choose, examine, hold, sizes_over_box, take_cut, tighten
 from milp_recourse.compiled.numerics import BELOW, PIVOT
 from milp_recourse.compiled.problem import Problems, case
 from milp_recourse.compiled.work import copied
@@ -82,6 +86,8 @@ class Pool(NamedTuple):
         What a node is; of the units their bounds and signs.
     cut, shares, const
         Its parent's cut, (size, P), (size, d) and (size,); a constant of inf for none.
+    promise
+        How far too high the logit could be in its parent, and what the split promised, (size, 2).
     stuck
         The least bound of nodes that could neither be closed nor split, (1,).
     """
@@ -96,6 +102,7 @@ class Pool(NamedTuple):
     cut: Array
     shares: Array
     const: Array
+    promise: Array
     stuck: Array
     state: NDArray[np.int64]
 
@@ -108,6 +115,9 @@ OFTEN = 32
 
 STRAIGHT = 32
 """Without an action, so many nodes in a row are each a child of the one before, then so many best first."""
+
+FADES = 1.0 - 2.0**-9
+"""What a node's gain still counts for when the next one is noted."""
 
 RESERVE = 70
 """Free slots that a node wants to find."""
@@ -129,6 +139,7 @@ def pool(p: Problems, size: int) -> Pool:
         np.zeros((size, columns)),
         np.zeros((size, p.lever.shape[1])),
         np.full(size, np.inf),
+        np.zeros((size, 2)),
         np.full(1, np.inf),
         np.zeros(6, dtype=np.int64),
     )
@@ -235,9 +246,25 @@ def _store(t, w, bound):
     copied(w.col[CUT], t.cut[slot])
     copied(w.at[CUT_SHARES], t.shares[slot])
     t.const[slot] = w.scalar[CUT_CONST]
+    t.promise[slot, 0], t.promise[slot, 1] = w.scalar[ROOM], w.scalar[PROMISE]
     t.bound[slot] = bound
     t.state[5] = slot + 1
     _push(t, slot)
+
+
+@compiled
+def _learn(t, slot, w, closed):
+    """Note what the split that made a node has taken of the logit's room, and had promised."""
+    room, promise = t.promise[slot, 0], t.promise[slot, 1]
+    if not (room > 0.0 and promise != 0.0):
+        return
+    for k in range(2):
+        w.scalar[GAINED + k] *= FADES
+        w.scalar[PROMISED + k] *= FADES
+    kind = 0 if promise < 0.0 else 1
+    left = 0.0 if closed else min(max(w.scalar[ROOM], 0.0), room)
+    w.scalar[GAINED + kind] += 1.0 - left / room
+    w.scalar[PROMISED + kind] += abs(promise)
 
 
 @compiled
@@ -507,6 +534,7 @@ def run(pp, w, t, share, lines, steps, dives, patient, careful, around, starts, 
         target += p.cost * (abs(target) + base)
         t.state[2] += 1
         bound, last, count, unsure, ball = examine(p, w, target, lines, steps)
+        _learn(t, slot, w, bound >= target)
         if bound >= target:
             _release(t, slot)
             continue
@@ -549,6 +577,10 @@ def run(pp, w, t, share, lines, steps, dives, patient, careful, around, starts, 
         take_cut(p, w, count)
         kind, index, value = choose(p, w, count, unsure)
         _release(t, slot)
+        if unsure == 0 and hold(p, w):  # the point is not in the node: with the sign as a row another is
+            w.scalar[PROMISE] = 0.0
+            _store(t, w, bound)
+            continue
         if kind == 0 and _single(p, w):  # the reduced costs left one point
             w.scalar[STUCK_BOUND] = bound
             return ASK_LAST
