@@ -11,7 +11,7 @@ from milp_recourse.errors import BadInput
 from milp_recourse.judge import judge
 from milp_recourse.result import Status
 from milp_recourse.solve import solve
-from tests.properties.generators import Style, supported_instance
+from tests.helpers.generators import Style, supported_instance
 
 OFFSETS = [-2.0, -0.5, -0.1, 0.0, 0.2, 1.0]
 

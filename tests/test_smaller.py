@@ -19,8 +19,8 @@ from milp_recourse.smaller import leaves_open, smaller_changes
 from milp_recourse.solve import solve
 
 sys.path.insert(0, str(Path(__file__).parent / "properties"))
-from tests.properties.brute_force import number
-from tests.properties.generators import random_instance
+from tests.helpers.brute_force import number
+from tests.helpers.generators import random_instance
 
 
 def problem(cost: Cost, kinds: tuple[str, str] = ("continuous", "continuous")) -> Instance:

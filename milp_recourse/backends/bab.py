@@ -74,8 +74,8 @@ class BabBackend:
         self, instances: Sequence[Instance], options: Options
     ) -> Iterator[tuple[int, Proposal]]:
         """Networks, lowered together and searched one by one."""
-        from milp_recourse.compiled.door import ready, solve
         from milp_recourse.compiled.problem import impossible, lowered
+        from milp_recourse.compiled.propose import ready, solve
 
         if not instances:
             return

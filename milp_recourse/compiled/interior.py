@@ -43,8 +43,8 @@ from milp_recourse.compiled.layout import (
     LINEAR,
     LO,
     MODE,
+    MULTIPLIERS,
     PHAT,
-    PRICES,
     RD,
     RL,
     ROW_OF,
@@ -61,7 +61,7 @@ from milp_recourse.compiled.layout import (
     THETA,
     TOP,
     TOPS,
-    TRY_PRICES,
+    TRY_MULTIPLIERS,
     TRY_SHARES,
     WIDTH,
     ZZ,
@@ -677,7 +677,7 @@ def _residuals(vec, kvec, a, m, k, value):
 @compiled
 def _prices(p, w, count, k, scale):
     """The multipliers in hand as prices of the node's rows and shares of the maximum, for the proof."""
-    prices, shares = w.row[TRY_PRICES], w.at[TRY_SHARES]
+    prices, shares = w.row[TRY_MULTIPLIERS], w.at[TRY_SHARES]
     for r in range(count):
         prices[r] = 0.0
     whole = 0.0
@@ -746,12 +746,12 @@ def solve_node(p, w, box, allowed, count, ball, target, point, choice, steps, ex
     Returns
     -------
     float
-        The proven bound; inf where the box is empty. ``w.row[PRICES]`` and ``w.at[SHARES]`` get its
+        The proven bound; inf where the box is empty. ``w.row[MULTIPLIERS]`` and ``w.at[SHARES]`` get its
         multipliers.
     """
     vec, kvec, a, matrix = w.vec, w.kvec, w.a, w.m
-    rows, consts, prices, shares = w.rows, w.row[CONSTS], w.row[PRICES], w.at[SHARES]
-    try_prices, try_shares = w.row[TRY_PRICES], w.at[TRY_SHARES]
+    rows, consts, prices, shares = w.rows, w.row[CONSTS], w.row[MULTIPLIERS], w.at[SHARES]
+    try_prices, try_shares = w.row[TRY_MULTIPLIERS], w.at[TRY_SHARES]
     q, c, y = vec[Q], vec[C], vec[Y]
     d = p.lever.shape[1]
     for i in range(d):

@@ -11,9 +11,9 @@ import numpy as np
 
 from milp_recourse.compiled import search
 from milp_recourse.compiled.causes import NotCovered, effects_of
-from milp_recourse.compiled.door import Run, ready
 from milp_recourse.compiled.layout import BEST_COST, GRID, HI, LABEL, LO, MODE
 from milp_recourse.compiled.problem import ACTED, Lowered, Problems, coordinates, impossible, lowered, why_not
+from milp_recourse.compiled.propose import Run, ready
 from milp_recourse.domain.conditions import TRUE
 from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.errors import Unsupported

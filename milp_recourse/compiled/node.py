@@ -42,9 +42,9 @@ from milp_recourse.compiled.layout import (
     LINEAR,
     LO,
     MODE,
+    MULTIPLIERS,
     NOTHING,
     POINT,
-    PRICES,
     PROMISE,
     PROMISED,
     RISE,
@@ -723,7 +723,7 @@ def _room(p, w, const, budget):
 def take_cut(p, w, count):
     """The rows summed with the last multipliers, a valid cut for children: cut u + constant >= 0."""
     cut, size, shares = w.col[CUT], w.col[SIZE], w.at[SHARES]
-    prices, consts = w.row[PRICES], w.row[CONSTS]
+    prices, consts = w.row[MULTIPLIERS], w.row[CONSTS]
     total, slack = 0.0, 0.0
     for c in range(len(cut)):
         cut[c] = 0.0
@@ -776,7 +776,7 @@ def tighten(p, w, bound, target, count):
         gain[c] = 0.0
         size[c] = 0.0
     for r in range(count):
-        v = w.row[PRICES, r]
+        v = w.row[MULTIPLIERS, r]
         if v > 0.0:
             for c in range(columns):
                 gain[c] += v * rows[r, c]
@@ -991,7 +991,7 @@ def choose(p, w, count, unsure):
     mode_ = w.box[MODE]
     point = w.at[POINT]
     share = w.col[SHARE]
-    prices_ = w.row[PRICES]
+    prices_ = w.row[MULTIPLIERS]
     fixed = p.lever[FIXED]
     label_ = p.lever[LABEL]
     cost = p.column[COST]

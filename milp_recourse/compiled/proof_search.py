@@ -59,10 +59,10 @@ from milp_recourse.compiled.layout import (
     LINEAR,
     LO,
     MODE,
+    MULTIPLIERS,
     NOTHING,
     OTHER,
     POINT,
-    PRICES,
     RISE,
     SHARES,
     SIZE,
@@ -680,7 +680,7 @@ def _take(p, w, t, leaf, kinds, count, lines, ball):
     _clear(t, leaf)
     t.lines[leaf] = lines
     for r in range(count):
-        price, what = short(w.row[PRICES, r], DIGITS), kinds[r]
+        price, what = short(w.row[MULTIPLIERS, r], DIGITS), kinds[r]
         if r == ball:
             t.ball[leaf, 0] = price
             for f in range(len(p.noise)):

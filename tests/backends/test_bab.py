@@ -24,8 +24,8 @@ from milp_recourse.instance import Instance, Population, Preferences
 from milp_recourse.judge import conclude
 from milp_recourse.result import Result, Status, gap_tolerance
 from milp_recourse.solve import _run_many
-from tests.properties.brute_force import attack, brute_force, complaints
-from tests.properties.generators import _with_threshold, random_instance, random_network
+from tests.helpers.brute_force import attack, brute_force, complaints
+from tests.helpers.generators import _with_threshold, random_instance, random_network
 from tests.properties.run import Tally, case, examine_instance
 
 INSTANCES = Path(__file__).resolve().parents[2] / "instances"

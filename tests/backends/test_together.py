@@ -16,7 +16,7 @@ from milp_recourse.instances_path import instances_path
 from milp_recourse.lab.benchmarks.settings import in_setting
 from milp_recourse.program import lower
 from milp_recourse.program.rationals import Mixed, Rationals
-from tests.properties.generators import Style, _factual, supported_instance
+from tests.helpers.generators import Style, _factual, supported_instance
 
 STYLES = (
     Style(levers=4, curves=False, gamma=False),

@@ -11,7 +11,7 @@ import pytest
 
 from milp_recourse.errors import BadInput
 from milp_recourse.formats import read_any
-from tests.formats.format_samples import loan_instance, loan_population
+from tests.helpers.format_samples import loan_instance, loan_population
 
 GOOD = json.dumps(loan_instance())
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from milp_recourse.cli import main
-from tests.formats.format_samples import LOAN_FEATURES, loan_instance, tree_instance
+from tests.helpers.format_samples import LOAN_FEATURES, loan_instance, tree_instance
 
 MISSING = object()
 ONES = [[1.0] * 7, [1.0] * 7]

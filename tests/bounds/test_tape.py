@@ -22,7 +22,7 @@ from milp_recourse.domain.scm import Mechanism, StructuralCausalModel, independe
 from milp_recourse.instance import Instance, Preferences
 from milp_recourse.program import Switch, lower
 from milp_recourse.program.model import Elementary
-from tests.properties.generators import Style, supported_instance
+from tests.helpers.generators import Style, supported_instance
 
 SEEDS = range(120)
 STYLE = Style(levers=4, depth=4, plausible=0.6)

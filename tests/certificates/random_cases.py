@@ -28,7 +28,7 @@ from milp_recourse.formats.strict_json import read_json
 from milp_recourse.instance import Instance
 from milp_recourse.result import Result, Status
 from milp_recourse.solve import solve
-from tests.certificates.kinds import KINDS
+from tests.helpers.certificate_kinds import KINDS
 from verify.__main__ import examine
 
 REASONS = (

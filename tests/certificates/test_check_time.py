@@ -11,7 +11,7 @@ from milp_recourse.certificates import engine_proofs, limits
 from milp_recourse.certificates.limits import MOST_SECONDS, check_seconds
 from milp_recourse.result import Status
 from milp_recourse.solve import solve
-from tests.certificates.kinds import KINDS
+from tests.helpers.certificate_kinds import KINDS
 
 
 def test_a_check_that_takes_long_is_not_promised():

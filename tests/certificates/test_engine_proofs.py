@@ -20,7 +20,7 @@ from milp_recourse.instance import Acceptance, Instance, Preferences
 from milp_recourse.judge import judge
 from milp_recourse.result import Status
 from milp_recourse.solve import solve
-from tests.properties.generators import PIECEWISE_LINEAR, Style, supported_instance
+from tests.helpers.generators import PIECEWISE_LINEAR, Style, supported_instance
 from verify.__main__ import examine
 
 LABELS = ("rent", "own", "free")

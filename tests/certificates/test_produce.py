@@ -18,8 +18,8 @@ from milp_recourse.formats.strict_json import read_json
 from milp_recourse.judge import judge
 from milp_recourse.result import Result, Status
 from milp_recourse.solve import solve
-from tests.certificates.kinds import KINDS
 from tests.certificates.random_cases import Tally, complaints, examined
+from tests.helpers.certificate_kinds import KINDS
 from verify.__main__ import examine
 from verify.files.instance import Source
 from verify.kernel.checks import Rejected

@@ -27,12 +27,12 @@ from milp_recourse.instance import Acceptance, Instance, demanding
 from milp_recourse.judge import judge
 from milp_recourse.result import Result, Status
 from milp_recourse.robust import Uncertainty, robust, uncertainty_of
-from tests.choices.plain_outcomes import every_cell, lowest, sampled
 from tests.conditions.compare_conditions import cheap_points, problem
-from tests.forests.tree_samples import candidates, random_tree_instance
+from tests.helpers.brute_force import costs, number, subsets
+from tests.helpers.generators import Style, supported_instance
+from tests.helpers.plain_outcomes import every_cell, lowest, sampled
+from tests.helpers.tree_samples import candidates, random_tree_instance
 from tests.properties.agreement import BRUTE, TWO, compare, same
-from tests.properties.brute_force import costs, number, subsets
-from tests.properties.generators import Style, supported_instance
 
 CHOICE_KINDS = ("features", "distance", "effect")
 TOTAL = "least total"

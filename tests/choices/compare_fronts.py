@@ -21,10 +21,10 @@ from milp_recourse.instance import Instance
 from milp_recourse.result import Result, Status
 from tests.choices.compare_choices import Outcome, other_costs, refused
 from tests.conditions.compare_conditions import cheaper_than
-from tests.forests.tree_samples import random_causal_instance
+from tests.helpers.brute_force import subsets
+from tests.helpers.generators import Style, supported_instance
+from tests.helpers.tree_samples import random_causal_instance
 from tests.properties.agreement import BRUTE, TWO, compare, same
-from tests.properties.brute_force import subsets
-from tests.properties.generators import Style, supported_instance
 
 KINDS = ("actions", "density")
 OFFSETS = (-2.0, -0.5, -0.1, 0.0, 0.2, 1.0)

@@ -96,7 +96,7 @@ def test_who_is_accepted_as_they_are_has_one_choice():
 def test_labels_are_not_missed_and_whole_numbers_by_whole_steps():
     """Bad input, and rounding down."""
     from milp_recourse.robust import uncertainty_of
-    from tests.forests.tree_samples import random_tree_instance
+    from tests.helpers.tree_samples import random_tree_instance
 
     labels = wholes = 0
     for seed in range(30):
@@ -114,7 +114,7 @@ def test_labels_are_not_missed_and_whole_numbers_by_whole_steps():
 
 def test_effects_that_are_no_sums_are_refused_for_trees():
     """One line that names the feature."""
-    from tests.forests.tree_samples import random_causal_instance
+    from tests.helpers.tree_samples import random_causal_instance
 
     seen = 0
     for seed in range(3, 25):

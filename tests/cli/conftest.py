@@ -5,14 +5,16 @@ import json
 import pytest
 
 import milp_recourse.backends
-from tests.cli.fake_backend import FakeBackend
-from tests.formats.format_samples import loan_instance, loan_population
+from tests.helpers.fake_backend import FakeBackend
+from tests.helpers.format_samples import loan_instance, loan_population
 
 
 @pytest.fixture
 def fake(monkeypatch):
     """The fake back end, registered as ``fake``; nothing scripted."""
-    monkeypatch.setattr(milp_recourse.backends, "_MODULES", {"fake": "tests.cli.fake_backend:FakeBackend"})
+    monkeypatch.setattr(
+        milp_recourse.backends, "_MODULES", {"fake": "tests.helpers.fake_backend:FakeBackend"}
+    )
     monkeypatch.setattr(milp_recourse.backends, "PYOMO_SOLVERS", ())
     monkeypatch.setattr(FakeBackend, "script", [])
     monkeypatch.setattr(FakeBackend, "calls", 0)

@@ -15,7 +15,7 @@ from milp_recourse.instance import Reference
 from milp_recourse.reports.compare import compare
 from milp_recourse.result import Result, Status
 from milp_recourse.solve import DEFAULTS
-from tests.formats.format_samples import loan_instance, tree_instance
+from tests.helpers.format_samples import loan_instance, tree_instance
 
 KNOWN = 2 * (5.501 / 5) ** 2
 
@@ -71,7 +71,7 @@ def test_a_known_answer_that_agrees_is_said(shipped, tmp_path, capsys):
 def test_what_cannot_be_solved_is_said_and_passed_over(shipped, fake, tmp_path, capsys, monkeypatch):
     """An instance the defaults refuse is named as such; the other instances are solved all the same."""
     for name in DEFAULTS:
-        monkeypatch.setitem(milp_recourse.backends._MODULES, name, "tests.cli.fake_backend:FakeBackend")
+        monkeypatch.setitem(milp_recourse.backends._MODULES, name, "tests.helpers.fake_backend:FakeBackend")
     shipped("smoke/known.json", tree_instance())
     assert main(["certify", "--out", str(tmp_path / "out")]) == 0
     printed = capsys.readouterr().out

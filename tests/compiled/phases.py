@@ -20,7 +20,7 @@ import numpy as np
 
 from milp_recourse.backends.cost_units import cost_units, in_own_units
 from milp_recourse.backends.protocol import Options
-from milp_recourse.compiled import door, search
+from milp_recourse.compiled import propose, search
 from milp_recourse.compiled.nearby import near
 from milp_recourse.compiled.problem import impossible, lowered
 from milp_recourse.formats.read import read_population
@@ -55,7 +55,7 @@ class Watch:
 
 def measure(people: int, repeats: int) -> tuple[dict[str, Any], list[list[Any]]]:
     """Processor milliseconds by phase, each person's least of so many runs, and the answers."""
-    loading, _ = timed(door.ready)
+    loading, _ = timed(propose.ready)
     made: dict[str, Any] = {"ready": loading, "people": people, "repeats": repeats}
     if not people:
         return made, []
@@ -91,7 +91,7 @@ def once(people: int, watch: Watch) -> tuple[np.ndarray, np.ndarray, np.ndarray,
                 continue
             spent[person, 1], problem = timed(lambda g=group, k=k: g.problems(k))
             watch.spent = 0.0
-            whole, proposal = timed(lambda i=instance, p=problem: door.solve(i, Options(), p))
+            whole, proposal = timed(lambda i=instance, p=problem: propose.solve(i, Options(), p))
             spent[person, 2:4] = watch.spent, whole - watch.spent
             own = in_own_units(proposal, factor)
             spent[person, 4], result = timed(

@@ -43,7 +43,7 @@ def test_one_line_on_stderr_where_something_is_compiled(tmp_path: Path) -> None:
 def test_both_searches_announce_it(monkeypatch: pytest.MonkeyPatch) -> None:
     from contextlib import contextmanager
 
-    from milp_recourse.compiled import door
+    from milp_recourse.compiled import propose
     from milp_recourse.forests import priced
 
     said = []
@@ -53,7 +53,7 @@ def test_both_searches_announce_it(monkeypatch: pytest.MonkeyPatch) -> None:
         said.append(True)
         yield
 
-    for module in (door, priced):
+    for module in (propose, priced):
         monkeypatch.setattr(module, "announced", spy)
         module.ready.__wrapped__()
     assert len(said) == 2

@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from milp_recourse.compiled import door
+from milp_recourse.compiled import propose
 from milp_recourse.compiled.layout import FACTUAL, UNIT, ZH, ZL
 from milp_recourse.compiled.problem import _in_units
 from milp_recourse.domain.cost import Cost
@@ -82,7 +82,7 @@ def broken(instance: Instance, seed: int, slack: float = 1.0) -> tuple[int, int]
         for low, high in levers:
             first = low + (high - low) * (1 - share) * float(rng.random())
             ends.append((first, min(first + (high - low) * share, high)))
-        state = door.Run(instance)
+        state = propose.Run(instance)
         p, box = state.problem, state.problem.box.copy()
         for i, (low, high) in enumerate(ends):
             box[:, :2, i] = _in_units(low, high, p.lever[FACTUAL, i], p.lever[UNIT, i])

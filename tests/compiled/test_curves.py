@@ -13,7 +13,7 @@ import pytest
 
 from milp_recourse.backends import backend
 from milp_recourse.backends.protocol import Options
-from milp_recourse.compiled import door, elementary
+from milp_recourse.compiled import elementary, propose
 from milp_recourse.compiled.causes import NotCovered
 from milp_recourse.compiled.elementary import LOG, SIGMOID, SQUARE
 from milp_recourse.compiled.layout import ALPHA, FALL, RISE, SLOPE, ZH, ZL
@@ -23,8 +23,8 @@ from milp_recourse.domain.enclosure import Enclosure
 from milp_recourse.errors import Unsupported
 from milp_recourse.instance import Instance
 from milp_recourse.judge import already_good, judge
-from tests.properties.brute_force import brute_force
-from tests.properties.generators import Style, bernoulli_instance, random_instance
+from tests.helpers.brute_force import brute_force
+from tests.helpers.generators import Style, bernoulli_instance, random_instance
 
 NAMES = {SIGMOID: "sigmoid", LOG: "log", SQUARE: "square"}
 EDGE = 1e-9
@@ -131,7 +131,7 @@ def test_curved_problems_as_highs_and_brute_force() -> None:
         instance = curved(seed)
         if instance is None:
             continue
-        found = door.solve(instance, Options(time_limit=60))
+        found = propose.solve(instance, Options(time_limit=60))
         assert found.message is None, (seed, found)
         other = backend("highs").solve(instance, Options(time_limit=20))
         known = brute_force(instance)

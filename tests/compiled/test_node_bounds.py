@@ -12,7 +12,7 @@ import pytest
 from scipy.optimize import linprog
 
 from milp_recourse.backends.protocol import Options
-from milp_recourse.compiled import door, search
+from milp_recourse.compiled import propose, search
 from milp_recourse.compiled.causes import NotCovered
 from milp_recourse.compiled.layout import (
     BEST,
@@ -37,7 +37,7 @@ from milp_recourse.domain.scm import Link, Mechanism, StructuralCausalModel
 from milp_recourse.errors import Unsupported
 from milp_recourse.instance import Acceptance, Instance, Preferences
 from milp_recourse.judge import judge
-from tests.properties.generators import Style, random_instance
+from tests.helpers.generators import Style, random_instance
 
 CAUSES = Style(levers=4, curves=False, gamma=False, plausible=0.5)
 STYLES = (
@@ -66,7 +66,7 @@ def python(function: Any) -> Any:
     return getattr(function, "py_func", function)
 
 
-def points(rng: np.random.Generator, state: door.Run, size: int, c: int = 0) -> np.ndarray:
+def points(rng: np.random.Generator, state: propose.Run, size: int, c: int = 0) -> np.ndarray:
     """Random coordinates of a configuration's root box, some levers at rest."""
     p = python(case)(state.problem, c)
     rows = np.zeros((size, p.lever.shape[1]))
@@ -90,8 +90,8 @@ def test_no_feasible_action_is_cheaper_than_the_least_open_bound(seed: int) -> N
     instance = covered(seed)
     if instance is None:
         return
-    door.ready()
-    state = door.Run(instance)
+    propose.ready()
+    state = propose.Run(instance)
     p = state.problem
     costs = []
     for c in range(len(p.box)):
@@ -124,8 +124,8 @@ def test_bounds_of_units_hold_at_every_point_of_the_root(seed: int) -> None:
     instance = covered(seed)
     if instance is None or len(instance.classifier.weights) == 1:
         return
-    door.ready()
-    state = door.Run(instance)
+    propose.ready()
+    state = propose.Run(instance)
     state.examine(1)
     p, w = state.problem, state.work
     names, c = [f.name for f in instance.features], int(w.scalar[CASE])
@@ -156,9 +156,9 @@ def test_a_node_s_bound_is_below_what_a_linear_program_finds_in_it(seed: int) ->
     instance = replace(instance, cost=Cost.pure("l1", dict.fromkeys(instance.preferences.actionable, 1.0)))
     if not instance.levers or impossible(instance, instance.scm.features):
         return
-    door.ready()
+    propose.ready()
     rng = np.random.default_rng(seed)
-    state = door.Run(instance)
+    state = propose.Run(instance)
     p = state.problem
     c = int(rng.integers(len(p.box)))
     for k in range(len(p.box)):  # a part of one root; the others empty
@@ -177,7 +177,9 @@ def test_a_node_s_bound_is_below_what_a_linear_program_finds_in_it(seed: int) ->
     assert found is None or claim <= found * (1 + 1e-7) + 1e-9, (seed, claim, found)
 
 
-def _least_of_a_piece(instance: Instance, state: door.Run, c: int, rng: np.random.Generator) -> float | None:
+def _least_of_a_piece(
+    instance: Instance, state: propose.Run, c: int, rng: np.random.Generator
+) -> float | None:
     """The least l1 cost in the linear piece around a random point of the box, by HiGHS; None where nothing
     is accepted."""
     p = state.problem
@@ -238,9 +240,9 @@ def test_the_same_question_gets_the_same_answer(seed: int) -> None:
     instance = covered(1000 + seed)
     if instance is None:
         return
-    door.ready()
-    proposal = door.solve(instance, Options(5.0))
-    again = door.solve(instance, Options(5.0))
+    propose.ready()
+    proposal = propose.solve(instance, Options(5.0))
+    again = propose.solve(instance, Options(5.0))
     assert proposal.message is not None or (proposal.action, proposal.lower_bound, proposal.nodes) == (
         again.action,
         again.lower_bound,
@@ -269,8 +271,8 @@ def test_a_table_of_labels_is_solved_like_its_one_hot_columns() -> None:
         instance = Instance(
             (feature, number), scm, network, {"a": 0.0, "b": 0.0}, Preferences(("a", "b")), cost
         )
-        door.ready()
-        state = door.Run(instance)
+        propose.ready()
+        state = propose.Run(instance)
         while state.examine(50) != search.DONE:  # tables are judged elsewhere; the cost is what counts here
             pass
         answers.append((float(state.work.scalar[BEST_COST]), state.work.at[BEST].tolist()))
@@ -283,7 +285,7 @@ def test_whole_numbers_are_as_cheap_as_enumeration_says() -> None:
 
     The least cost between two whole values is below the least at whole values, which the bound is made of.
     """
-    door.ready()
+    propose.ready()
     rng = np.random.default_rng(5)
     tried = 0
     for _ in range(50):
@@ -322,7 +324,7 @@ def test_whole_numbers_are_as_cheap_as_enumeration_says() -> None:
         if not clear.any() or (abs(logits - need) < room).any():
             continue
         tried += 1
-        proposal = door.solve(instance, Options(30.0))
+        proposal = propose.solve(instance, Options(30.0))
         assert proposal.message is None and proposal.action is not None
         assert proposal.lower_bound <= costs[clear].min() * (1 + 1e-12)
         cost = float(judge(instance, proposal.action).cost)
@@ -332,7 +334,7 @@ def test_whole_numbers_are_as_cheap_as_enumeration_says() -> None:
 
 def test_trading_one_whole_number_for_another_is_exact() -> None:
     """One lever of many steps, two of few, a linear logit: for all values of two, the least of the first."""
-    door.ready()
+    propose.ready()
     rng = np.random.default_rng(11)
     tops, names = np.array([99999.0, 73.0, 98.0]), ("a", "b", "c")
     features = tuple(Feature(n, "integer", True, (0.0, t)) for n, t in zip(names, tops.tolist(), strict=True))
@@ -358,7 +360,7 @@ def test_trading_one_whole_number_for_another_is_exact() -> None:
         costs[a > tops[0]] = np.inf
         k = int(costs.argmin())
         assert judge(instance, {"a": float(a[k]), "b": float(b[k]), "c": float(c[k])}).feasible
-        state = door.Run(instance)
+        state = propose.Run(instance)
         state.begin(careful=True)
         state.work.scalar[CEILING] = float(costs[k]) * (
             1 + 1e-5

@@ -12,7 +12,7 @@ import numpy as np
 from milp_recourse.compiled.nearby import none_below
 from milp_recourse.forests.regions import region
 from milp_recourse.instance import Instance
-from tests.forests.tree_samples import random_causal_instance
+from tests.helpers.tree_samples import random_causal_instance
 
 
 def only_the_factual() -> Instance:
@@ -31,10 +31,10 @@ def test_a_feasible_action_without_any_room_around_it_is_not_ruled_out() -> None
 
 def bound(price: float) -> float:
     """What multipliers of one price prove; run where nothing is compiled."""
-    from milp_recourse.compiled.door import Run
     from milp_recourse.compiled.interior import dual_value
     from milp_recourse.compiled.layout import CHOICE, GAIN, SHARES, SIZE
     from milp_recourse.compiled.problem import case, lowered
+    from milp_recourse.compiled.propose import Run
 
     instance = only_the_factual()
     for _, group in lowered([instance]):

@@ -17,7 +17,7 @@ from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.domain.scm import Link, Mechanism, StructuralCausalModel
 from milp_recourse.instance import Instance, Preferences
 from milp_recourse.program.lower import lower
-from tests.conditions.random_conditions import with_conditions
+from tests.helpers.random_conditions import with_conditions
 
 
 def two_levers(cause: Expression | None = None, kind: str = "l2-squared") -> Instance:

@@ -22,7 +22,7 @@ from milp_recourse.domain.scm import Link, Mechanism, StructuralCausalModel
 from milp_recourse.errors import Unsupported
 from milp_recourse.instance import Acceptance, Instance, Preferences
 from milp_recourse.judge import already_good, judge
-from tests.properties.generators import Style, sample_actions, supported_instance
+from tests.helpers.generators import Style, sample_actions, supported_instance
 
 STYLES = (
     Style(levers=3, curves=False, gamma=False, plausible=0.3),

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from milp_recourse.backends.protocol import Options
-from milp_recourse.compiled.door import ready, solve
+from milp_recourse.compiled.propose import ready, solve
 from milp_recourse.domain.cost import Cost
 from milp_recourse.domain.features import Feature
 from milp_recourse.domain.network import ReluNetwork

@@ -11,8 +11,8 @@ from milp_recourse.domain.scm import independent
 from milp_recourse.instance import Instance, Preferences
 from milp_recourse.result import Status
 from milp_recourse.solve import solve
-from tests.certificates.kinds import KINDS
 from tests.certificates.random_cases import complaints
+from tests.helpers.certificate_kinds import KINDS
 
 
 def wide(most: float, kind: str) -> Instance:

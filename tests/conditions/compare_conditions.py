@@ -23,13 +23,13 @@ from milp_recourse.instance import Instance
 from milp_recourse.judge import judge
 from milp_recourse.program.fold import without_conditions
 from milp_recourse.result import Result
-from tests.conditions.plain_conditions import Numbers, holds
-from tests.conditions.random_conditions import KINDS, random_conditions, with_conditions
-from tests.forests.tree_samples import candidates, random_causal_instance, random_tree_instance
+from tests.helpers.brute_force import axis as values_of
+from tests.helpers.brute_force import costs, looks_feasible, number, rows_of, subsets
+from tests.helpers.generators import Style, supported_instance
+from tests.helpers.plain_conditions import Numbers, holds
+from tests.helpers.random_conditions import KINDS, random_conditions, with_conditions
+from tests.helpers.tree_samples import candidates, random_causal_instance, random_tree_instance
 from tests.properties.agreement import BRUTE, agreed, compare, count_verdict, verdict_of
-from tests.properties.brute_force import axis as values_of
-from tests.properties.brute_force import costs, looks_feasible, number, rows_of, subsets
-from tests.properties.generators import Style, supported_instance
 
 POINTS = {1: 201, 2: 41, 3: 13}
 JUDGED = 400

@@ -15,7 +15,7 @@ from milp_recourse.formats import (
     population_from_dict,
     population_to_dict,
 )
-from tests.formats.format_samples import loan_instance, loan_population
+from tests.helpers.format_samples import loan_instance, loan_population
 
 SAID: list[dict[str, Any]] = [
     {"at_most_actions": 2},

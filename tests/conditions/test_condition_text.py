@@ -20,8 +20,8 @@ from milp_recourse.domain.conditions import (
 )
 from milp_recourse.domain.features import Feature
 from milp_recourse.errors import BadInput
-from tests.conditions.random_conditions import random_conditions, with_conditions
-from tests.properties.generators import Style, supported_instance
+from tests.helpers.generators import Style, supported_instance
+from tests.helpers.random_conditions import random_conditions, with_conditions
 
 FEATURES = {
     f.name: f

@@ -7,7 +7,7 @@ import pytest
 from milp_recourse import Status, solve
 from milp_recourse.backends import cases
 from tests.conditions import compare_conditions as run
-from tests.conditions.random_conditions import KINDS
+from tests.helpers.random_conditions import KINDS
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -16,10 +16,10 @@ from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.domain.scm import StructuralCausalModel
 from milp_recourse.instance import Instance, Preferences
 from milp_recourse.judge import judge
-from tests.conditions.plain_conditions import Numbers
-from tests.conditions.plain_conditions import holds as plainly
-from tests.conditions.random_conditions import KINDS, random_conditions, with_conditions
-from tests.properties.generators import Style, supported_instance
+from tests.helpers.generators import Style, supported_instance
+from tests.helpers.plain_conditions import Numbers
+from tests.helpers.plain_conditions import holds as plainly
+from tests.helpers.random_conditions import KINDS, random_conditions, with_conditions
 
 
 def small(kind: str = "continuous", cost: Cost | None = None) -> Instance:

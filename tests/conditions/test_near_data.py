@@ -9,8 +9,8 @@ from milp_recourse.formats.conditions_json import condition_to_dict
 from milp_recourse.frames.from_data import near_rows
 from milp_recourse.instance import Instance
 from tests.conditions.compare_conditions import problem
-from tests.conditions.plain_conditions import Numbers, holds
-from tests.conditions.random_conditions import random_neighbours
+from tests.helpers.plain_conditions import Numbers, holds
+from tests.helpers.random_conditions import random_neighbours
 
 
 def near(instance: Instance, after: np.ndarray, row: np.ndarray, within: float, scale: dict) -> bool:

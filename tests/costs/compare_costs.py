@@ -1,8 +1,8 @@
 """Costs and density offsets: back ends against each other and against brute force, certificates checked.
 
-For every kind (:data:`tests.costs.cost_kinds.KINDS`) and so many draws each back end solves the problem. The
-cost it states is computed a second time from the formula; statuses and costs must agree; a grid, zoomed in
-(networks), or every combination of cells (trees) must find nothing cheaper than the stated bound, and
+For every kind (:data:`tests.helpers.cost_kinds.KINDS`) and so many draws each back end solves the
+problem. The cost it states is computed a second time from the formula; statuses and costs must agree; a
+grid, zoomed in (networks), or every combination of cells (trees) must find nothing cheaper than the stated bound, and
 nothing at all where the answer is "infeasible". Trees whose levers have effects get the grid of
 :mod:`tests.conditions.compare_conditions`. Run from the repository root:
 ``python -m tests.costs.compare_costs``.
@@ -25,12 +25,12 @@ from milp_recourse.instance import Instance
 from milp_recourse.program import lower
 from milp_recourse.result import Result
 from tests.conditions.compare_conditions import cheaper_than
-from tests.costs.cost_kinds import DENSITIES, KINDS, with_kind
-from tests.forests import tree_samples
+from tests.helpers import tree_samples
+from tests.helpers.brute_force import attack, complaints, costs, number
+from tests.helpers.brute_force import brute_force as grid
+from tests.helpers.cost_kinds import DENSITIES, KINDS, with_kind
+from tests.helpers.generators import Style, supported_instance
 from tests.properties.agreement import BRUTE, agreed, compare, count_verdict, verdict_of
-from tests.properties.brute_force import attack, complaints, costs, number
-from tests.properties.brute_force import brute_force as grid
-from tests.properties.generators import Style, supported_instance
 
 STYLES = (
     Style(levers=3, curves=False, gamma=False, plausible=0.0),

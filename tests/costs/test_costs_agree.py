@@ -6,7 +6,7 @@
 import pytest
 
 from tests.costs.compare_costs import check
-from tests.costs.cost_kinds import KINDS
+from tests.helpers.cost_kinds import KINDS
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -113,7 +113,7 @@ def lines() -> dict[str, dict[str, int]]:
 def entered() -> dict[str, int]:
     """How many files each of WAYS enters."""
     from milp_recourse.formats import write_instance
-    from tests.forests.loan_forests import applicants, models
+    from tests.helpers.loan_forests import applicants, models
 
     found = {}
     with tempfile.TemporaryDirectory() as out:

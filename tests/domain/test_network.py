@@ -10,7 +10,7 @@ import pytest
 
 from milp_recourse.domain.enclosure import Enclosure
 from milp_recourse.domain.network import ReluNetwork
-from tests.properties.generators import random_network
+from tests.helpers.generators import random_network
 from verify.kernel.feasible import computed
 
 SEEDS = range(25)

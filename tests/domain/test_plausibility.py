@@ -15,8 +15,8 @@ from milp_recourse.domain.noise import Bernoulli, Gamma, Normal
 from milp_recourse.domain.plausibility import excess_energy, plausible_exact
 from milp_recourse.domain.scm import Link, Mechanism, StructuralCausalModel
 from milp_recourse.errors import Unsupported
-from tests.domain.loan_people import applicant
-from tests.properties.generators import Style, bernoulli_instance, random_instance, sample_actions
+from tests.helpers.generators import Style, bernoulli_instance, random_instance, sample_actions
+from tests.helpers.loan_people import applicant
 
 LEVERS = ("amount", "duration", "income", "savings")
 SUBSETS = [s for size in range(1, 5) for s in combinations(LEVERS, size)]

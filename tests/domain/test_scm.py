@@ -12,8 +12,8 @@ from milp_recourse.domain.enclosure import Enclosure
 from milp_recourse.domain.expression import Relu, Sigmoid, Variable
 from milp_recourse.domain.loan import FEATURES, loan, loan_as_printed
 from milp_recourse.domain.scm import Link, Mechanism, StructuralCausalModel, independent
-from tests.domain.loan_people import applicant
-from tests.properties.generators import Style, random_instance, sample_actions
+from tests.helpers.generators import Style, random_instance, sample_actions
+from tests.helpers.loan_people import applicant
 
 LEVERS = ("amount", "duration", "income", "savings")
 SUBSETS = [s for size in range(5) for s in combinations(LEVERS, size)]

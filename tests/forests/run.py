@@ -25,11 +25,11 @@ from milp_recourse.judge import already_good
 from milp_recourse.result import Status, gap_tolerance
 from milp_recourse.solve import solve
 from tests.forests import frame_flips, loan_forests
-from tests.forests.cell_milp import TOLERANCE, between_scores, solve_cells
-from tests.forests.checking import checked
 from tests.forests.flips import run as run_flips
-from tests.forests.regions import judged, regions
-from tests.forests.tree_samples import (
+from tests.helpers.cell_milp import TOLERANCE, between_scores, solve_cells
+from tests.helpers.tree_checks import checked
+from tests.helpers.tree_regions import judged, regions
+from tests.helpers.tree_samples import (
     brute_force,
     random_causal_instance,
     random_tree_instance,

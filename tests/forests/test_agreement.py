@@ -20,8 +20,8 @@ from milp_recourse.instances_path import instances_path
 from milp_recourse.judge import already_good
 from milp_recourse.result import Status, gap_tolerance
 from milp_recourse.solve import solve
-from tests.forests.cell_milp import TOLERANCE, between_scores, solve_cells
-from tests.forests.tree_samples import brute_force, random_tree_instance, size_of
+from tests.helpers.cell_milp import TOLERANCE, between_scores, solve_cells
+from tests.helpers.tree_samples import brute_force, random_tree_instance, size_of
 
 LARGEST = 20000
 

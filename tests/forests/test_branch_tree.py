@@ -14,7 +14,7 @@ from milp_recourse.forests.branch_tree import BranchTree, Entry
 from milp_recourse.forests.search import ForestSearch
 from milp_recourse.instance import Instance
 from milp_recourse.judge import already_good, deltas, judge
-from tests.forests.tree_samples import random_tree_instance
+from tests.helpers.tree_samples import random_tree_instance
 
 Box = dict[str, tuple[float, float]]
 Part = dict[str, tuple[float, float] | frozenset[int]]

@@ -24,9 +24,9 @@ from milp_recourse.instances_path import instances_path
 from milp_recourse.judge import already_good, judge
 from milp_recourse.result import Status, gap_tolerance
 from milp_recourse.solve import solve
-from tests.forests.checking import same
-from tests.forests.regions import judged, regions
-from tests.forests.tree_samples import random_causal_instance, random_tree
+from tests.helpers.tree_checks import same
+from tests.helpers.tree_regions import judged, regions
+from tests.helpers.tree_samples import random_causal_instance, random_tree
 
 SEEDS = range(260)
 
@@ -121,7 +121,7 @@ def test_cpsat_solves_loan(count: int) -> None:
 COARSE = """
 import json, sys
 sys.path[:0] = json.loads(sys.argv[1])
-from tests.forests.tree_samples import random_causal_instance
+from tests.helpers.tree_samples import random_causal_instance
 from milp_recourse.backends.cpsat import pieces
 from milp_recourse.backends.cpsat.regions import RegionSearch
 from milp_recourse.backends.protocol import Options

@@ -16,7 +16,7 @@ from milp_recourse.instance import Acceptance, Instance, Preferences
 from milp_recourse.judge import judge
 from milp_recourse.result import Result, Status
 from milp_recourse.solve import solve
-from tests.forests.checking import checked
+from tests.helpers.tree_checks import checked
 
 BACKENDS = ("bab", "cpsat")
 

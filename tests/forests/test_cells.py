@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from milp_recourse.domain.forest import Tree, TreeEnsemble, last_left
-from tests.forests.tree_samples import random_tree_instance
+from tests.helpers.tree_samples import random_tree_instance
 
 EXTREMES = [0.0, -0.0, 5e-324, 1e-45, -1e-45, 1e300, -1e300, 3.4028234663852886e38, -3.4028234663852886e38]
 

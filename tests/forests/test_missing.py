@@ -28,8 +28,8 @@ from milp_recourse.instance import Instance
 from milp_recourse.judge import already_good, judge
 from milp_recourse.result import Status, gap_tolerance
 from milp_recourse.solve import solve
-from tests.forests.checking import checked
-from tests.forests.tree_samples import brute_force, candidates, random_tree_instance, size_of, with_missing
+from tests.helpers.tree_checks import checked
+from tests.helpers.tree_samples import brute_force, candidates, random_tree_instance, size_of, with_missing
 
 LARGEST = 20000
 

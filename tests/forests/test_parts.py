@@ -21,8 +21,8 @@ from milp_recourse.instance import Acceptance, Instance
 from milp_recourse.judge import already_good
 from milp_recourse.result import Status, gap_tolerance
 from milp_recourse.solve import solve
-from tests.forests.checking import examined, same
-from tests.forests.tree_samples import (
+from tests.helpers.tree_checks import examined, same
+from tests.helpers.tree_samples import (
     brute_force,
     random_causal_instance,
     random_tree_instance,

@@ -26,7 +26,7 @@ from milp_recourse.forests.table import LeafTable
 from milp_recourse.forests.walk import Walk, score_at, sums_along, walk
 from milp_recourse.instance import Acceptance, Instance, Preferences
 from milp_recourse.judge import already_good, judge
-from tests.forests.tree_samples import brute_force, random_tree_instance, size_of, with_missing
+from tests.helpers.tree_samples import brute_force, random_tree_instance, size_of, with_missing
 
 LARGEST = 20000
 

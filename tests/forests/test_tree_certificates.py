@@ -18,9 +18,9 @@ from milp_recourse.instance import Acceptance, Instance
 from milp_recourse.judge import already_good
 from milp_recourse.lab.recipe.files import write_json
 from milp_recourse.solve import solve
-from tests.forests.checking import checked, examined
 from tests.forests.test_priced import deep_forest
-from tests.forests.tree_samples import brute_force, random_causal_instance, random_tree_instance, size_of
+from tests.helpers.tree_checks import checked, examined
+from tests.helpers.tree_samples import brute_force, random_causal_instance, random_tree_instance, size_of
 from verify.__main__ import examine
 
 

@@ -13,7 +13,7 @@ from milp_recourse.domain.loan import loan
 from milp_recourse.errors import BadInput
 from milp_recourse.formats import instance_from_dict, instance_to_dict, population_from_dict, scm_to_dict
 from milp_recourse.formats.strict_json import parse_json
-from tests.formats.format_samples import loan_instance, loan_population, tree_instance
+from tests.helpers.format_samples import loan_instance, loan_population, tree_instance
 
 ODD = st.one_of(
     st.none(),

@@ -26,7 +26,7 @@ from milp_recourse.formats.write import population_digest
 from milp_recourse.instance import Acceptance, Instance, Population
 from milp_recourse.instances_path import instances_path
 from milp_recourse.judge import judge
-from tests.formats.format_samples import loan_instance, loan_population, tree_instance
+from tests.helpers.format_samples import loan_instance, loan_population, tree_instance
 
 SHIPPED = sorted(instances_path().glob("smoke/*.json")) + sorted(instances_path().glob("loan/loan_00*.json"))
 

@@ -21,7 +21,7 @@ from milp_recourse.formats.strict_json import read_json
 from milp_recourse.formats.validate import validate
 from milp_recourse.instances_path import instance_files, instances_path
 from milp_recourse.judge import conclude
-from tests.formats.format_samples import loan_instance, loan_population, tree_instance
+from tests.helpers.format_samples import loan_instance, loan_population, tree_instance
 
 
 def validator(name: str) -> Draft202012Validator:

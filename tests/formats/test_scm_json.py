@@ -17,7 +17,7 @@ from milp_recourse.domain.scm import Mechanism, StructuralCausalModel
 from milp_recourse.errors import BadInput
 from milp_recourse.formats import instance_from_dict, instance_to_dict, scm_to_dict
 from milp_recourse.formats.read import read_any
-from tests.formats.format_samples import loan_instance
+from tests.helpers.format_samples import loan_instance
 
 ROOT = Path(__file__).parents[2]
 

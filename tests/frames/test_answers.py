@@ -21,7 +21,7 @@ from milp_recourse import Recourse
 from milp_recourse.cli import main
 from milp_recourse.errors import BadInput
 from milp_recourse.frames.answers import Interrupted
-from tests.frames.tables import applicants, fitted
+from tests.helpers.frame_tables import applicants, fitted
 
 
 @pytest.fixture(scope="module")

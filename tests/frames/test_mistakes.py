@@ -22,7 +22,7 @@ from milp_recourse import Recourse
 from milp_recourse.domain.conditions import Acted, LabelIn, Not
 from milp_recourse.errors import RecourseError
 from milp_recourse.instance import Preferences
-from tests.frames.tables import applicants, fitted, pipeline
+from tests.helpers.frame_tables import applicants, fitted, pipeline
 
 MODEL, X = fitted()
 REFUSED = X[MODEL.predict(X) == 0].head(3)

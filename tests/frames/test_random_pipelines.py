@@ -16,8 +16,8 @@ import pytest
 
 from milp_recourse import Recourse
 from milp_recourse.readers import model_columns
-from tests.frames.sampled import costs_of, sampled_rows
-from tests.readers.pipelines import OTHERS, SKLEARN_TREES, random_pipeline
+from tests.helpers.pipelines import OTHERS, SKLEARN_TREES, random_pipeline
+from tests.helpers.sampled import costs_of, sampled_rows
 
 COSTS = ("l1", "l2-squared", "linf", "l0")
 SAMPLES = 2000

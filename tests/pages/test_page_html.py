@@ -17,7 +17,7 @@ from milp_recourse.reports.pages import (
 from milp_recourse.reports.pages.charts import histogram, quartiles
 from milp_recourse.reports.pages.html import el, json_island
 from milp_recourse.reports.pages.person import outcome
-from tests.pages.page_samples import FACTS, HOSTILE, Reader, changes, crowd, everybody, solved
+from tests.helpers.page_samples import FACTS, HOSTILE, Reader, changes, crowd, everybody, solved
 
 PEOPLE = everybody()
 

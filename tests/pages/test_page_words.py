@@ -9,7 +9,7 @@ import pytest
 from milp_recourse.reports.pages import Outcome, Person, wording
 from milp_recourse.reports.pages.person import STATUSES, outcome
 from milp_recourse.result import Status
-from tests.pages.page_samples import changes, everybody, solved
+from tests.helpers.page_samples import changes, everybody, solved
 
 BY_ID = {person.id: person for person in everybody()}
 EXPECTED = {

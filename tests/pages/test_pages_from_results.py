@@ -18,8 +18,8 @@ from milp_recourse.reports.pages import facts_of, person_of, persons_of
 from milp_recourse.reports.pages.folder import people_in, person_in
 from milp_recourse.reports.pages.gather import changes_of
 from milp_recourse.solve import solve, solve_population
-from tests.formats.format_samples import tree_instance
-from tests.pages.page_samples import Reader
+from tests.helpers.format_samples import tree_instance
+from tests.helpers.page_samples import Reader
 
 LOAN = instances_path() / "loan" / "population.json"
 PEOPLE = 40

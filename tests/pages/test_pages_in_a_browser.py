@@ -9,8 +9,8 @@ from milp_recourse.reports.pages import person_page, population_page, wording
 from milp_recourse.reports.pages.person import outcome
 from milp_recourse.reports.pages.person_page import changes_table
 from milp_recourse.reports.pages.values import shown
-from tests.pages import browser
-from tests.pages.page_samples import FACTS, HOSTILE, Reader, crowd, everybody, solved, still
+from tests.helpers import browser
+from tests.helpers.page_samples import FACTS, HOSTILE, Reader, crowd, everybody, solved, still
 
 pytestmark = pytest.mark.skipif(
     browser.find() is None, reason="no Chromium or Chrome here: apt-get install chromium"

@@ -12,7 +12,7 @@ from milp_recourse.formats import read_instance, write_instance
 from milp_recourse.instances_path import instances_path
 from milp_recourse.reports.pages import Reason, Reasons, person_page, reasons_of
 from milp_recourse.why import why
-from tests.pages.page_samples import FACTS, HOSTILE, solved
+from tests.helpers.page_samples import FACTS, HOSTILE, solved
 
 STUCK = "docs/examples/why_instance.json"
 

@@ -18,7 +18,7 @@ from milp_recourse.domain.plausibility import excess_energy
 from milp_recourse.instance import Instance, Preferences
 from milp_recourse.judge import deltas
 from milp_recourse.program import Action, Affine, Program, Switch, lower
-from tests.properties.generators import PIECEWISE_LINEAR, Style, sample_actions, supported_instance
+from tests.helpers.generators import PIECEWISE_LINEAR, Style, sample_actions, supported_instance
 
 LEVERS = ("amount", "duration", "income", "savings")
 SUBSETS = [s for size in range(1, 5) for s in combinations(LEVERS, size)]

@@ -24,8 +24,8 @@ from milp_recourse import solve
 from milp_recourse.errors import Unsupported
 from milp_recourse.instance import Instance
 from milp_recourse.result import Result, Status
-from tests.properties.brute_force import attack, brute_force, complaints
-from tests.properties.generators import Style, bernoulli_instance, random_instance
+from tests.helpers.brute_force import attack, brute_force, complaints
+from tests.helpers.generators import Style, bernoulli_instance, random_instance
 
 STYLES = (
     Style(),

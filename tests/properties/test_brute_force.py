@@ -18,7 +18,7 @@ from milp_recourse.domain.scm import independent
 from milp_recourse.instance import Instance, Preferences
 from milp_recourse.judge import judge
 from milp_recourse.result import Status
-from tests.properties.brute_force import (
+from tests.helpers.brute_force import (
     attack,
     axis,
     brute_force,
@@ -28,7 +28,7 @@ from tests.properties.brute_force import (
     rows_of,
     subsets,
 )
-from tests.properties.generators import PIECEWISE_LINEAR, Style, random_instance, sample_actions
+from tests.helpers.generators import PIECEWISE_LINEAR, Style, random_instance, sample_actions
 from tests.properties.run import Tally, case, examine
 
 CASES = int(os.environ.get("MILP_RECOURSE_CASES", "60"))

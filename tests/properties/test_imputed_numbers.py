@@ -12,8 +12,8 @@ from milp_recourse.instance import Instance
 from milp_recourse.judge import already_good
 from milp_recourse.result import Status
 from milp_recourse.solve import solve
-from tests.properties.brute_force import brute_force
-from tests.properties.generators import random_instance
+from tests.helpers.brute_force import brute_force
+from tests.helpers.generators import random_instance
 
 
 def sample(seed: int) -> Instance | None:

@@ -22,8 +22,8 @@ from milp_recourse.instance import Instance, Preferences
 from milp_recourse.judge import judge
 from milp_recourse.program import lower
 from milp_recourse.result import Status
-from tests.properties.brute_force import costs
-from tests.properties.generators import (
+from tests.helpers.brute_force import costs
+from tests.helpers.generators import (
     Style,
     random_instance,
     sample_actions,

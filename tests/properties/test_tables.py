@@ -17,7 +17,7 @@ from milp_recourse.instance import Instance
 from milp_recourse.lab.recipe.files import write_json
 from milp_recourse.result import Result, Status, gap_tolerance
 from milp_recourse.solve import solve
-from tests.properties.generators import Style, random_instance
+from tests.helpers.generators import Style, random_instance
 from verify.__main__ import examine
 
 STYLE = Style(levers=2, curves=False, plausible=0.2, gamma=False, depth=2)

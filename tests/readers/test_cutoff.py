@@ -22,8 +22,15 @@ from milp_recourse.cli import main
 from milp_recourse.domain.forest import TreeEnsemble
 from milp_recourse.errors import Unsupported
 from milp_recourse.readers import read_model
-
-from .pipelines import FINALS, at_thresholds, decide, encode, model_columns, predict, random_pipeline
+from tests.helpers.pipelines import (
+    FINALS,
+    at_thresholds,
+    decide,
+    encode,
+    model_columns,
+    predict,
+    random_pipeline,
+)
 
 frozen = pytest.importorskip("sklearn.frozen")  # since scikit-learn 1.6
 

@@ -15,8 +15,7 @@ from threadpoolctl import threadpool_limits
 
 from milp_recourse.errors import Unsupported
 from milp_recourse.readers import read_model
-
-from .pipelines import decide, encode
+from tests.helpers.pipelines import decide, encode
 
 lightgbm = pytest.importorskip("lightgbm", reason="its native categories")
 xgboost = pytest.importorskip("xgboost", reason="its native categories")

@@ -17,8 +17,7 @@ from torch import nn
 
 from milp_recourse.errors import BadInput, Unsupported
 from milp_recourse.readers import Reading, read_model, read_torch, rounding_margin
-
-from .pipelines import decide, encode
+from tests.helpers.pipelines import decide, encode
 
 
 def random_module(seed: int) -> tuple[nn.Sequential, int, int]:

@@ -11,8 +11,7 @@ pytest.importorskip("lightgbm")  # an optional extra
 
 from milp_recourse.domain.forest import TreeEnsemble
 from milp_recourse.readers import read_model
-
-from .pipelines import FINALS, at_thresholds, decide, encode, predict, random_pipeline, scores
+from tests.helpers.pipelines import FINALS, at_thresholds, decide, encode, predict, random_pipeline, scores
 
 
 @pytest.mark.parametrize("final", FINALS)

@@ -24,8 +24,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from milp_recourse.errors import RecourseError
 from milp_recourse.readers import model_columns, read_model
-
-from .pipelines import decide, encode, predict
+from tests.helpers.pipelines import decide, encode, predict
 
 RNG = np.random.default_rng(1)
 X = pd.DataFrame(

@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from tests.verify.random_problems import random_instance
+from tests.helpers.random_problems import random_instance
 from verify.files.instance import Source
 from verify.kernel.problem import Problem
 

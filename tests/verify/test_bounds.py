@@ -8,7 +8,7 @@ from math import inf
 
 import pytest
 
-from tests.verify.random_problems import evaluate
+from tests.helpers.random_problems import evaluate
 from verify.fast.box import Scaled
 from verify.files.costs import PARTS
 from verify.files.costs import term as make_term

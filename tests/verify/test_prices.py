@@ -15,7 +15,7 @@ import pytest
 from milp_recourse.certificates.prices import shortened
 from milp_recourse.formats.write import write_instance
 from tests.certificates.attacks import HERE, load
-from tests.forests.tree_samples import random_tree_instance, with_missing
+from tests.helpers.tree_samples import random_tree_instance, with_missing
 from verify.fast.prices import Prices as Fast
 from verify.files.cells import Priced, filled
 from verify.files.certificate import Certificate

@@ -23,9 +23,9 @@ from milp_recourse.result import Result, Status
 from milp_recourse.why import Why, lift, why, widen
 from milp_recourse.why.widening import _span, ends_of
 from tests.conditions.compare_conditions import cheap_points
+from tests.helpers.brute_force import subsets
+from tests.helpers.stuck import problem, restricted, stuck
 from tests.properties.agreement import BRUTE, TWO, agreed, compare, same
-from tests.properties.brute_force import subsets
-from tests.why.stuck import problem, restricted, stuck
 
 KINDS = ("minimal", "prices")
 POINTS = 30

@@ -21,10 +21,10 @@ from milp_recourse.instance import Instance, Population, Preferences
 from milp_recourse.why import Why, lift, restrictions, why, why_population, widen
 from milp_recourse.why.minimal import minimal_sets
 from milp_recourse.why.widening import _span
-from tests.conditions.random_conditions import random_conditions, with_conditions
-from tests.forests.tree_samples import random_tree_instance
-from tests.formats.format_samples import loan_instance
-from tests.properties.generators import Style, supported_instance
+from tests.helpers.format_samples import loan_instance
+from tests.helpers.generators import Style, supported_instance
+from tests.helpers.random_conditions import random_conditions, with_conditions
+from tests.helpers.tree_samples import random_tree_instance
 
 
 def small(**changes) -> Instance:

@@ -159,7 +159,7 @@ def ready(solver: str) -> Callable[[Instance, float], Answer]:
         return partial(peer, solve)
     if solver == "bab":
         from milp_recourse.certificates.engine_proofs import ready as compile_proofs
-        from milp_recourse.compiled.door import ready as compile_search
+        from milp_recourse.compiled.propose import ready as compile_search
 
         compile_search()
         compile_proofs()

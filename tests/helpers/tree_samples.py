@@ -20,7 +20,7 @@ from milp_recourse.domain.quantiles import Quantiles
 from milp_recourse.domain.scm import independent
 from milp_recourse.instance import Acceptance, Instance, Preferences
 from milp_recourse.judge import judge
-from tests.properties.generators import Style, random_instance
+from tests.helpers.generators import Style, random_instance
 
 COSTS = ("l2-squared", "l1", "linf", "l0", "mixture", "percentile", "percentile-max")
 KINDS = ("continuous", "continuous", "continuous", "integer", "binary", "ordinal", "categorical")

@@ -11,7 +11,7 @@ from milp_recourse.domain.cost import Cost
 from milp_recourse.domain.quantiles import Quantiles
 from milp_recourse.frames.from_data import at_level, known_rows, quantile_level
 from milp_recourse.instance import Instance, Population
-from tests.properties.generators import with_percentile_cost
+from tests.helpers.generators import with_percentile_cost
 
 Parts = dict[str, float]
 

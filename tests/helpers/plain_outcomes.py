@@ -17,7 +17,7 @@ from milp_recourse.domain.expression import logit, sigmoid
 from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.instance import Instance
 from milp_recourse.robust import Uncertainty
-from tests.forests.tree_samples import candidates
+from tests.helpers.tree_samples import candidates
 
 Array = NDArray[np.float64]
 

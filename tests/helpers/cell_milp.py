@@ -15,7 +15,7 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 from milp_recourse.domain.forest import Tree, TreeEnsemble
 from milp_recourse.instance import Instance
 from milp_recourse.judge import deltas
-from tests.forests.tree_samples import candidates
+from tests.helpers.tree_samples import candidates
 
 CLEAR = 1e-5
 """Scores this close to the threshold are left to exact arithmetic."""

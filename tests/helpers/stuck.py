@@ -10,9 +10,9 @@ from milp_recourse import Status, solve
 from milp_recourse.domain.conditions import AtMostActions, Sum
 from milp_recourse.instance import Instance
 from milp_recourse.why import lift, restrictions
-from tests.conditions.random_conditions import random_conditions, with_conditions
-from tests.forests.tree_samples import random_causal_instance, random_tree_instance
-from tests.properties.generators import Style, supported_instance
+from tests.helpers.generators import Style, supported_instance
+from tests.helpers.random_conditions import random_conditions, with_conditions
+from tests.helpers.tree_samples import random_causal_instance, random_tree_instance
 
 TRIES = 12
 MOST = 5

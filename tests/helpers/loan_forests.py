@@ -20,7 +20,7 @@ from milp_recourse.instances_path import instances_path
 from milp_recourse.judge import already_good
 from milp_recourse.readers.trees import read_sklearn_trees
 from milp_recourse.solve import solve
-from tests.forests.checking import examined, same
+from tests.helpers.tree_checks import examined, same
 
 MODELS = ((1, 5), (5, 4), (20, 5))
 

@@ -13,7 +13,7 @@ from milp_recourse.formats.schema_conditions import ConditionModel
 from milp_recourse.formats.validate import validate
 from milp_recourse.frames.from_data import near_rows
 from milp_recourse.instance import Instance
-from tests.properties.generators import sample_actions
+from tests.helpers.generators import sample_actions
 
 NEAR = "near data"
 KINDS = ("count", "acted", "feature", "sum", "label", "if", "any", "all", "not", "mixed", NEAR)

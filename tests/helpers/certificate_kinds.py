@@ -13,12 +13,12 @@ from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.domain.scm import independent
 from milp_recourse.instance import Acceptance, Instance, Preferences
 from tests.conditions.compare_conditions import problem
-from tests.conditions.random_conditions import KINDS as CONDITIONS
-from tests.conditions.random_conditions import random_conditions, with_conditions
-from tests.costs.cost_kinds import DENSITIES, with_kind
-from tests.costs.cost_kinds import KINDS as COSTS
-from tests.forests.tree_samples import random_causal_instance, random_tree_instance, with_missing
-from tests.properties.generators import Style, random_instance, supported_instance, with_percentile_cost
+from tests.helpers.cost_kinds import DENSITIES, with_kind
+from tests.helpers.cost_kinds import KINDS as COSTS
+from tests.helpers.generators import Style, random_instance, supported_instance, with_percentile_cost
+from tests.helpers.random_conditions import KINDS as CONDITIONS
+from tests.helpers.random_conditions import random_conditions, with_conditions
+from tests.helpers.tree_samples import random_causal_instance, random_tree_instance, with_missing
 from tests.properties.run import case
 from tests.properties.test_other_units import drawn, in_units
 from tests.properties.test_tables import one_hot_and_table
