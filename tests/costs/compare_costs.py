@@ -2,8 +2,8 @@
 
 For every kind (:data:`tests.helpers.cost_kinds.KINDS`) and so many draws each back end solves the
 problem. The cost it states is computed a second time from the formula; statuses and costs must agree; a
-grid, zoomed in (networks), or every combination of cells (trees) must find nothing cheaper than the stated bound, and
-nothing at all where the answer is "infeasible". Trees whose levers have effects get the grid of
+grid, zoomed in (networks), or every combination of cells (trees) must find nothing cheaper than the stated
+bound, and nothing at all where the answer is "infeasible". Trees whose levers have effects get the grid of
 :mod:`tests.conditions.compare_conditions`. Run from the repository root:
 ``python -m tests.costs.compare_costs``.
 """
