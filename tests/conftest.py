@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+import pytest
+
 ALLOWED_SKIPS = {
     r"MILP_RECOURSE_DATA": "the data sets belong to others and are not shipped",
     r"no Chromium or Chrome": "pages are looked at where a browser is installed",
@@ -19,6 +21,14 @@ def pytest_addoption(parser):
     parser.addoption(
         "--strict-skips", action="store_true", help="fail where a test is skipped for want of a package"
     )
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """With ``-n``, workers take neighbouring tests: what a file's tests share is made once, not once each."""
+    from xdist.scheduler import WorkStealingScheduling
+
+    return WorkStealingScheduling(config, log)
 
 
 def unexpected(place: str, reason: str) -> bool:

@@ -22,7 +22,7 @@ class BabBackend:
 
     name = "bab"
     proves = True
-    batch = 256
+    batch = 1024
     """Applicants lowered together."""
 
     def unavailable(self) -> str | None:

@@ -292,7 +292,7 @@ def test_nothing_is_left_behind_by_what_is_refused(instance_file, population_fil
     out = tmp_path / "out"
     for file in (instance_file, population_file):
         assert main(["certify", str(file), "--backend", "cpsat", "--out", str(out)]) == 2
-    assert main(["reproduce", "table3", "--out", str(out)]) == 2
+    assert main(["reproduce", "table9", "--out", str(out)]) == 2
     assert not out.exists()
 
 
