@@ -259,16 +259,16 @@ class _Inner(_Part):
 class _Small(_Inner):
     """The same of a function that is optimised for size."""
 
-    def finalize(self) -> None:
-        super().finalize()
-        for function in self._final_module.functions:
+    def add_ir_module(self, module: Any) -> None:
+        for function in module.functions:
             if not function.is_declaration:
-                function.add_function_attribute("optsize")
-                if sum(1 for _ in function.blocks) > LONG:
-                    function.add_function_attribute("noinline")
+                function.attributes.add("optsize")
+                if len(function.blocks) > LONG:
+                    function.attributes.add("noinline")
+        super().add_ir_module(module)
 
 
-LONG = 40
+LONG = 90
 """Functions of so many blocks are called, not copied into their callers."""
 
 
