@@ -847,7 +847,7 @@ def _widest(p, w):
                     farthest, c = far, e
             if not farthest > 0.0:
                 continue
-        elif w.box[MODE, i] == 2 or not width > 0.0:
+        elif w.box[MODE, i] == 2 or not width > COARSE * max(abs(w.box[LO, i]), abs(w.box[HI, i])):
             continue
         for m in range(p.widths[0]):  # the arguments' derivatives at the relaxed optimum, layer by layer
             moved[2, m] = p.first[0, 0, m, c] - (p.first[0, 0, m, own] if own >= 0 else 0.0)
@@ -883,8 +883,8 @@ def _widest(p, w):
 
 @compiled
 def _halvings(p, w):
-    """About how many splits the node's levers need until they are settled; nothing where they are few."""
-    total, free = 0.0, 0
+    """About how many splits the node's levers need until they are settled; nothing for a few intervals."""
+    total, free, named = 0.0, 0, False
     for i in range(p.lever.shape[1]):
         values, grid = 0.0, p.lever[GRID, i]
         if p.lever[LABEL, i] > 0.0:
@@ -895,8 +895,10 @@ def _halvings(p, w):
         if values > 1.0:
             total += min(math.log2(values), HALVINGS)
             free += 1
+            named |= p.lever[LABEL, i] > 0.0
+        named |= w.box[MODE, i] == 0
     few = FEW_LEVERS if w.scalar[BEST_COST] < INF else FEW_WITHOUT_ACTION
-    return total if free > few else 0.0
+    return total if free > few or named else 0.0
 
 
 @compiled

@@ -85,6 +85,25 @@ def test_the_kernel_alone_says_the_same(file, instance):
     assert fast.line == slow.line
 
 
+@pytest.mark.parametrize(
+    ("name", "verdict"),
+    [
+        ("held_condition", "VERIFIED"),  # held at the factual value, a curve of it changes by exactly 0
+        ("held_domain", "VERIFIED"),
+        ("relu_fast", "VERIFIED"),  # a sign leaves a relu's argument one value, on a box of more than a point
+        ("relu_kernel", "REJECTED"),
+        ("labels_fast", "VERIFIED"),  # an equation reads the number of a label
+        ("labels_theta_fast", "VERIFIED"),
+    ],
+)
+def test_where_the_rings_once_differed(name, verdict):
+    """True claims on which they gave two verdicts, or refused an action that ties with its bound."""
+    file, instance = (HERE / "rings" / f"{name}_{what}.json" for what in ("certificate", "instance"))
+    fast, slow = (examine(file, instance, 60, slow=slow) for slow in (False, True))
+    assert fast.line == slow.line
+    assert fast.line.startswith(verdict)
+
+
 def test_slow_imports_no_fast_path(capsys, monkeypatch):
     """With ``--slow`` the fast path is not run at all."""
     import verify.fast.box

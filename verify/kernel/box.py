@@ -133,6 +133,8 @@ class Box:
 def parts(configuration: Configuration, affine: Form) -> dict[int, Part]:
     """A form in the actions and their labels, action by action."""
     found: dict[int, Part] = {}
+    for action, k in configuration.labels.values():
+        found.setdefault(action, {})[k] = ZERO
     for key in affine.keys() - {ONE}:
         action, label = configuration.labels.get(key, (key, None))
         found.setdefault(action, {})[label] = affine[key]

@@ -135,8 +135,6 @@ def lines(function: str, low: Fraction, high: Fraction) -> tuple[Line | None, Li
     """A unit's lower and upper line on an interval of its argument; None where it has none below."""
     if function in CURVES:
         return curve_lines(function, low, high)
-    if low == high:
-        return ((ZERO, exact(function, low)),) * 2
     if function == "square":
         low, high = bounded(low), bounded(high)
         return (low + high, -((low + high) ** 2) / 4), (low + high, -low * high)

@@ -15,7 +15,7 @@ class Point:
     """An action as a box that holds nothing else. What enclosures of curves leave open counts against it."""
 
     def __init__(self, problem: Problem, action: Mapping[str, Fraction]) -> None:
-        self.configuration = Configuration(problem, [f for f in problem.levers if f in action])
+        self.configuration = Configuration(problem, [f for f in problem.levers if f in action], at=action)
         self.ends = [(action[f], action[f]) for f in self.configuration.acted]
         self.box = Box(self.configuration, self.ends, "", {})
 

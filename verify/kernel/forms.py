@@ -105,7 +105,9 @@ class Configuration:
         What each feature's equation gives before and after the action.
     """
 
-    def __init__(self, problem: Problem, acted: list[str], part: int | None = None) -> None:
+    def __init__(
+        self, problem: Problem, acted: list[str], part: int | None = None, at: Mapping[str, Any] | None = None
+    ) -> None:
         self.problem, self.acted, self.model = problem, acted, problem.model
         place = {f: k for k, f in enumerate(acted)}
         self.forests = self.model.forests if part is None else [self.model.forests[part]]
@@ -128,7 +130,7 @@ class Configuration:
             self.equations[f] = before, after
             moved, link = plus(after, before, -1), mechanism.link
             value = self._linked(f, link, moved) if link and moved else plus(factual[f], moved)
-            self.values[f] = {place[f]: Fraction(1)} if f in place else value
+            self.values[f] = value if f not in place else constant(at[f]) if at else {place[f]: Fraction(1)}
 
     def costs(self, ends: Sequence[Interval]) -> Interval:
         """The least and the most that each part of the cost can be on a box, added up (sections 5, 7.1)."""
