@@ -17,7 +17,7 @@ from milp_recourse.domain.forest import TreeEnsemble
 from milp_recourse.formats import read_instance
 from milp_recourse.instance import Instance
 from milp_recourse.lab.drawing import panels, save
-from milp_recourse.lab.rows import grown, read_rows
+from milp_recourse.lab.run_table import grown, read_rows
 from milp_recourse.result import Result
 from milp_recourse.solve import CERTIFIED_TOGETHER, choose_backend, sharing, solve, solve_together
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from milp_recourse.lab.rows import print_rows, read_rows
+from milp_recourse.lab.run_table import print_rows, read_rows
 from milp_recourse.reports.progress import progress_bar
 
 app = typer.Typer(no_args_is_help=True, help="Measure against named peers, in one run.")

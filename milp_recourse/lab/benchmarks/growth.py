@@ -20,7 +20,7 @@ from milp_recourse.domain.noise import Normal
 from milp_recourse.domain.scm import Mechanism, StructuralCausalModel
 from milp_recourse.instance import Acceptance, Instance, Population, Preferences
 from milp_recourse.lab.drawing import panels, save
-from milp_recourse.lab.rows import grown, read_rows
+from milp_recourse.lab.run_table import grown, read_rows
 from milp_recourse.result import Result, Status
 from milp_recourse.solve import solve, solve_population
 from milp_recourse.workers import Workers

@@ -19,7 +19,7 @@ from milp_recourse.errors import BadInput
 from milp_recourse.lab.benchmarks.child import Child, answered, of_module
 from milp_recourse.lab.benchmarks.networks import Network, fit, parsed
 from milp_recourse.lab.benchmarks.peers import PEERS
-from milp_recourse.lab.rows import Key, filled
+from milp_recourse.lab.run_table import Key, filled
 
 SOLVERS = ("bab", "highs", *PEERS)
 """The first two are back ends of this package; the others get the whole program as one model."""

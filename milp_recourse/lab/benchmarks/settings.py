@@ -24,7 +24,7 @@ from milp_recourse.domain.elicitation import (
 )
 from milp_recourse.instance import Population, Preferences
 from milp_recourse.lab.drawing import panels, save
-from milp_recourse.lab.rows import grown, read_rows
+from milp_recourse.lab.run_table import grown, read_rows
 from milp_recourse.result import Result
 from milp_recourse.solve import solve_population
 

@@ -13,7 +13,7 @@ import numpy as np
 from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.formats import read_instance
 from milp_recourse.instance import Instance, Population
-from milp_recourse.lab import rows as tables
+from milp_recourse.lab import run_table
 from milp_recourse.lab.benchmarks.peers import RUNNERS, TOGETHER, Outcome
 from milp_recourse.lab.drawing import panels, save
 from milp_recourse.result import RELATIVE_GAP
@@ -75,7 +75,7 @@ def run(
         Applicants that such a batch holds as well; their answers are not reported.
     """
     table = folder / "speed.csv"
-    with tables.grown(table, FIELDS, {}) as (rows, row):
+    with run_table.grown(table, FIELDS, {}) as (rows, row):
         done = {(r["instance"], r["solver"]) for r in rows}
 
         def write(name: str, solver: str, outcome: Outcome) -> None:
@@ -104,7 +104,7 @@ def run(
 
 def read_rows(table: Path) -> list[dict[str, Any]]:
     """Rows of an earlier run, numbers as numbers; [] where there is none."""
-    rows = tables.read_rows(table)
+    rows = run_table.read_rows(table)
     for row in rows:
         row["cost"] = float(row["cost"]) if row["cost"] else None
         row["seconds"], row["cpu_seconds"] = float(row["seconds"]), float(row["cpu_seconds"])

@@ -13,7 +13,7 @@ from milp_recourse.formats import read_population
 from milp_recourse.instance import Instance
 from milp_recourse.judge import already_good
 from milp_recourse.lab.benchmarks import growth
-from milp_recourse.lab.rows import read_rows
+from milp_recourse.lab.run_table import read_rows
 from milp_recourse.result import Result, Status
 
 LOAN = Path(__file__).resolve().parents[3] / "instances" / "loan" / "population.json"
