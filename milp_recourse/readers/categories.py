@@ -134,7 +134,7 @@ def _xgboost_codes(mine: Sequence[object], stored: Mapping[str, Any], name: obje
         whole = _keeps_whole_texts()
         if ([text.encode() for text in texts] if whole else _cut_short(texts)) == kept:
             return _in_order(mine)
-        if not whole and not all(text.isascii() for text in (*texts, *kept)):
+        if not whole and not (all(map(str.isascii, texts)) and all(map(bytes.isascii, kept))):
             got = f"labels beyond ASCII in another order than at the fit: {listed(mine)}"
             raise refuse(where, got, _REMEDY.format(name))
         known = [text.decode(errors="replace") for text in kept]
