@@ -14,7 +14,7 @@ from typing import Any
 
 from milp_recourse.readers.classes import plain
 from milp_recourse.readers.from_xgboost import is_xgboost
-from milp_recourse.readers.refusal import refuse
+from milp_recourse.readers.refusal import listed, refuse
 from milp_recourse.readers.tree_parts import Judged
 
 Codes = list[tuple[object, float]]
@@ -124,7 +124,7 @@ def _xgboost_codes(mine: Sequence[object], stored: Mapping[str, Any], name: obje
     numeric = "offsets" not in stored
     if numeric != all(isinstance(label, int) for label in mine):
         kind = "whole numbers" if numeric else "text"
-        raise refuse(where, f"the categories {_listed(mine)}", f"{kind}, as at the fit")
+        raise refuse(where, f"the categories {listed(mine)}", f"{kind}, as at the fit")
     if numeric:
         known: list[object] = [int(value) for value in stored["values"]]
     else:
@@ -134,13 +134,13 @@ def _xgboost_codes(mine: Sequence[object], stored: Mapping[str, Any], name: obje
             return _in_order(mine)
         if not all(text.isascii() for text in texts) or not all(text.isascii() for text in kept):
             # XGBoost 3.2 cuts its texts by characters where it should by bytes, so it finds other labels
-            got = f"labels beyond ASCII in another order than at the fit: {_listed(mine)}"
+            got = f"labels beyond ASCII in another order than at the fit: {listed(mine)}"
             raise refuse(where, got, _REMEDY.format(name))
         known = [text.decode() for text in kept]
     strange = [label for label in mine if label not in known]
     if strange:
         got = f"the category {strange[0]!r}, which the model was not fitted on"
-        raise refuse(where, got, f"{_listed(known)}: remove the others from the column's categories")
+        raise refuse(where, got, f"{listed(known)}: remove the others from the column's categories")
     return _in_order(known)
 
 
@@ -172,8 +172,3 @@ def _category_columns(frame: Any) -> dict[int, list[object]]:
 
 def _in_order(labels: Sequence[object]) -> Codes:
     return [(plain(label), float(k)) for k, label in enumerate(labels)]
-
-
-def _listed(labels: Sequence[object]) -> str:
-    shown = ", ".join(repr(label) for label in labels[:5])
-    return shown + (f" and {len(labels) - 5} more" if len(labels) > 5 else "")
