@@ -13,11 +13,10 @@ from numpy.typing import NDArray
 from milp_recourse.errors import BadInput, RecourseError
 from milp_recourse.readers.classes import plain
 from milp_recourse.readers.operations import apply
-from milp_recourse.readers.refusal import refuse
+from milp_recourse.readers.refusal import listed, refuse
 from milp_recourse.readers.transformers import Track, Walk, add_labels
 
 _ROWS = 256  # rows of X that the operations are checked on
-_SHOWN = 5
 _WRITINGS = (lambda name: "_".join(str(name).split(" ")), str)  # LightGBM's names, XGBoost's
 
 
@@ -116,9 +115,7 @@ def model_columns(model: Any, X: Any) -> list[object]:
     known |= {column: column for column in X.columns}
     missing = [name for name in names if name not in known]
     if missing:
-        raise BadInput(
-            "X", f"no column {missing[0]!r}", f"the model's columns {_listed(names)}, in any order"
-        )
+        raise BadInput("X", f"no column {missing[0]!r}", f"the model's columns {listed(names)}, in any order")
     return [known[name] for name in names]
 
 
@@ -274,8 +271,3 @@ def _count(model: Any) -> int | None:
     except Exception:
         return None
     return None if count is None else int(count)
-
-
-def _listed(names: Sequence[object]) -> str:
-    shown = ", ".join(repr(name) for name in names[:_SHOWN])
-    return shown + (f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else "")
