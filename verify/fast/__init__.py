@@ -1,4 +1,4 @@
-"""The fast path, which need not be trusted: the kernel's bounds in whole numbers over common denominators.
+"""The fast path, which need not be trusted: networks in doubles, prices of trees in whole numbers.
 
 It answers what ``verify.kernel.prices.Exact`` answers, several times as fast; ``--slow`` leaves it out.
 Tests compare the two on every certificate in the repository, also on those that must be rejected (attacks).
