@@ -78,7 +78,7 @@ class GridBackend:
                 actions = _actions(instance, axes, start, block, chunk)
                 hit = _first_feasible(instance, actions)
                 if hit is not None:
-                    best, best_cost = _action(instance, actions[hit]), float(totals[chunk[hit]])
+                    best, best_cost = as_action(instance, actions[hit]), float(totals[chunk[hit]])
                     break
         if best is None:
             return Proposal(None, None, message="no grid point is feasible; points between the bins may be")
@@ -220,14 +220,15 @@ def _actions(
     return rows
 
 
-def _action(instance: Instance, row: NDArray) -> dict[str, float]:
+def as_action(instance: Instance, row: NDArray) -> dict[str, float]:
+    """A row of values in the order of features, nan where not acted on, as an action."""
     return {f.name: float(v) for f, v in zip(instance.features, row, strict=True) if not math.isnan(v)}
 
 
 def _first_feasible(instance: Instance, actions: NDArray) -> int | None:
     """Index of the first row that passes the float check and then the exact one."""
     for k in np.flatnonzero(looks_feasible(instance, actions)):
-        if judge(instance, _action(instance, actions[k])).feasible:
+        if judge(instance, as_action(instance, actions[k])).feasible:
             return int(k)
     return None
 

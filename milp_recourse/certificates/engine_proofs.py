@@ -21,7 +21,8 @@ from milp_recourse.certificates.limits import MOST_NODES, MOST_SECONDS, check_se
 from milp_recourse.compiled import proof_search
 from milp_recourse.compiled.causes import effects_of
 from milp_recourse.compiled.layout import GRID, LABEL
-from milp_recourse.compiled.problem import ACTED, IDLE, Lowered, Problem, impossible, lowered
+from milp_recourse.compiled.lever_arrays import ACTED, IDLE
+from milp_recourse.compiled.problem import Lowered, Problem, impossible, lowered
 from milp_recourse.compiled.propose import ceiling, memory, smallest
 from milp_recourse.compiling import announced
 from milp_recourse.domain.conditions import TRUE

@@ -33,6 +33,8 @@ from milp_recourse.readers.tree_parts import (
 
 _TWO = ("binary:logistic", "binary:logitraw")
 _SEVERAL = ("multi:softprob", "multi:softmax")
+_KNOWN = {"cats", "gbtree_model_param", "iteration_indptr", "tree_info", "trees"}
+"""What a model of trees may hold: anything else could change what the trees mean."""
 
 
 def read_xgboost(model: Any) -> TreeEnsemble:
@@ -158,8 +160,12 @@ def _sums(model: dict[str, Any], last: int | None) -> Sums:
         classes = held["tree_info"][:end] if count > 1 else [0] * len(trees)
     except (KeyError, TypeError, ValueError, IndexError) as error:
         raise refuse("model", f"JSON without {error}", "what XGBoost's save_model writes") from error
-    if kind != "gbtree":
-        raise refuse("booster", kind, "gbtree")
+    if kind != "gbtree" or "weight_drop" in held:  # 3.4 and later keep the trees' weights of dart there
+        raise refuse("booster", "dart" if "weight_drop" in held else kind, "gbtree")
+    if strange := sorted(set(held) - _KNOWN):
+        raise refuse(
+            "booster", f"gbtree with {', '.join(strange)}", f"nothing but {', '.join(sorted(_KNOWN))}"
+        )
     if objective not in (*_TWO, *_SEVERAL):
         raise refuse("objective", objective, ", ".join((*_TWO, *_SEVERAL)))
     base = [float(np.float32(b)) for b in prior.split(",")]

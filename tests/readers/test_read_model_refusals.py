@@ -269,7 +269,9 @@ REFUSED: dict[str, tuple[Any, str]] = {
     ),
     "dart": (
         lambda: read_model(
-            pytest.importorskip("xgboost").XGBClassifier(n_estimators=2, booster="dart").fit(X, Y == "good"),
+            pytest.importorskip("xgboost")
+            .XGBClassifier(n_estimators=8, booster="dart", rate_drop=0.9, one_drop=True)
+            .fit(X, Y == "good"),
             X,
         ),
         "dart; allowed: gbtree",

@@ -16,7 +16,8 @@ from milp_recourse.certificates import certificates_for, encode, reason_for_none
 from milp_recourse.domain.forest import TreeEnsemble
 from milp_recourse.formats import read_instance
 from milp_recourse.instance import Instance
-from milp_recourse.lab.benchmarks.resume import grown, read_rows
+from milp_recourse.lab.drawing import panels, save
+from milp_recourse.lab.run_table import grown, read_rows
 from milp_recourse.result import Result
 from milp_recourse.solve import CERTIFIED_TOGETHER, choose_backend, sharing, solve, solve_together
 
@@ -212,12 +213,7 @@ def _round(value: Any) -> float:
 
 def plot(rows: Sequence[dict[str, Any]], folder: Path) -> Path:
     """Shares of instances within a size, a check time and an overhead: ``folder/certificates.png``."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    figure, axes = plt.subplots(1, 3, figsize=(10.5, 3.6), layout="constrained", sharey=True)
+    figure, axes = panels((10.5, 3.6), 1, 3, sharey=True)
     size, check, overhead = axes
     for model in ("network", "trees"):
         mine = [row for row in rows if row["model"] == model and row["claim"]]
@@ -240,10 +236,7 @@ def plot(rows: Sequence[dict[str, Any]], folder: Path) -> Path:
     check.set(xlabel="check, processor seconds")
     overhead.set(xlabel="producing / solving, one at a time")
     size.legend(loc="center right")
-    target = folder / "certificates.png"
-    figure.savefig(target, dpi=130)
-    plt.close(figure)
-    return target
+    return save(figure, folder / "certificates.png")
 
 
 def _ratio(row: dict[str, Any]) -> float:

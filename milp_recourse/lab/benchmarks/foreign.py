@@ -18,7 +18,7 @@ from milp_recourse.formats import read_instance
 from milp_recourse.instance import Instance
 from milp_recourse.judge import judge
 from milp_recourse.lab.benchmarks.peers import RUNNERS
-from milp_recourse.lab.benchmarks.resume import grown, read_rows
+from milp_recourse.lab.run_table import grown, read_rows
 from milp_recourse.prove import prove
 from milp_recourse.solve import solve
 

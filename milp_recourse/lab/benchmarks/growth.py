@@ -19,7 +19,8 @@ from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.domain.noise import Normal
 from milp_recourse.domain.scm import Mechanism, StructuralCausalModel
 from milp_recourse.instance import Acceptance, Instance, Population, Preferences
-from milp_recourse.lab.benchmarks.resume import grown, read_rows
+from milp_recourse.lab.drawing import panels, save
+from milp_recourse.lab.run_table import grown, read_rows
 from milp_recourse.result import Result, Status
 from milp_recourse.solve import solve, solve_population
 from milp_recourse.workers import Workers
@@ -242,13 +243,9 @@ def summary(results: Sequence[Result], cpu: Sequence[float], time_limit: float) 
 
 def plot(rows: Sequence[dict[str, Any]], folder: Path) -> Path:
     """Median and slowest seconds, and the share solved, one panel each: ``folder/growth.png``."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
     from matplotlib.ticker import NullLocator
 
-    figure, grid = plt.subplots(2, 2, figsize=(10, 7), layout="constrained")
+    figure, grid = panels((10, 7), 2, 2)
     limit = float(rows[0]["time_limit"])
     for axes, panel in zip(grid.flat, TITLES, strict=True):
         lines = {panel: "C0", f"{panel}-chain": "C1"}
@@ -288,7 +285,4 @@ def plot(rows: Sequence[dict[str, Any]], folder: Path) -> Path:
     figure.suptitle(
         f"Percentages: share solved within {limit:g} processor seconds (dotted line)", fontsize=11
     )
-    target = folder / "growth.png"
-    figure.savefig(target, dpi=130)
-    plt.close(figure)
-    return target
+    return save(figure, folder / "growth.png")

@@ -23,7 +23,8 @@ from milp_recourse.domain.elicitation import (
     sample_rankings,
 )
 from milp_recourse.instance import Population, Preferences
-from milp_recourse.lab.benchmarks.resume import grown, read_rows
+from milp_recourse.lab.drawing import panels, save
+from milp_recourse.lab.run_table import grown, read_rows
 from milp_recourse.result import Result
 from milp_recourse.solve import solve_population
 
@@ -162,12 +163,7 @@ def summary(results: Sequence[Result], processor: float | None = None) -> dict[s
 
 def plot(rows: Sequence[dict[str, Any]], folder: Path) -> Path:
     """Validity, cost and seconds per setting: ``folder/settings.png``."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    figure, (valid, cost, seconds) = plt.subplots(1, 3, figsize=(10.5, 3.6), layout="constrained")
+    figure, (valid, cost, seconds) = panels((10.5, 3.6), 1, 3)
     for shift, (plausible, label) in enumerate((("True", "plausible"), ("False", "not asked"))):
         mine = {row["actionable"]: row for row in rows if row["plausible"] == plausible}
         names = [name for name in SETTINGS if name in mine]
@@ -193,7 +189,4 @@ def plot(rows: Sequence[dict[str, Any]], folder: Path) -> Path:
         *valid.get_legend_handles_labels(), loc="outside upper center", ncols=2, title="plausibility"
     )
     seconds.legend(loc="lower center", bbox_to_anchor=(0.5, 1.1), ncols=3, frameon=False)
-    target = folder / "settings.png"
-    figure.savefig(target, dpi=130)
-    plt.close(figure)
-    return target
+    return save(figure, folder / "settings.png")

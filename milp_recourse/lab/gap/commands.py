@@ -375,6 +375,6 @@ def _needs_torch() -> None:
 
 
 def _print(title: str, rows: list[dict[str, Any]]) -> None:
-    from milp_recourse.lab.benchmarks.commands import print_rows
+    from milp_recourse.lab.run_table import print_rows
 
     print_rows(title, rows)

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from milp_recourse.icarma.sampling import Wishes
 from milp_recourse.instance import Population
-from milp_recourse.lab.benchmarks.resume import grown
 from milp_recourse.lab.gap.tables import Setting, draw
 from milp_recourse.lab.recipe.gmsc_data import LEVERS
+from milp_recourse.lab.run_table import grown
 from milp_recourse.lab.studies.answers import Answer
 from milp_recourse.lab.studies.cells import Problem
 from milp_recourse.result import Result

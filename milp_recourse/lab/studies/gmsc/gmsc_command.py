@@ -40,7 +40,7 @@ def gmsc(
     for name in ("torch", "zuko", "matplotlib"):
         if find_spec(name) is None:
             raise BackendUnavailable(f"gmsc needs {name}: pip install 'milp-recourse[torch,plots]'")
-    from milp_recourse.lab.benchmarks.commands import print_rows
+    from milp_recourse.lab.run_table import print_rows
     from milp_recourse.lab.studies.gmsc.run import Asked, run
 
     counts: dict[Through, int] = {"flow": flow_epochs, "equations": epochs}

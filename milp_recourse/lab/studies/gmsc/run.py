@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from milp_recourse.instance import Population
-from milp_recourse.lab.benchmarks.resume import grown
 from milp_recourse.lab.recipe.files import read_json, write_json
 from milp_recourse.lab.recipe.gmsc import CHOSEN_UNITS, UNITS
 from milp_recourse.lab.recipe.gmsc_data import FEATURES, GmscData, read_gmsc
+from milp_recourse.lab.run_table import grown
 from milp_recourse.lab.studies.cells import Problem
 from milp_recourse.lab.studies.gmsc import gmsc_plots
 from milp_recourse.lab.studies.gmsc.certified import SETTINGS, Table, problems

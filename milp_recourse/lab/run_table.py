@@ -1,8 +1,9 @@
-"""A table on disk that grows row by row and is gone on with after an interruption."""
+"""Tables of experiments: grown row by row, gone on with after an interruption, and shown to people."""
 
 from __future__ import annotations
 
 import csv
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -105,3 +106,34 @@ def filled(
         for finished in [pool.submit(work, name, group) for name, group in groups.items()]:
             finished.result()
     return read_rows(table)
+
+
+def print_rows(title: str, rows: Sequence[Mapping[str, Any]], columns: Sequence[str] | None = None) -> None:
+    """A table on stdout, three digits a number; wide enough where that is no terminal.
+
+    Parameters
+    ----------
+    columns
+        What is shown; None: what the first row has.
+    """
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console()
+    if not console.is_terminal:
+        console = Console(width=180)
+    table = Table(title=title)
+    for k, column in enumerate(columns or rows[0]):
+        table.add_column(column.replace("_", " "), justify="left" if k == 0 else "right", overflow="fold")
+    for row in rows:
+        table.add_row(*(shown(row.get(column)) for column in columns or rows[0]))
+    console.print(table)
+
+
+def shown(value: object) -> str:
+    """A cell: three digits of a number, nothing where there is none."""
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return ""
+    if isinstance(value, float):
+        return f"{value:.3g}" if abs(value) < 100 else f"{value:.0f}"
+    return str(value)
