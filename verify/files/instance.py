@@ -48,21 +48,23 @@ def _scale(value: Any, where: str) -> Any:
 
 RELATIVE = "factual"
 SCALE = {str: _scale}
-ROOT = "l2"
-KINDS = {part: (part, None) for part in PARTS} | {
-    ROOT: ("l2-squared", None),
-    "percentile": ("l1", share),
-    "percentile-max": ("linf", share),
-    "log-percentile": ("l1", not_negative),
-    "log-percentile-max": ("linf", not_negative),
+KINDS = {part: ({part: 1.0}, {}) for part in PARTS} | {
+    "l2": ({"l2-squared": 1.0}, {"root": True}),
+    "percentile": ({"l1": 1.0}, {"ranks": share}),
+    "percentile-max": ({"linf": 1.0}, {"ranks": share}),
+    "log-percentile": ({"l1": 1.0}, {"ranks": not_negative}),
+    "log-percentile-max": ({"linf": 1.0}, {"ranks": not_negative}),
 }
-"""Per name of a cost its part, and what the second numbers of its knots are where it is of percentiles."""
+"""For each name of a cost its coefficients, whether it is their sum's root, and for costs in percentiles what
+the second numbers of knots are."""
 COST = by(
     "kind",
     {"mixture": {f"{part}?": not_negative for part in PARTS} | {"scale?": SCALE}}
     | {
-        kind: {"quantiles": {str: [(float, ranks)]}} if ranks else {f"scale{'?' * (part == 'l0')}": SCALE}
-        for kind, (part, ranks) in KINDS.items()
+        kind: {"quantiles": {str: [(float, more["ranks"])]}}
+        if "ranks" in more
+        else {"scale?" if set(parts) == {"l0"} else "scale": SCALE}
+        for kind, (parts, more) in KINDS.items()
     },
 )
 NOISE = by(
@@ -389,9 +391,8 @@ class Source:
 def _cost(data: dict[str, Any], features: list[dict[str, Any]]) -> dict[str, Any]:
     """The canonical cost: coefficients, scale, and the knots of what is measured in percentiles."""
     kinds = {f["name"]: f["kind"] for f in features}
-    parts = dict.fromkeys(PARTS, 0.0)
-    if data["kind"] != "mixture":
-        parts[KINDS[data["kind"]][0]] = 1.0
+    own, more = KINDS.get(data["kind"], (data, {}))  # a mixture says its coefficients itself
+    parts = {part: own.get(part) or 0.0 for part in PARTS}
     if "quantiles" in data:
         for name, knots in data["quantiles"].items():
             rising = all(a[0] < b[0] and a[1] <= b[1] for a, b in pairwise(knots))
@@ -405,10 +406,9 @@ def _cost(data: dict[str, Any], features: list[dict[str, Any]]) -> dict[str, Any
         labels = {"categorical", "ordinal"} if scale == RELATIVE else {"categorical"}
         if not isinstance(scale, float) and kinds[name] in labels:
             raise Rejected(f"cost.scale.{name}: not of a feature that is {kinds[name]}")
-    parts |= {part: data[part] for part in PARTS if data.get(part)}
     if not any(parts.values()):
         raise Rejected("cost: coefficients that are all 0")
-    return parts | {"scale": data["scale"] or {}} | ({"root": True} if data["kind"] == ROOT else {})
+    return parts | {"scale": data["scale"] or {}} | ({"root": True} if "root" in more else {})
 
 
 def _own(scale: Any, given: Any, name: str) -> Any:
