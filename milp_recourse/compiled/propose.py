@@ -65,7 +65,7 @@ def ready() -> None:
     with announced():
         instance = smallest()
         state = Run(instance, lower(instance))
-        state.examine(1, 0, (1, 1, 0))
+        state.examine(1, 0)
 
 
 def smallest() -> Instance:
@@ -146,14 +146,14 @@ class Run:
             return self.ceiling
         return self.cost - 0.5 * self.instance.gap_tolerance(self.cost)
 
-    def examine(self, share: int, around: int = -1, effort: tuple[int, int, int] = (500, 12, 60)) -> int:
+    def examine(self, share: int, around: int = -1) -> int:
         """Examine so many nodes, after a search for good actions in one configuration; see
         :func:`~milp_recourse.compiled.search.run`.
         """
         memory = self.problem, self.work, self.tree
         dives = 2 if self.few else 1
         how = MOST_LINES, 40, dives, not self.unconfirmed, self.careful
-        return int(search.run(*memory, share, *how, around, self.starts, *effort))
+        return int(search.run(*memory, share, *how, around, self.starts))
 
     def confirm(self) -> bool:
         """Judge the search's best action exactly; without its consent the search goes back to the one

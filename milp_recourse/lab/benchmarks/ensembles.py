@@ -16,8 +16,7 @@ from milp_recourse.errors import BadInput
 from milp_recourse.instance import Acceptance, Instance
 from milp_recourse.lab.recipe.credit import EDUCATION, EMPLOYMENT, NAMES, sample_profiles
 from milp_recourse.lab.recipe.real import SETS, Table, numeric, read_set
-from milp_recourse.readers import read_lightgbm, read_sklearn_trees, read_xgboost
-from milp_recourse.readers.trees import safe_threshold
+from milp_recourse.readers import read_lightgbm, read_sklearn_trees, read_xgboost, safe_threshold
 
 MODELS = ("forest", "extra", "boosting", "xgboost", "lightgbm")
 
