@@ -30,20 +30,6 @@ NETWORKS = 3
 """Random networks per point; the applicants are shared out among them."""
 
 IDENTITY = ("applicants", "seed", "time_limit", "backend")
-COLUMNS = (
-    "panel",
-    "value",
-    *IDENTITY,
-    "optimal",
-    "infeasible",
-    "limit",
-    "solved_share",
-    "seconds_median",
-    "seconds_max",
-    "cpu_median",
-    "cpu_max",
-    "wall_seconds",
-)
 _MARGIN = 1e-6
 _DRAWS, _ACTIONS = 200, 256
 _WALL = 2.0
@@ -174,7 +160,7 @@ def run(
         The table holds a run with other options.
     """
     table = folder / "growth.csv"
-    with grown(table, COLUMNS, {name: options[name] for name in IDENTITY}) as (rows, write):
+    with grown(table, None, {name: options[name] for name in IDENTITY}) as (rows, write):
         done = {(row["panel"], int(row["value"])) for row in rows}
         for panel, values in panels.items():
             hopeless = False
