@@ -35,6 +35,7 @@ from milp_recourse.frames.arguments import (
 from milp_recourse.frames.columns import TableColumn, is_missing, printable
 from milp_recourse.frames.conditions import conditions_of
 from milp_recourse.frames.known_rows import KnownRows, ask_model
+from milp_recourse.frames.people_rows import Rows, own_names, read_rows
 from milp_recourse.frames.plausibility_argument import Plausibility
 from milp_recourse.frames.preferences import people_preferences
 from milp_recourse.frames.problem import (
@@ -45,7 +46,6 @@ from milp_recourse.frames.problem import (
     column_range,
     table_columns,
 )
-from milp_recourse.frames.rows import Rows, own_names, read_rows
 from milp_recourse.frames.verdict import Desired, Predict, desires, in_types_of, own_predict
 from milp_recourse.instance import Instance, Population, Preferences, check_density, of_one_model
 from milp_recourse.program.lower import reachable

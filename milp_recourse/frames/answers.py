@@ -21,7 +21,7 @@ from milp_recourse.formats.read import population_from_dict
 from milp_recourse.formats.strict_json import write_json, write_whole
 from milp_recourse.formats.write import population_to_dict, result_part
 from milp_recourse.frames.columns import TableColumn
-from milp_recourse.frames.rows import Rows, as_came, counterfactual_rows
+from milp_recourse.frames.people_rows import Rows, as_came, counterfactual_rows
 from milp_recourse.frames.show import people_of
 from milp_recourse.frames.verdict import Predict, verdicts
 from milp_recourse.front import front

@@ -10,7 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from milp_recourse.frames.columns import TableColumn
-from milp_recourse.frames.rows import read_rows
+from milp_recourse.frames.people_rows import read_rows
 from milp_recourse.frames.verdict import Predict, verdicts
 from milp_recourse.instance import Instance
 

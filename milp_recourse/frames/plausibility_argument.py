@@ -21,7 +21,7 @@ from milp_recourse.frames.from_data import (
     prototypes,
     quantile_level,
 )
-from milp_recourse.frames.rows import Rows, read_rows
+from milp_recourse.frames.people_rows import Rows, read_rows
 from milp_recourse.instance import Instance, Preferences
 
 DENSITY, DOMAIN, NEAR = "scm-density", "domain", "near-data"
