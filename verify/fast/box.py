@@ -3,7 +3,7 @@
 The same intervals, lines and bounds as :class:`verify.kernel.box.Box`, which is what to read, but every
 number is the nearest double. A form's bound is then off by at most gamma times the form's *size*, which is
 what it comes to if every product on the way counts by its absolute value (Higham 2002, section 3.1), and that
-is added. docs/certificate_constants.md derives gamma. Intervals come out a little wider, and lines with them;
+is added. :class:`Floats` counts its roundings. Intervals come out a little wider, and lines with them;
 any line that holds on an interval is valid. What is too large for a double settles nothing.
 """
 
