@@ -189,10 +189,10 @@ def test_a_new_name_for_a_cost_is_one_line_in_each_of_two_tables(tmp_path: Path)
     for kind, cost in {"both": {"kind": "both"}, "mixture": parts}.items():
         (tmp_path / f"{kind}.json").write_text(json.dumps(said(cost=BASE["cost"] | cost)))
         answer = f"{kind}_certificate.json"
-        assert said_by("milp_recourse", "solve", f"{kind}.json", "--certificate", answer).startswith(
+        assert said_by("-m", "milp_recourse", "solve", f"{kind}.json", "--certificate", answer).startswith(
             "optimal"
         )
-        assert said_by("verify", answer, f"{kind}.json").startswith("VERIFIED optimal")
+        assert said_by("-m", "verify", answer, f"{kind}.json").startswith("VERIFIED optimal")
         costs[kind] = json.loads((tmp_path / answer).read_text())["cost"]
     assert costs["both"] == costs["mixture"] > 0
     assert said_by("-c", WORDS).startswith("both: twice the sum of changes")

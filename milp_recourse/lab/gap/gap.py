@@ -21,8 +21,8 @@ from milp_recourse.lab.gap.tables import SETTINGS, Setting, draw
 from milp_recourse.lab.means import mean, quantile
 from milp_recourse.reports.number_table import write_table
 
-BOTH_DEMANDS = 1
-"""The table whose settings are also compared without the demand for plausibility."""
+ALSO_WITHOUT_PLAUSIBILITY = 1
+"""The number of the paper's table whose settings are compared both with and without plausibility demanded."""
 
 
 @dataclass(frozen=True)
@@ -52,8 +52,9 @@ class Compared:
     exact
         The certified optima.
     within
-        The same with nothing actionable but what the networks act on: recommendations polished by the
-        engine, so that what is lost by the mask can be told from what is lost by the values.
+        The certified optima where only the features that the networks act on are actionable (the columns
+        ``polished_...``): what the networks cost more than these is lost by their values, what these cost
+        more than ``exact`` is lost by their mask.
     """
 
     setting: Setting
@@ -74,7 +75,7 @@ class Compared:
 
     @property
     def amortised(self) -> NDArray[np.bool_]:
-        """Whom the networks serve within the very constraints of the certified problem."""
+        """Whom the networks serve: in float64, the recommendation is feasible for the certified problem."""
         return self.scored.serves(self.plausible)
 
     @property
@@ -89,7 +90,7 @@ class Compared:
 
     @property
     def contradicted(self) -> NDArray[np.bool_]:
-        """A recommendation that the proof rules out: cheaper than the optimum, or for the impossible."""
+        """Whose recommendation the proof rules out: cheaper than the optimum, or no action exists at all."""
         return self.exact.contradicted_by(self.amortised, self.scored.cost)
 
     @property
@@ -219,7 +220,7 @@ def kind_of(setting: Setting) -> Kind:
 def plan(tables: Sequence[int]) -> list[tuple[Setting, bool]]:
     """Settings and demands, in order."""
     chosen = [s for s in SETTINGS if s.table in tables]
-    return [(s, True) for s in chosen] + [(s, False) for s in chosen if s.table == BOTH_DEMANDS]
+    return [(s, True) for s in chosen] + [(s, False) for s in chosen if s.table == ALSO_WITHOUT_PLAUSIBILITY]
 
 
 def write(

@@ -54,7 +54,7 @@ class DataSet:
     file
         Its name in the folder.
     read
-        From the file to rows and whether each has the outcome people want.
+        Reads the file; returns the rows, and for each whether it has the outcome that people want.
     columns
         What the model reads, in order.
     """
@@ -106,7 +106,9 @@ def _gmsc(path: Path) -> tuple[pd.DataFrame, pd.Series]:
 
 
 def clean_gmsc(rows: pd.DataFrame) -> pd.DataFrame:
-    """Rows without gaps; three caps; lateness counts above 90 are codes and become 18 (as in PEAR)."""
+    """The rows without missing values, prepared as PEAR (De Toni et al. 2023) does: three columns are
+    capped, and counts of late payments above 90, which are codes, become 18.
+    """
     rows = rows.dropna()
     caps = {"DebtRatio": 1.0, "MonthlyIncome": 17000.0, "RevolvingUtilizationOfUnsecuredLines": 1.0}
     for name, cap in caps.items():

@@ -1,8 +1,8 @@
-"""Trained networks in the cells of the oracle's tables: the same applicants with the same preferences.
+"""iCARMA's trained networks beside the paper's oracle: the same applicants with the same preferences.
 
-The paper trains networks for each profile and, in table 5, for each distribution of rankings: networks
-answer in the cells that ask for their own profile (all profiles, if they were trained on all), and networks
-trained on one distribution other than the uniform one only where that one is asked for.
+A cell is one row of the paper's tables. The paper trains networks for each profile and, in table 5, for each
+distribution of rankings. Networks get a row in a cell that demands plausibility if they were trained on its
+kind of elicitation, on its profile or on all profiles, and on its distribution or the uniform one.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 PUBLISHED = "iCARMA published"
 VALIDITY_WITHIN, PLAUSIBILITY_WITHIN = 0.03, 0.05
-"""How near the networks' rows are expected to the printed ones."""
+"""How far validity and plausibility may be from the printed ones for a row to count as ``within``."""
 
 _SPREAD = ("validity", "plausibility", "validity as printed", "plausibility as printed")
 
@@ -55,7 +55,7 @@ class Networks:
         own = ", own orders" if settings.distribution != "uniform" else ""
         return f"iCARMA {self.name}{own}{', all profiles' if settings.profile == 'mixed' else ''}"
 
-    def answer(self, cell: Cell) -> bool:
+    def trained_for(self, cell: Cell) -> bool:
         """Whether they were trained for a cell's preferences."""
         settings = self.models[0].settings
         if not cell.plausible or not settings.individual or settings.elicitation != cell.elicitation:
@@ -65,9 +65,10 @@ class Networks:
 
 
 def read_networks(place: Path) -> Networks:
-    """Of a checkpoint, or of every seed in a folder that ``icarma train`` wrote, named after either;
-    a ``recommender.npz`` after its folder. ``plain_linear``, ``plain_causal`` and ``plain_score`` are
-    networks of ``plain`` if they were trained on the linear profile, on causal orders and on scores.
+    """The networks of one checkpoint, or of every seed in a folder that ``icarma train`` wrote.
+
+    They are named after the file or folder, a ``recommender.npz`` after its folder, without an ending that
+    says what they were trained on: ``plain_linear`` becomes ``plain`` if that was the linear profile.
 
     Raises
     ------
@@ -97,12 +98,13 @@ def amortised_rows(target: str, cell: Cell, draws: Draws, each: Sequence[Network
 
     ``validity`` is by the true equations and the deployed model, over all applicants. ``plausibility`` is
     over all applicants too (an oracle serves only plausible ones); ``plausibility learned`` measures it with
-    the networks' own flow. ``... as printed`` is what the paper reports: by the flow's counterfactual, of
-    values that no bound has cut (bounds are a penalty in training there). Costs are over the valid, with
-    weights 1. ``served`` counts actions that the certified problem admits. Everything is the mean over the
-    seeds; ``... sd of seeds`` is their sample sd, nan for one.
+    the networks' own flow. ``... as printed`` is measured as in the paper: on the flow's counterfactual,
+    from recommendations that are not clipped to the bounds (there, bounds are a penalty in training). Costs
+    are means over the valid, with weights 1. ``hap`` is the share of recommendations that change the least
+    preferred feature. ``served`` counts actions that the certified problem admits. Everything is the mean
+    over the seeds; ``... sd of seeds`` is their sample standard deviation, nan for one seed.
     """
-    each = [networks for networks in each if networks.answer(cell)]
+    each = [networks for networks in each if networks.trained_for(cell)]
     if not each:
         return []
     head = {
@@ -151,8 +153,10 @@ def published_icarma(cell: Cell, table: int = 1) -> tuple[float, ...]:
 def recommendations(
     networks: Networks, cell: Cell, problems: Sequence[Problem], draws: Draws
 ) -> Mapping[Problem, Answer]:
-    """What the first seed's networks say, as answers: an action where the deployed model accepts it,
-    plausible or not, as the paper's figures show them."""
+    """The recommendations of the first seed's networks as answers, for the paper's figures.
+
+    A recommendation counts as found where the deployed model accepts its outcome, plausible or not.
+    """
 
     model = networks.models[0]
     _, found = _asked(model, cell, draws)

@@ -41,7 +41,7 @@ def reproduce(
         list[Path] | None,
         typer.Option(
             metavar="DIR",
-            help="checkpoint or icarma train's folder, shown where trained for; repeatable",
+            help="checkpoint, or folder of icarma train; a row wherever it was trained for; repeatable",
         ),
     ] = None,
     draws: Annotated[int, typer.Option(min=2, help="Of race, profiles and rankings, for fairness.")] = 200,
@@ -49,7 +49,7 @@ def reproduce(
         str | None, typer.Option(metavar="MODULE:FUNCTION", help="learned log density; none: the flow here")
     ] = None,
 ) -> None:
-    """The iCARMA paper's oracle rows: its grid and certified optima side by side.
+    """Make the iCARMA paper's tables and figures again: its oracle, a grid search, beside certified optima.
 
     Exits 4 where a grid point refutes a certified answer or a certificate is rejected, 3 where a limit was
     reached.

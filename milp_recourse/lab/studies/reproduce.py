@@ -171,7 +171,7 @@ class Reproduction:
         """The sides of a figure: grid, certified, and the first seed of all networks trained for the cell."""
         every = dict(sides)
         for networks in self.asked.networks:
-            if networks.answer(cell):
+            if networks.trained_for(cell):
                 said = recommendations(networks, cell, problems, self.draws)
                 every[networks.method] = served(self.draws, cell, problems, said, self.asked.density)
         return every
