@@ -19,13 +19,14 @@ class Options:
     time_limit
         Wall seconds per applicant; None for no limit.
     certificates
-        Whether results are to carry certificates; the limit then holds for that search by itself.
+        Whether results are to carry certificates. The search for a certificate is a second one, to which
+        ``time_limit`` applies anew.
     starts
         Rows (n, features), in feature order and raw units, that the model is believed to accept: where to
         look for a good action first. None: there are none at hand.
     watch
         Called with the cost of the best action in hand (inf without one) and the lower bound, whenever one
-        of them has improved. Searches over trees call it; others need not.
+        of them has improved; ``bab`` on networks also where none has. Other back ends need not call it.
     """
 
     time_limit: float | None = None

@@ -2,10 +2,12 @@ r"""The cheapest certain action of a network, from both sides.
 
 .. math:: \min_u c(u) \quad\text{such that}\quad h(x'(u, e)) \ge t \text{ for every } e \in E(u)
 
-has infinitely many rows. Below: the same with finitely many scenarios e, a network of copies of the network.
-Above: an action for which :mod:`~milp_recourse.robust.outcomes` proves that no outcome is refused. It
-comes from the same finite problem with t raised by a hair, so that the proof has room; each action that some
-outcome refutes gives the next scenario. The hair is made smaller until the two sides meet.
+has infinitely many rows; u is the action, E(u) what may go wrong under it, h the logit, t the threshold. The
+lower bound is that of the same problem with finitely many scenarios e, in which the network has a copy for
+each. The upper bound is the cost of an action for which :mod:`~milp_recourse.robust.outcomes` proves that no
+outcome is refused. It comes from the same finite problem with t raised by a small amount (``hair``), so that
+the proof has room; an outcome that refutes an action becomes the next scenario. The amount is made smaller
+until the two bounds meet.
 
 References
 ----------
