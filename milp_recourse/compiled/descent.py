@@ -1,7 +1,8 @@
 r"""Good actions early: steps along linearisations, and levers pulled back to the factual.
 
 Nothing here proves anything. A point counts as accepted only if its logit is above what is needed by more
-than what rounding can take (:func:`try_point`), and Python judges it exactly before it bounds the search.
+than what rounding can take (:func:`try_point`). Its cost is the search's target at once; Python judges the
+last such point of each call exactly, and starts again, judging every one, if that fails (``careful``).
 """
 
 from __future__ import annotations

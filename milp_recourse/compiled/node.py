@@ -255,8 +255,9 @@ def examine(p, w, target, lines, steps):
     Returns
     -------
     (bound, last, rows, open, ball)
-        The proven bound (inf: nothing here below the target), what the last prices prove, the number of
-        rows behind these, the number of open units, the ball's row or -1.
+        The proven bound (inf: nothing feasible here costs less than the target); the bound that the last
+        multipliers prove; how many rows those multipliers weigh; the number of open units; the number of the
+        ball's row, or -1.
     """
     relevel(p, w.box)
     if not contract(p, w.box, w.allowed, target):

@@ -46,13 +46,16 @@ which, last, is all that a node held); the pool is full."""
 
 @by_reference
 class Pool(NamedTuple):
-    """Nodes. ``state`` holds: open nodes, free slots, nodes examined, nodes when a dive was last made, one
-    more than the slot whose point was asked for.
+    """The open nodes, each in a slot of the arrays.
+
+    ``state`` holds five numbers: how many nodes are open, how many slots are free, how many nodes have been
+    examined, how many had been when a dive was last made, and 1 + the slot of the last leaf whose point was
+    given to Python to judge (0: none).
 
     Attributes
     ----------
     heap, free
-        Slots of the open nodes as a heap by bound, and slots to use again, (2, size).
+        Slots of the open nodes as a heap by bound, and slots to use again, each (size,).
     bound
         Every slot's bound.
     case
@@ -294,7 +297,8 @@ def run(pp, w, t, share, lines, steps, dives, patient, careful, around, starts):
     share
         Most nodes to examine in this call.
     dives
-        Search for actions from relaxed optima whenever the nodes have grown by a share of one in so many.
+        Dive from a relaxed optimum whenever the number of nodes has grown by 1 / dives of what it was at the
+        dive before.
     patient
         Whether to split on where nothing is relaxed and yet no action was found; else such a node is stuck.
     careful

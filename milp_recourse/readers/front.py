@@ -74,6 +74,19 @@ class Front:
         return not self.labels and not self.scaled()
 
 
+def check_frame(X: Any) -> None:
+    """Raise BadInput unless X is a DataFrame with rows and columns, each column once."""
+    import pandas as pd
+
+    if not isinstance(X, pd.DataFrame):
+        raise BadInput("X", type(X).__name__, "the pandas DataFrame that the model was fitted on")
+    if not len(X) or not len(X.columns):
+        raise BadInput("X", f"{len(X)} rows and {len(X.columns)} columns", "a table with both")
+    if X.columns.has_duplicates:
+        twice = X.columns[X.columns.duplicated()][0]
+        raise BadInput("X", f"two columns called {twice!r}", "each name once")
+
+
 def model_columns(model: Any, X: Any) -> list[object]:
     """Names of X's columns in the order the model takes them: ``model.predict(X[model_columns(model, X)])``.
 
@@ -92,15 +105,7 @@ def model_columns(model: Any, X: Any) -> list[object]:
     Unsupported
         The model knows no names and takes another number of columns than X has.
     """
-    import pandas as pd
-
-    if not isinstance(X, pd.DataFrame):
-        raise BadInput("X", type(X).__name__, "the pandas DataFrame the model was fitted on")
-    twice = X.columns[X.columns.duplicated()]
-    if len(twice):
-        raise BadInput("X", f"column {twice[0]!r} twice", "each column once")
-    if not len(X):
-        raise BadInput("X", "no rows", "the rows the model was fitted on")
+    check_frame(X)
     names = _known_names(model)
     if names is None:
         count = _count(model)

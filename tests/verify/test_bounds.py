@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from fractions import Fraction
 from math import inf
@@ -12,6 +13,7 @@ from tests.helpers.random_problems import evaluate
 from verify.fast.box import Floats
 from verify.files.costs import PARTS
 from verify.files.costs import term as make_term
+from verify.files.instance import Source
 from verify.kernel.box import highest
 from verify.kernel.checks import Empty
 from verify.kernel.curves import lines
@@ -290,3 +292,30 @@ def test_least_is_the_minimum(label):
         found = -highest(term, (low, high), {None: p}, Fraction(1), share)
         assert found <= min(costs)
         assert min(costs) - found <= (0 if label else Fraction(1, 100))
+
+
+def test_what_underflows_in_a_size_still_counts(tmp_path):
+    """x -> first x is below every double, second (first x) is not, and second first rounds."""
+    first, second, most = 2.0**-1000 * (1 + 2.0**-30), 2.0**1000 * (1 + 2.0**-30), 2.0**-80
+    content = {
+        "format": "milp-recourse/instance-1",
+        "features": [{"name": "a", "kind": "continuous", "actionable": True, "bounds": [0, most]}],
+        "scm": {"name": "independent"},
+        "classifier": {
+            "kind": "relu-network",
+            "dtype": "float64",
+            "layers": [{"weight": [[first]], "bias": [0]}, {"weight": [[second]], "bias": [0]}],
+        },
+        "factual": {"a": 0},
+        "preferences": {"actionable": ["a"]},
+        "cost": {"kind": "l1", "scale": {"a": 1}},
+    }
+    (tmp_path / "instance.json").write_text(json.dumps(content))
+    problem = Configuration(Source(tmp_path / "instance.json").applicant(None).problem, ["a"])
+    for arithmetic in (Exact(problem), Floats(problem)):
+        box = arithmetic.box([(Fraction(0), Fraction(most))], "1", {0: 1})
+        above = box.above({}, "1", Fraction(1), ())
+        needed = Fraction(content.get("accept", {}).get("at_least", 0))
+        assert sum(c * (1 if key == ONE else Fraction(most)) for key, c in above.items()) >= (
+            Fraction(first) * Fraction(second) * Fraction(most) - needed
+        )

@@ -3,7 +3,7 @@
 The same intervals, lines and bounds as :class:`verify.kernel.box.Box`, which is what to read, but every
 number is the nearest double. A form's bound is then off by at most gamma times the form's *size*, which is
 what it comes to if every product on the way counts by its absolute value (Higham 2002, section 3.1), and that
-is added. docs/certificate_constants.md derives gamma. Intervals come out a little wider, and lines with them;
+is added. docs/certificate_constants.md derives it. Intervals come out a little wider, and lines with them;
 any line that holds on an interval is valid. What is too large for a double settles nothing.
 """
 
@@ -33,6 +33,9 @@ MOST_COLUMNS = 600
 ROUNDOFF = 2.0**-53
 TINY = 2.0**-960
 """Times sizes: what products lose below the smallest normal number."""
+
+LEAST = 2.0**-1000
+"""Added to sizes, for the same loss in these: a weight further on may make much of it."""
 
 MOST = 2.0**900
 """Forms of a larger size are left to the kernel, so that nothing overflows on the way."""
@@ -197,7 +200,7 @@ class Layer:
         self.neurons = neurons
         self.places, self.bias = [one.place for one in neurons], [one.bias for one in neurons]
         self.slope, self.rise = [one.slope for one in neurons], [one.rise for one in neurons]
-        self.outputs = [one.slope * one.size + one.rise for one in neurons]
+        self.outputs = [LEAST + one.slope * one.size + one.rise for one in neurons]
         self.columns = list(zip(*(one.reads for one in neurons), strict=True)) or [()] * reads
 
     def lower(self, slopes: str) -> list[float]:
@@ -225,12 +228,13 @@ class Box(box.Box):
         self.levers = [floats.lever(place, *pair) for place, pair in enumerate(ends, 1)]
         self.low = [1.0, *(lever.low for lever in self.levers)]
         self.high = [1.0, *(lever.high for lever in self.levers)]
-        self.sizes = [1.0, *(lever.reach for lever in self.levers)]
+        self.sizes = [1.0, *(LEAST + lever.reach for lever in self.levers)]
         self.largest = max(self.sizes)
         self.labelled = [
             (place, lever.numbers) for place, lever in enumerate(self.levers, 1) if lever.numbers
         ]
-        self.spent, self.dear = near(budget.most), sum([lever.dear for lever in self.levers])
+        self.spent = near(budget.most)
+        self.dear = LEAST + sum([lever.dear for lever in self.levers])
         self.bounds: list[tuple[Line | None, Line | None]] = []
         for function, argument in floats.units:
             Clock.look()
@@ -249,12 +253,16 @@ class Box(box.Box):
             return inf, None, None
         below, above = lines(function, Fraction(low), Fraction(high))
         pair = [line and (near(line[0]), near(line[1])) for line in (above, below)]
-        return max(abs(line[0]) * size + abs(line[1]) for line in pair if line), pair[0], pair[1]
+        return LEAST + max(abs(line[0]) * size + abs(line[1]) for line in pair if line), pair[0], pair[1]
 
     # -- forms ------------------------------------------------------------------------------
 
     def _size(self, form: Sparse) -> float:
-        return sum(abs(c) * self.sizes[place] for place, c in form)
+        return self._least() + sum(abs(c) * self.sizes[place] for place, c in form)
+
+    def _least(self) -> float:
+        """What counts as a size although the products it comes from are lost."""
+        return LEAST * (1.0 + self.largest)
 
     def _slack(self, size: float) -> float:
         """What rounding may have taken from a bound; infinite where numbers may have been too large."""
@@ -358,12 +366,12 @@ class Box(box.Box):
         """The weights of a unit by what its layer reads, what is added, and its argument's size."""
         floats, bias = self.floats, self.floats.layers[depth]["bias"][place]
         if not layers:  # the constant's place holds the bias
-            size = abs(bias) + sum(map(mul, floats.absolute[0][place], self.inputs))
+            size = self._least() + abs(bias) + sum(map(mul, floats.absolute[0][place], self.inputs))
             reads, bias = [column[place] for column in floats.first], 0.0
         else:
             weight = floats.layers[depth]["weight"][place]
             reads = [weight[one] for one in layers[-1].places]
-            size = abs(bias) + sum(map(mul, map(abs, reads), layers[-1].outputs))
+            size = self._least() + abs(bias) + sum(map(mul, map(abs, reads), layers[-1].outputs))
         self.largest = max(self.largest, size)
         return reads, bias, size
 

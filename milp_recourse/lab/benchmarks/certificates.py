@@ -140,19 +140,13 @@ def _alone(instance: Instance, time_limit: float) -> dict[str, Any]:
 
 def _checked(made: Made, path: Path, scratch: Path) -> dict[str, Any]:
     """What the checker says, as ``python -m verify`` would, less the start of Python."""
-    from verify.__main__ import examine
-
     instance, result, certificate = made
     model = "trees" if isinstance(instance.classifier, TreeEnsemble) else "network"
     row: dict[str, Any] = {"model": model, "status": result.status.value}
     if certificate is None:
         return row | {"reason": reason_for_none(instance, result)}
     packed = encode(certificate)
-    file = scratch / "certificate.json.gz"
-    file.write_bytes(packed)
-    start = time.process_time()
-    outcome = examine(file, path, MOST_CHECK_SECONDS)
-    seconds = time.process_time() - start
+    outcome, seconds = checked(packed, path, scratch)
     size = len(json.dumps(certificate, separators=(",", ":")))
     return (
         row
@@ -161,6 +155,17 @@ def _checked(made: Made, path: Path, scratch: Path) -> dict[str, Any]:
         | {"bytes": len(packed), "unpacked_bytes": size}
         | {column: counts(certificate)[kind] for kind, column in KINDS.items()}
     )
+
+
+def checked(certificate: bytes, problem: Path, scratch: Path) -> tuple[Any, float]:
+    """What ``verify`` says of a packed certificate, and processor seconds; a file is made in ``scratch``."""
+    from verify.__main__ import examine
+
+    file = scratch / "certificate.json.gz"
+    file.write_bytes(certificate)
+    start = time.process_time()
+    outcome = examine(file, problem, MOST_CHECK_SECONDS)
+    return outcome, time.process_time() - start
 
 
 def counts(certificate: dict[str, Any]) -> Counter[str]:

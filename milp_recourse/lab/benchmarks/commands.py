@@ -100,16 +100,13 @@ def settings(
     from milp_recourse.instances_path import instances_path
     from milp_recourse.lab.benchmarks import settings as bench
 
-    people = read_population(instances_path() / "loan" / "population.json")
-    size = min(limit or len(people), len(people))
-    if size < len(people):
-        people = people[:size]
-    total = 2 * len(bench.SETTINGS)
+    people = read_population(instances_path() / "loan" / "population.json")[:limit]
+    size, total = len(people), 2 * len(bench.SETTINGS)
     options = {"seed": seed, "time_limit": time_limit, "backend": backend}
     done = len(read_rows(folder / "settings.csv"))
     with progress_bar("settings", total * size, done * size, rate=True) as bar:
         rows = bench.run(people, folder, options, jobs, bar.advance)
-    columns = [name for name in bench.COLUMNS if name not in bench.IDENTITY]
+    columns = [name for name in rows[0] if name not in bench.IDENTITY]
     print_rows(f"{size} applicants, {time_limit:g} s limit each, {jobs} processes", rows, columns)
     _plotted(lambda: bench.plot(rows, folder))
 
@@ -138,7 +135,7 @@ def growth(
     done = len(read_rows(folder / "growth.csv"))
     with progress_bar("growth", sum(map(len, panels.values())), done, rate=True) as bar:
         rows = bench.run(loan, folder, options, panels, jobs, bar.advance)
-    columns = [name for name in bench.COLUMNS if name not in bench.IDENTITY]
+    columns = [name for name in rows[0] if name not in bench.IDENTITY]
     print_rows(f"{applicants} applicants per point, {time_limit:g} s limit each", rows, columns)
     _plotted(lambda: bench.plot(rows, folder))
 
