@@ -32,6 +32,7 @@ from milp_recourse.compiled.layout import (
     KNOTS,
     LABEL,
     LARGEST,
+    LEFT,
     LINEAR,
     LO,
     MODE,
@@ -61,6 +62,12 @@ from milp_recourse.compiled.work import cleared, copied
 from milp_recourse.compiling import compiled
 
 INF = math.inf
+
+STEPS = 16
+"""Most interior-point steps of a hop: where there is an optimum, hardly any takes more than 13."""
+
+DIVE = 6
+"""Hops of the dives in the tree, where few levers are."""
 
 
 @compiled
@@ -246,7 +253,8 @@ def at(p, g, u):
 
 @compiled
 def cheapest(p, w, box, allowed, g, need, u, out, other):
-    """The cheapest point of a box with g u >= need and, linearised at u, whatever else is asked for.
+    """The cheapest point of a box with g u >= need and, linearised at u, whatever else is asked for; False if
+    none is found, or none that is clearly cheaper than the best.
 
     Where that is rows or the ball, w's node, point and multipliers are overwritten.
     """
@@ -280,7 +288,8 @@ def cheapest(p, w, box, allowed, g, need, u, out, other):
         return False
     # what is not clearly cheaper than the action in hand is no news
     dear = min(w.scalar[BEST_COST] * (1.0 - COARSE), w.scalar[CEILING]) - p.base[0]
-    return solve_node(p, w, box, allowed, count, ball, dear, out, other, 24, True) < dear
+    least = solve_node(p, w, box, allowed, count, ball, dear, out, other, STEPS, True)
+    return least < dear and w.scalar[LEFT] < COARSE
 
 
 @compiled
@@ -301,12 +310,15 @@ def hops(p, w, box, allowed, u, most):
         gradient(p, w.unit[Z], w.col[GRAD], w.layer)
         need = (p.need_high + 2.0 * p.hair[0] - logit) + at(p, w.col[GRAD], u)
         if not cheapest(p, w, box, allowed, w.col[GRAD], need, u, trial, w.at[OTHER]):
-            # as far as it goes; with rows or a ball that is where the convex problem has come to
+            # as far as it goes; with rows or a ball that is where the convex problem has come to, which is
+            # hardly ever any good: dives at every node do not go on from there
+            if have or hop >= (most - DIVE if constrained(p) else most // 2):
+                break
+            if constrained(p) and w.scalar[BEST_COST] < INF:
+                break
             if not constrained(p):
                 for i in range(d):
                     respond(p, box, allowed, i, w.col[GRAD], 0.0, 0.0, trial)
-            if have or hop >= most // 2 or (constrained(p) and w.scalar[BEST_COST] < INF):
-                break
         if hop >= (8 if curved else 4) and not have:  # it swings: half the way
             for i in range(d):
                 if not label[i] > 0.0:

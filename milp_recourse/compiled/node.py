@@ -104,7 +104,7 @@ def sizes_over_box(p, box, allowed, sizes):
     return total
 
 
-@compiled
+@inner
 def _through_causes(n, unit, sizes, count):
     """The sum of absolute terms behind a form's causal units, the first ``count`` of them."""
     total = 0.0
@@ -147,7 +147,7 @@ def sizes_next(p, w, k):
                 size[i] += abs(weights[i]) * v
 
 
-@compiled
+@inner
 def unit_line(p, w, k, i, side):
     """A line above side * (argument i of layer k), k = K + 1 for the logit, into w.col[LINE]; its constant.
 
@@ -165,7 +165,7 @@ def unit_line(p, w, k, i, side):
     return back(p, unit, w.relaxed, k - 1, coef, side * p.biases[k - 1, i], line, causes)
 
 
-@compiled
+@inner
 def argument_line(p, w, k, i, side):
     """As :func:`unit_line`, for layer 2 from what is known of all its arguments; then scores are not kept."""
     if k != 2:
@@ -288,7 +288,7 @@ def _bound_layers(p, w, budget):
     return ball
 
 
-@compiled
+@inner
 def _bound_layer(p, w, budget, cut_const, squares, k, ball):
     """Bounds of one layer's open arguments; False where the node is empty."""
     box, allowed, unit, at, offer = w.box, w.allowed, w.unit, w.at, w.offer
@@ -384,7 +384,7 @@ def never_negative(p, w, box, allowed, const):
     return const - over_box(p, box, allowed, w.col[GAIN]) >= 0.0
 
 
-@compiled
+@inner
 def form_line(p, w, form, caused, const, side):
     """A line above side * (a form over levers and causal units), into w.col[LINE]; its constant."""
     line, causes, units = w.col[LINE], w.layer[1], p.widths[0]
@@ -437,7 +437,7 @@ def stated_row(p, w, box, allowed, r, count):
     return count + 1 if keep_row(p, w, box, allowed, const, 4.0 * slack, count, 1) else -1
 
 
-@compiled
+@inner
 def residual_lines(p, w, box, allowed):
     """Lines above every residual and its negative, into w.tangent and w.ball.
 
@@ -517,7 +517,7 @@ def _ball_seen(p, w, r):
             w.seen[0, r, 0, m] += rate * w.ball_seen[side, f, m]
 
 
-@compiled
+@inner
 def relaxed_arguments(p, w):
     """Every unit's argument at the relaxed optimum (labels by their shares), into w.unit[ZB]."""
     zb = w.unit[ZB]
@@ -567,7 +567,7 @@ def reached(w, r, p):
     return total
 
 
-@compiled
+@inner
 def examine(p, w, target, lines, steps):
     """Bound the node in w.box, w.allowed, w.unit[ZL], w.unit[ZH], w.unit[SPLIT] (all of which get tighter).
 
@@ -824,7 +824,7 @@ def tighten(p, w, bound, target, count):
                 lo[i] = away
 
 
-@compiled
+@inner
 def _widest(p, w):
     """The lever that the bound loses most over, and how much; -1 where nothing can be split.
 

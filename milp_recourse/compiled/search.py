@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from milp_recourse.compiled.descent import constrained, descend, hops, pull_back, snap, try_point
+from milp_recourse.compiled.descent import DIVE, constrained, descend, hops, pull_back, snap, try_point
 from milp_recourse.compiled.elementary import LOG, largest_size
 from milp_recourse.compiled.interior import solve_node
 from milp_recourse.compiled.layout import (
@@ -589,7 +589,7 @@ def run(pp, w, t, share, lines, steps, dives, patient, careful, around, starts, 
         rest = max(often, t.state[3])  # nodes from one dive to the next: more and more
         if unsure > 0 and t.state[2] >= t.state[3] + max(1, rest // often):  # now that the node is not needed
             t.state[3] = t.state[2]
-            hops(p, w, p.box, p.allowed, w.at[START], 10 if dives == 1 else 6)
+            hops(p, w, p.box, p.allowed, w.at[START], 10 if dives == 1 else DIVE)
             if w.scalar[BEST_COST] < before:
                 copied(w.at[BEST], choice)
                 pull_back(p, w, choice)
