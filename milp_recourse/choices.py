@@ -24,7 +24,6 @@ https://doi.org/10.1145/3287560.3287569 (coherent, diverse ones by one integer p
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -34,9 +33,11 @@ from typing import Any, Literal, get_args
 from milp_recourse.domain.conditions import Acted, Condition, LabelIn, Not, Sum
 from milp_recourse.domain.conditions import Any as AnyOf
 from milp_recourse.domain.enclosure import round_down, round_up
-from milp_recourse.errors import BadInput, Unsupported
+from milp_recourse.errors import BadInput, Unsupported, is_number
 from milp_recourse.formats.conditions_json import condition_to_dict
+from milp_recourse.formats.write import result_part
 from milp_recourse.instance import Instance, demanding
+from milp_recourse.options import Clock
 from milp_recourse.program.lower import reachable
 from milp_recourse.result import Result, Status, is_closed
 from milp_recourse.solve import as_instance, check_options, solve
@@ -109,12 +110,7 @@ class Choices:
         features = self.instance.features
         rows = [
             {
-                "status": one.result.status.value,
-                "cost": one.result.cost,
-                "lower_bound": one.result.lower_bound,
-                "proof": one.result.proof,
-                "action": one.result.action,
-                "counterfactual": one.result.counterfactual,
+                **result_part(one.result, "cost", "lower_bound", "proof", "action", "counterfactual"),
                 "conditions": [condition_to_dict(c, features) for c in one.conditions],
             }
             for one in self.choices
@@ -180,12 +176,12 @@ def choices(
         raise BadInput("differ", differ, ", ".join(get_args(Differ)))
     apart = _apart(differ, apart)
     scales = {} if differ == "features" else _scales(instance, differ, scale)
-    deadline = None if time_limit is None else time.perf_counter() + time_limit
+    clock = Clock.start(time_limit)
     if together:
-        return _together(instance, count, differ, apart, backend, deadline)
+        return _together(instance, count, differ, apart, backend, clock)
     kept: list[Choice] = []
     bound, message = 0.0, None
-    for found in differing(instance, differ, apart, scales, backend, deadline):
+    for found in differing(instance, differ, apart, scales, backend, clock):
         result = found.result
         if result.status is Status.INFEASIBLE:
             return Choices(instance, tuple(kept), differ, apart, scales, True, None)
@@ -203,7 +199,7 @@ def choices(
 
 
 def _together(
-    instance: Instance, count: int, differ: Differ, apart: float, backend: str | None, deadline: float | None
+    instance: Instance, count: int, differ: Differ, apart: float, backend: str | None, clock: Clock
 ) -> Choices:
     """The set of ways of least total cost, any two of them so far apart."""
     if differ != "features":
@@ -211,7 +207,7 @@ def _together(
     ways: list[Choice] = []
     unseen, message = 0.0, None
     best: list[int] = []
-    for found in differing(instance, differ, apart, {}, backend, deadline):
+    for found in differing(instance, differ, apart, {}, backend, clock):
         if found.result.status is Status.INFEASIBLE or found.result.action == {}:
             ways += [found] if found.result.action == {} else []
             unseen = math.inf
@@ -276,7 +272,7 @@ def differing(
     apart: float,
     scales: Mapping[str, float],
     backend: str | None,
-    deadline: float | None,
+    clock: Clock,
 ) -> Iterator[Choice]:
     """One recourse after the other, each the cheapest that is excluded by none before it.
 
@@ -284,10 +280,9 @@ def differing(
     """
     conditions: tuple[Condition, ...] = ()
     while True:
-        left = None if deadline is None else max(deadline - time.perf_counter(), 1e-3)
-        result = solve(demanding(instance, conditions), backend, left)
+        result = solve(demanding(instance, conditions), backend, clock.left())
         if differ == "features" and result.status is Status.OPTIMAL:
-            result = _on_fewer(demanding(instance, conditions), result, backend, deadline)
+            result = _on_fewer(demanding(instance, conditions), result, backend, clock)
         yield Choice(result, conditions)
         if result.action is None or (differ == "features" and not result.action):
             return
@@ -297,7 +292,7 @@ def differing(
             conditions += (far_from(instance, result, apart, scales),)
 
 
-def _on_fewer(instance: Instance, result: Result, backend: str | None, deadline: float | None) -> Result:
+def _on_fewer(instance: Instance, result: Result, backend: str | None, clock: Clock) -> Result:
     """The optimum on as few of its features as it can be had on.
 
     An optimum may hold a feature, or move it by a hair: then it is the way without that feature, and counting
@@ -306,10 +301,9 @@ def _on_fewer(instance: Instance, result: Result, backend: str | None, deadline:
     for name in list(result.action or {}):
         if name not in (result.action or {}):
             continue  # it went with another
-        left = None if deadline is None else max(deadline - time.perf_counter(), 1e-3)
         kept = tuple(other for other in instance.preferences.actionable if other != name)
         own = replace(instance.preferences, actionable=kept)
-        found = solve(replace(instance, preferences=own, reference=None), backend, left)
+        found = solve(replace(instance, preferences=own, reference=None), backend, clock.left())
         if found.cost is None or result.lower_bound is None:
             continue
         if is_closed(found.cost, min(result.lower_bound, found.cost), instance.gap_allowance):
@@ -336,18 +330,14 @@ def far_from(instance: Instance, result: Result, apart: float, scales: Mapping[s
         feature, distance = instance.feature(name), Fraction(apart) * Fraction(scale)
         if name in instance.missing:
             ways.append(Not(Acted(name)) if name in (result.action or {}) else Acted(name))
-        elif feature.kind == "categorical":
-            assert feature.categories is not None
-            here = feature.categories.index(str(after[name]))
+            continue
+        here = feature.number(after[name] or 0.0)  # nothing but what was missing is None
+        if feature.kind == "categorical":
             if distance <= 1:
-                others = tuple(k for k in range(len(feature.categories)) if k != here)
+                others = tuple(k for k in range(len(feature.categories or ())) if k != here)
                 ways.append(LabelIn(name, "counterfactual", others))
         else:
-            shown = after[name]
-            value = Fraction(
-                feature.categories.index(str(shown)) if feature.categories else float(shown)  # type: ignore[arg-type]
-            )
-            term = ((name, 1.0),)
+            value, term = Fraction(here), ((name, 1.0),)
             ways.append(Sum(term, "counterfactual", at_least=round_up(value + distance)))
             ways.append(Sum(term, "counterfactual", at_most=round_down(value - distance)))
     return AnyOf(tuple(ways))
@@ -358,14 +348,13 @@ def _features_apart(one: Result, other: Result) -> int:
 
 
 def _apart(differ: Differ, apart: float | None) -> float:
-    number = isinstance(apart, int | float) and not isinstance(apart, bool) and math.isfinite(apart)
     if apart is None:
         return 1
     if differ == "features":
-        if not number or apart < 1 or apart != int(apart):
+        if not is_number(apart) or apart < 1 or apart != int(apart):
             raise BadInput("apart", apart, "a whole number of features, 1 or more")
         return int(apart)
-    if not number or apart <= 0:
+    if not is_number(apart) or apart <= 0:
         raise BadInput("apart", apart, "a number of scales above 0")
     return float(apart)
 
@@ -377,8 +366,7 @@ def _scales(instance: Instance, differ: Differ, scale: Mapping[str, float] | Non
     for name, value in said.items():
         if name not in names:
             raise BadInput(f"scale.{name}", value, "a feature: " + ", ".join(names))
-        number = isinstance(value, int | float) and not isinstance(value, bool)
-        if not (number and value > 0 and math.isfinite(value)):
+        if not is_number(value) or value <= 0:
             raise BadInput(f"scale.{name}", value, "a number above 0")
     own = instance.cost.scale if instance.cost.uses_scale and not instance.cost.quantiles else {}
     made = {}

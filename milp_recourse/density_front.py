@@ -19,6 +19,7 @@ from milp_recourse.backends.protocol import Proposal
 from milp_recourse.domain.enclosure import Enclosure
 from milp_recourse.domain.plausibility import excess_energy
 from milp_recourse.errors import BadInput
+from milp_recourse.formats.write import result_part
 from milp_recourse.front import FRONT_FORMAT
 from milp_recourse.instance import Instance, check_density
 from milp_recourse.judge import conclude, judge
@@ -69,10 +70,7 @@ class DensityFront:
             {
                 "offset": point.offset,
                 "gain": point.gain,
-                "status": point.result.status.value,
-                "cost": point.result.cost,
-                "lower_bound": point.result.lower_bound,
-                "action": point.result.action,
+                **result_part(point.result, "cost", "lower_bound", "action"),
             }
             for point in self.points
         ]
@@ -178,9 +176,9 @@ def _known(instance: Instance, before: DensityPoint) -> Result | None:
     last = before.result
     if last.status is Status.INFEASIBLE:
         return last
-    action = _numbers(instance, last)
-    if action is None or last.status is not Status.OPTIMAL or (before.gain or 0.0) < instance.offset:
+    if last.action is None or last.status is not Status.OPTIMAL or (before.gain or 0.0) < instance.offset:
         return None
+    action = instance.numbers(last.action)
     start = time.perf_counter()
     if not judge(instance, action).feasible:
         return None
@@ -197,21 +195,11 @@ def _no_worse(result: Result, before: Result | None) -> Result:
     return replace(result, lower_bound=max(result.lower_bound, most))
 
 
-def _numbers(instance: Instance, result: Result) -> dict[str, float] | None:
-    if result.action is None:
-        return None
-    shown = {}
-    for name, value in result.action.items():
-        labels = instance.feature(name).categories
-        shown[name] = float(labels.index(str(value)) if labels is not None else value)
-    return shown
-
-
 def _gain(instance: Instance, result: Result) -> float | None:
     """By how much the log density rises, from the exact counterfactual; -inf where it becomes 0."""
-    action = _numbers(instance, result)
-    if action is None:
+    if result.action is None:
         return None
+    action = instance.numbers(result.action)
     exact: Mapping[str, Enclosure] = instance.scm.counterfactual_exact(instance.factual, action)
     excess = excess_energy(instance.scm, instance.factual, exact, frozenset(action))
     return -math.inf if excess is None else -float(excess.midpoint)

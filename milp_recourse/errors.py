@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import errno
 import json
+import math
 from collections.abc import Iterable
-from typing import Any
+from numbers import Real
+from typing import Any, TypeGuard
 
 
 class RecourseError(Exception):
@@ -76,6 +78,11 @@ def shown(value: Any) -> str:
     if value is None or isinstance(value, bool):
         return json.dumps(value)
     return value if isinstance(value, str) and value else repr(value)
+
+
+def is_number(value: Any) -> TypeGuard[float]:
+    """Whether a value is a finite number, truth values apart."""
+    return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def dotted(*parts: str | int) -> str:

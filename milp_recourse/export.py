@@ -13,12 +13,9 @@ from pathlib import Path
 
 import numpy as np
 
-from milp_recourse.bounds.program import hull
-from milp_recourse.domain.network import ReluNetwork
-from milp_recourse.encodings import MixedInteger, encode
-from milp_recourse.errors import BadInput, Unsupported
+from milp_recourse.encodings import MixedInteger, whole_problem
+from milp_recourse.errors import BadInput
 from milp_recourse.instance import Instance
-from milp_recourse.program import lower
 
 LONGEST_NAME = 80
 TERMS_PER_LINE = 4
@@ -53,13 +50,7 @@ def export(instance: Instance, path: str | Path, pieces: int = 16, cost_unit: fl
         raise BadInput("--out", path.name, "a name ending in .lp or .mps")
     if not (0 < cost_unit < np.inf):
         raise BadInput("cost_unit", cost_unit, "a number above 0")
-    if not isinstance(instance.classifier, ReluNetwork):
-        raise Unsupported("only ReLU networks can be written as LP or MPS")
-    program = lower(instance)
-    bounds = hull(program) if program.actions else None
-    if bounds is None:
-        raise Unsupported("no action can be taken: there is no program to write")
-    mip = writable(encode(program, bounds, pieces), cost_unit)
+    mip = writable(whole_problem(instance, pieces), cost_unit)
     comments = _comments(mip, names := unique_names(mip.names), instance, cost_unit)
     mark = {".lp": "\\", ".mps": "*"}[path.suffix]
     lines = [f"{mark} {' '.join(c.split())[:200]}" for c in comments]

@@ -7,14 +7,15 @@ actions is as cheap.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from milp_recourse.domain.conditions import AtMostActions
+from milp_recourse.formats.write import result_part
 from milp_recourse.instance import Instance
+from milp_recourse.options import Clock
 from milp_recourse.result import Result, Status
 from milp_recourse.solve import as_instance, check_options, solve
 
@@ -50,13 +51,7 @@ class Front:
     def to_dict(self) -> dict[str, Any]:
         """As a ``front-1`` document."""
         rows = [
-            {
-                "actions": point.actions,
-                "status": point.result.status.value,
-                "cost": point.result.cost,
-                "lower_bound": point.result.lower_bound,
-                "action": point.result.action,
-            }
+            {"actions": point.actions, **result_part(point.result, "cost", "lower_bound", "action")}
             for point in self.points
         ]
         return {"format": FRONT_FORMAT, "points": rows, "fewest": self.fewest, "complete": self.complete}
@@ -85,12 +80,11 @@ def front(
     """
     check_options(time_limit)
     instance = as_instance(problem)
-    end = None if time_limit is None else time.perf_counter() + time_limit
+    clock = Clock.start(time_limit)
     points: list[Point] = []
     complete, fewest, most = True, None, len(instance.levers)
     while True:
-        left = None if end is None else max(end - time.perf_counter(), 1e-3)
-        result = solve(_at_most(instance, most), backend, left)
+        result = solve(_at_most(instance, most), backend, clock.left())
         complete &= result.status in (Status.OPTIMAL, Status.INFEASIBLE)
         if result.status is Status.INFEASIBLE:
             fewest = most + 1 if points else None

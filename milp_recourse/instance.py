@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -169,6 +169,10 @@ class Instance:
     def feature(self, name: str) -> Feature:
         """The feature called ``name``."""
         return self._by_name[name]
+
+    def numbers(self, action: Mapping[str, float | int | str]) -> dict[str, float]:
+        """A result's action with labels by their index."""
+        return {name: self.feature(name).number(value) for name, value in action.items()}
 
     def weight(self, name: str) -> float:
         """w of a feature; 1 unless the applicant said otherwise."""
@@ -365,6 +369,33 @@ class Population:
     ids: tuple[str, ...] | None = None
 
     @staticmethod
+    def of(
+        model: Instance,
+        factuals: Sequence[Mapping[str, float]],
+        preferences: Sequence[Preferences],
+        unreadable: Mapping[int, BadInput],
+        ids: tuple[str, ...] | None = None,
+        **changes: Any,
+    ) -> Population:
+        """The population of a model, whose template is the first applicant who can be read.
+
+        Parameters
+        ----------
+        changes
+            What of the model is to be another.
+
+        Raises
+        ------
+        BadInput
+            Nobody can be read: what stands in the first one's way.
+        """
+        if len(unreadable) == len(factuals):
+            raise unreadable[min(unreadable)]
+        first = next(k for k in range(len(factuals)) if k not in unreadable)
+        own = {"factual": factuals[first], "preferences": preferences[first], "reference": None, **changes}
+        return Population(replace(model, **own), factuals, tuple(preferences), unreadable, ids)
+
+    @staticmethod
     def from_frame(
         frame: pd.DataFrame,
         model: Instance | Population,
@@ -416,14 +447,10 @@ class Population:
         unreadable |= not_judged(
             template.features, template.conditions, table, own, unreadable, template.cost
         )
-        if len(unreadable) == len(table):
-            raise unreadable[0]
-        first = next(k for k in range(len(table)) if k not in unreadable)
-        template = replace(template, factual=table[first], preferences=own[first], reference=None)
         if id is None and ID in columns and ID not in names:
             id = ID
         ids = None if id is None else tuple(map(str, frame[id]))
-        return Population(template, table, tuple(own), unreadable, ids)
+        return Population.of(template, table, own, unreadable, ids)
 
     def __repr__(self) -> str:
         """How many applicants, and the model."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -18,16 +19,44 @@ class Options:
     time_limit
         Wall seconds per applicant; None for no limit.
     certificates
-        Whether results are to carry certificates; the limit then holds for that search by itself.
+        Whether results are to carry certificates. The search for a certificate is a second one, to which
+        ``time_limit`` applies anew.
     starts
         Rows (n, features), in feature order and raw units, that the model is believed to accept: where to
         look for a good action first. None: there are none at hand.
     watch
         Called with the cost of the best action in hand (inf without one) and the lower bound, whenever one
-        of them has improved. Searches over trees call it; others need not.
+        of them has improved; ``bab`` on networks also where none has. Other back ends need not call it.
     """
 
     time_limit: float | None = None
     certificates: bool = False
     starts: NDArray[np.float64] | None = None
     watch: Callable[[float, float], object] | None = None
+
+
+@dataclass(frozen=True)
+class Clock:
+    """When a search has to stop.
+
+    Attributes
+    ----------
+    end
+        An instant of :func:`time.perf_counter`; None for never.
+    """
+
+    end: float | None = None
+
+    @staticmethod
+    def start(limit: float | None) -> Clock:
+        """A clock that stops so many seconds from now; None for never."""
+        return Clock(None if limit is None else time.perf_counter() + limit)
+
+    @property
+    def over(self) -> bool:
+        """Whether the end has passed."""
+        return self.end is not None and time.perf_counter() > self.end
+
+    def left(self, least: float = 1e-3) -> float | None:
+        """Seconds until the end, or ``least`` where there are fewer, as a limit for what is asked next."""
+        return None if self.end is None else max(self.end - time.perf_counter(), least)

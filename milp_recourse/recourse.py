@@ -20,7 +20,7 @@ from milp_recourse.domain.features import Feature
 from milp_recourse.domain.forest import TreeEnsemble
 from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.domain.scm import StructuralCausalModel
-from milp_recourse.errors import BadInput
+from milp_recourse.errors import BadInput, is_number
 from milp_recourse.factuals import FactualTable, check_person, not_judged
 from milp_recourse.formats.feature_json import features_to_list
 from milp_recourse.frames.answers import Answers, Interrupted, asked
@@ -29,13 +29,13 @@ from milp_recourse.frames.arguments import (
     cost_in_words,
     cost_of,
     intervals,
-    is_number,
     positive,
     some_columns,
 )
 from milp_recourse.frames.columns import TableColumn, is_missing, printable
 from milp_recourse.frames.conditions import conditions_of
 from milp_recourse.frames.known_rows import KnownRows, ask_model
+from milp_recourse.frames.people_rows import Rows, own_names, read_rows
 from milp_recourse.frames.plausibility_argument import Plausibility
 from milp_recourse.frames.preferences import people_preferences
 from milp_recourse.frames.problem import (
@@ -46,11 +46,11 @@ from milp_recourse.frames.problem import (
     column_range,
     table_columns,
 )
-from milp_recourse.frames.rows import Rows, own_names, read_rows
 from milp_recourse.frames.verdict import Desired, Predict, desires, in_types_of, own_predict
 from milp_recourse.instance import Instance, Population, Preferences, check_density, of_one_model
 from milp_recourse.program.lower import reachable
 from milp_recourse.readers import read_model, rounding_margin
+from milp_recourse.readers.front import check_frame
 from milp_recourse.reports.progress import progress_bar
 from milp_recourse.result import Result
 from milp_recourse.solve import check_options, choose_backend, solve_as_finished
@@ -147,7 +147,7 @@ class Recourse:
         margin: float | None = None,
         predict: Predict | None = None,
     ) -> None:
-        _check_frame(X)
+        check_frame(X)
         if margin is not None and not (is_number(margin) and margin >= 0):
             raise BadInput("margin", margin, "None, or a finite number, 0 or more")
         if predict is not None and not callable(predict):
@@ -242,7 +242,7 @@ class Recourse:
         how = {"backend": backend, "time_limit": time_limit, "certificates": certificates}
         if not readable:
             return self._answers(rows, None, results, how)
-        population = self._population(rows, own, readable)
+        population = self._population(rows, own)
         name = choose_backend(population.template, backend).name
         how["backend"] = name
         try:
@@ -372,13 +372,12 @@ class Recourse:
                 ranges[name] = min(low, float(ends.lower)), max(high, float(ends.upper))
         return ranges
 
-    def _population(self, rows: Rows, own: Sequence[Preferences], readable: Sequence[int]) -> Population:
+    def _population(self, rows: Rows, own: Sequence[Preferences]) -> Population:
         """The people as one population, with the margin that they need."""
         accept = replace(self._problem.accept, margin=self._margin(rows, own))
         factuals = FactualTable([f.name for f in self._problem.features], rows.values)
-        first = readable[0]
-        template = replace(self._problem, accept=accept, factual=factuals[first], preferences=own[first])
-        return Population(template, factuals, tuple(own), rows.faults, own_names(rows.frame.index))
+        names = own_names(rows.frame.index)
+        return Population.of(self._problem, factuals, own, rows.faults, names, accept=accept)
 
     @cached_property
     def _known_rows(self) -> KnownRows | None:
@@ -440,13 +439,3 @@ def _gap(column: TableColumn) -> str:
     if column.imputed is not None:
         return f"imputed as {column.value(column.imputed)}"
     return "judged by the model's own rule" if column.missing else "that person cannot be read"
-
-
-def _check_frame(X: object) -> None:
-    if not isinstance(X, pd.DataFrame):
-        raise BadInput("X", type(X).__name__, "the pandas DataFrame that the model was fitted on")
-    if not len(X) or not len(X.columns):
-        raise BadInput("X", f"{len(X)} rows and {len(X.columns)} columns", "a table with both")
-    if X.columns.has_duplicates:
-        twice = X.columns[X.columns.duplicated()][0]
-        raise BadInput("X", f"two columns called {twice!r}", "each name once")

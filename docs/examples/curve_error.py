@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from milp_recourse.bounds.curves import band
+from milp_recourse.program.functions import band
 
 print("pieces  widest band of sigmoid on [-4, 4]")
 for pieces in (1, 2, 4, 8, 16, 32):

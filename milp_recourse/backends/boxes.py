@@ -7,7 +7,6 @@ what is left goes to :meth:`BoxSearch.decide`, which a back end supplies.
 from __future__ import annotations
 
 import heapq
-import time
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 
@@ -24,6 +23,7 @@ from milp_recourse.bounds.tape import Bounds, Tape
 from milp_recourse.errors import Unsupported
 from milp_recourse.instance import Instance
 from milp_recourse.judge import judge
+from milp_recourse.options import Clock
 from milp_recourse.program import equilibrate, lower
 
 Array = NDArray[np.float64]
@@ -66,7 +66,7 @@ class BoxSearch(ABC):
     """
 
     def __init__(self, instance: Instance, options: Options, many_unstable: int) -> None:
-        self.deadline = None if options.time_limit is None else time.perf_counter() + options.time_limit
+        self.clock = Clock.start(options.time_limit)
         self.incumbent = Incumbent(instance)
         self.instance = instance
         self.many_unstable = many_unstable
@@ -93,7 +93,7 @@ class BoxSearch(ABC):
         for tape in tapes:
             if len(tape.actions):
                 self.push(tape, (tape.lower, tape.upper), tape.fixed_cost)
-        while self._queue and not self.late():
+        while self._queue and not self.clock.over:
             node = heapq.heappop(self._queue)
             if node.lower_bound <= self.incumbent.target:
                 self._process(node)
@@ -101,7 +101,7 @@ class BoxSearch(ABC):
         bound = min([target, self._stuck, *(n.lower_bound for n in self._queue)])
         message = None
         if bound < target:
-            message = "the time limit was reached" if self.late() else self.reason
+            message = "the time limit was reached" if self.clock.over else self.reason
         return Proposal(self.incumbent.action, max(0.0, bound), "solver", self.nodes, message)
 
     # -- for decide ----------------------------------------------------------------------
@@ -132,14 +132,6 @@ class BoxSearch(ABC):
         if found is not None:
             self.incumbent.take(found)
         return self.incumbent.cost < before - 0.1 * self.incumbent.tolerance
-
-    def late(self) -> bool:
-        """Whether the time limit has passed."""
-        return self.deadline is not None and time.perf_counter() > self.deadline
-
-    def seconds_left(self) -> float | None:
-        """Seconds to the deadline, at least a few milliseconds; None without one."""
-        return None if self.deadline is None else max(self.deadline - time.perf_counter(), 0.01)
 
     # -- inside --------------------------------------------------------------------------
 

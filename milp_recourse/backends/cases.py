@@ -32,6 +32,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 
+from milp_recourse.backends.incumbent import Incumbent, without_search
 from milp_recourse.backends.protocol import Options, Proposal
 from milp_recourse.domain.conditions import (
     FALSE,
@@ -95,8 +96,7 @@ class CaseSearch:
         repair: Callable[[Instance, Mapping[str, float]], Mapping[str, float] | None] | None = None,
     ) -> None:
         self.instance, self.time_limit, self.repair = instance, time_limit, repair
-        self.action: dict[str, float] | None = None
-        self.cost = math.inf
+        self.best = Incumbent(instance)
         self.closed = math.inf  # least lower bound of the cases that need no more search
         self.proof: Proof = "rigorous"
         self.nodes, self.seconds = 0, 0.0
@@ -109,17 +109,10 @@ class CaseSearch:
         if demand != FALSE:
             self._push(0.0, frozenset(), (), demand)
 
-    @property
-    def target(self) -> float:
-        """Bounds that reach it need no proof."""
-        if self.action is None:
-            return math.inf
-        return self.cost - 0.5 * self.instance.gap_tolerance(self.cost)
-
     def ask(self) -> list[Instance]:
         """The problems to be solved next; none: finished."""
         self._asked = []
-        while self._heap and self._heap[0].bound < self.target and not self._asked:
+        while self._heap and self._heap[0].bound < self.best.target and not self._asked:
             if self.time_limit is not None and self.seconds > self.time_limit:
                 self.message = "the time limit was reached"
                 break
@@ -151,10 +144,10 @@ class CaseSearch:
     def proposal(self) -> Proposal:
         """What the search says."""
         bound = min([self.closed, *(case.bound for case in self._heap)])
-        if self.action is not None:
-            bound = min(bound, self.cost)
-        message = self.message if bound < self.target else None
-        return Proposal(self.action, max(bound, 0.0), self.proof, self.nodes, message, self.seconds)
+        if self.best.action is not None:
+            bound = min(bound, self.best.cost)
+        message = self.message if bound < self.best.target else None
+        return Proposal(self.best.action, max(bound, 0.0), self.proof, self.nodes, message, self.seconds)
 
     # -- inside --------------------------------------------------------------------------
 
@@ -176,11 +169,11 @@ class CaseSearch:
         """
         action = None if found is None else folded.action(self._tidied(folded.instance, found))
         broken = None if action is None else self._broken(case.open, action)
-        if action is not None and broken is None and not self._offer(action) and self.repair is not None:
+        if action is not None and broken is None and not self.best.take(action) and self.repair is not None:
             repaired = self.repair(folded.instance, action)
             if repaired is not None:
-                self._offer(folded.action(dict(repaired)))
-        if message is not None and case.open and bound < self.target:
+                self.best.take(folded.action(dict(repaired)))
+        if message is not None and case.open and bound < self.best.target:
             blind = broken is None or not (isinstance(broken, AnyOf) or _few_masks(folded.instance, broken))
             if blind and case.patience < MOST_PATIENCE:
                 longer = replace(case, bound=bound, patience=8 * case.patience)
@@ -191,7 +184,7 @@ class CaseSearch:
             self._split(case, folded, broken, action or {}, bound)
             return
         self.closed = min(self.closed, bound)
-        if message is not None or self.action is None:
+        if message is not None or self.best.action is None:
             self.message = message or "the optimum of a case fails the exact check"
 
     def _tidied(self, instance: Instance, action: dict[str, float]) -> dict[str, float]:
@@ -264,13 +257,6 @@ class CaseSearch:
         alone = {name: cost.exact({name: delta}, weights) for name, delta in changes.items()}
         return sorted(action, key=lambda name: -alone[name])
 
-    def _offer(self, action: dict[str, float]) -> bool:
-        """Judge an action against all conditions; keep it if it is the cheapest. Whether it is feasible."""
-        verdict = judge(self.instance, action)
-        if verdict.feasible and float(verdict.cost) < self.cost:
-            self.action, self.cost = action, float(verdict.cost)
-        return verdict.feasible
-
 
 def _few_masks(instance: Instance, count: Counted) -> bool:
     """Whether there are few sets of as many features as may be acted on."""
@@ -300,7 +286,7 @@ def solve_cases(
         begun = time.perf_counter()
         for k in list(waiting):
             found = searches[k].ask()
-            problems[k] = [_without_search(one) for one in found]
+            problems[k] = [without_search(one) for one in found]
             if not found:
                 waiting.remove(k)
                 yield k, replace(searches[k].proposal(), seconds=searches[k].seconds)
@@ -337,6 +323,9 @@ def solve_case_by_case(
 ) -> Proposal:
     """One instance with conditions, by a back end that solves one at a time."""
 
+    if not has_conditions(instance):
+        return solve(instance, options)
+
     def solve_many(some: Sequence[Instance], own: Options) -> Iterator[tuple[int, Proposal]]:
         for k, one in enumerate(some):
             yield k, solve(one, own)
@@ -345,15 +334,6 @@ def solve_case_by_case(
     return proposal
 
 
-def _without_search(instance: Instance) -> Proposal | None:
-    """The proposal of a case that needs no search."""
-    if judge(instance, {}).feasible:
-        return Proposal({}, 0.0, "rigorous")
-    if not instance.levers:
-        return Proposal(None, math.inf, "rigorous")
-    return None
-
-
 def has_conditions(instance: Instance) -> bool:
-    """Whether an instance must be taken apart before a program can say it: it has conditions of its own."""
+    """Whether an instance has conditions, so that it is split into cases before it is solved."""
     return bool(instance.all_conditions) and instance.demand != TRUE

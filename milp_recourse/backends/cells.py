@@ -8,14 +8,10 @@ A point that only this lets in is refused by the deployed score, and its combina
 from __future__ import annotations
 
 import math
-import time
-from collections.abc import Callable, Iterator, Mapping
-from typing import Protocol, TypeVar
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import Protocol
 
 from milp_recourse.backends.incumbent import Incumbent
+from milp_recourse.backends.leaf_model import Cells, Watch
 from milp_recourse.backends.protocol import Options, Proposal
 from milp_recourse.domain.forest import TreeEnsemble
 from milp_recourse.forests.axes import Axis, action_of, axes_of, factual_cells
@@ -23,10 +19,7 @@ from milp_recourse.forests.goal import affordable
 from milp_recourse.forests.greedy import climb
 from milp_recourse.forests.table import LeafTable
 from milp_recourse.instance import Instance
-
-Cells = NDArray[np.int64]
-Leaf = TypeVar("Leaf")
-Watch = Callable[[float, float], object]
+from milp_recourse.options import Clock
 
 
 class CellModel(Protocol):
@@ -45,6 +38,9 @@ class CellModel(Protocol):
         ``watch`` is called with the cost of each better point and with each better bound.
         """
 
+    def accepts(self, point: Cells) -> bool:
+        """Whether the deployed score of a point's leaves is accepted."""
+
     def forbid(self, point: Cells) -> None:
         """Exclude every point in the leaves that this one reaches."""
 
@@ -61,7 +57,7 @@ class CellSearch:
     def __init__(self, instance: Instance, options: Options, model: type[CellModel]) -> None:
         assert isinstance(instance.classifier, TreeEnsemble)
         self.instance, self.forest, self.model = instance, instance.classifier, model
-        self.deadline = None if options.time_limit is None else time.perf_counter() + options.time_limit
+        self.clock = Clock.start(options.time_limit)
         self.best, self.watch = Incumbent(instance), options.watch
         self.branches = 0
 
@@ -84,11 +80,10 @@ class CellSearch:
         model = self.model(axes, table, linf, threshold, self.best.cost)
         bound, message = 0.0, None
         while True:
-            left = None if self.deadline is None else self.deadline - time.perf_counter()
-            if left is not None and left <= 0:
+            if self.clock.over:
                 message = "the time limit was reached"
                 break
-            status, low, point = model.solve(left, self.watch)
+            status, low, point = model.solve(self.clock.left(), self.watch)
             self.branches += model.branches
             if status == "infeasible":  # nothing below the incumbent
                 bound = self.best.cost
@@ -96,7 +91,7 @@ class CellSearch:
             bound = max(bound, low)
             if point is not None:
                 feasible = self.best.take(action_of(axes, point))
-                if not feasible and not self._accepted(table, point):
+                if not feasible and not model.accepts(point):
                     model.forbid(point)
                     continue
             if bound >= self.best.cost - self.instance.gap_tolerance(self.best.cost):
@@ -106,35 +101,3 @@ class CellSearch:
             break
         best = self.best
         return Proposal(best.action, min(bound, best.cost), "solver", self.branches, message)
-
-    def _accepted(self, table: LeafTable, point: Cells) -> bool:
-        return bool(table.bound(table.met(point[None], point[None]))[0] > self.instance.accept.above)
-
-
-def bridged(
-    allowed: Mapping[Leaf, NDArray[np.bool_]],
-) -> tuple[dict[Leaf, NDArray[np.bool_]], list[tuple[Leaf, int]]]:
-    """Fill the gap between the cell of a missing value, the first one, and the leaf's other cells.
-
-    Returns
-    -------
-    tuple
-        The cells with gaps filled in, and every leaf with a gap with the last cell of its gap.
-    """
-    filled, gaps = dict(allowed), []
-    for leaf, cells in allowed.items():
-        others = np.flatnonzero(cells[1:]) + 1
-        if cells[0] and len(others) and others[0] > 1:
-            filled[leaf] = np.arange(len(cells)) <= others[-1]
-            gaps.append((leaf, int(others[0]) - 1))
-    return filled, gaps
-
-
-def borders(
-    allowed: Mapping[Leaf, NDArray[np.bool_]], last: int
-) -> Iterator[tuple[int, list[Leaf], list[Leaf]]]:
-    """Cells k below ``last`` at which leaves end or begin: k, the leaves that end by k, those above k."""
-    low = {leaf: int(cells.argmax()) for leaf, cells in allowed.items()}
-    high = {leaf: len(cells) - 1 - int(cells[::-1].argmax()) for leaf, cells in allowed.items()}
-    for k in sorted({h for h in high.values() if h < last} | {l - 1 for l in low.values() if l}):
-        yield k, [leaf for leaf, h in high.items() if h <= k], [leaf for leaf, l in low.items() if l > k]

@@ -10,6 +10,7 @@ from milp_recourse.backends.incumbent import Incumbent
 from milp_recourse.backends.protocol import Options, Proposal
 from milp_recourse.forests.parts import each_part
 from milp_recourse.instance import Instance
+from milp_recourse.options import Clock
 
 
 def cheapest_part(
@@ -22,15 +23,13 @@ def cheapest_part(
     parts = each_part(instance)
     if len(parts) == 1:
         return solve(parts[0], options)
-    start = time.perf_counter()
+    start, clock = time.perf_counter(), Clock.start(options.time_limit)
     best = Incumbent(instance)
     found: list[Proposal] = []
     for k, part in enumerate(parts):
-        own = options
-        if options.time_limit is not None:
-            left = options.time_limit - (time.perf_counter() - start)
-            own = replace(options, time_limit=max(left / (len(parts) - k), 1e-3))
-        found.append(solve(part, own))
+        left = clock.left()
+        share = None if left is None else max(left / (len(parts) - k), 1e-3)
+        found.append(solve(part, replace(options, time_limit=share)))
         if found[-1].action is not None:
             best.take(dict(found[-1].action))
     bounds = [proposal.lower_bound for proposal in found]

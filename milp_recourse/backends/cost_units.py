@@ -15,7 +15,6 @@ from dataclasses import replace
 from typing import Any
 
 from milp_recourse.backends.protocol import Proposal
-from milp_recourse.domain.cost import Cost
 from milp_recourse.instance import Instance
 from milp_recourse.judge import deltas
 
@@ -43,12 +42,9 @@ def cost_units(instance: Instance) -> tuple[Instance, float]:
     numbers += [*scale.values(), *decrease.values()]
     if any(math.isinf(p) or p < _SMALLEST for p in numbers):
         return instance, 1.0
-    return replace(instance, cost=_measured(cost, parts, scale, decrease)), 2.0**larger
-
-
-def _measured(cost: Cost, parts: dict[str, Any], scale: dict[str, float], decrease: dict[str, float]) -> Cost:
-    """The cost with other coefficients and scales, which are final: none is to be read off the factual."""
-    return replace(cost, **parts, scale=scale, decrease=decrease, relative=frozenset())
+    # these scales are final: none is to be read off the factual again
+    own: Any = {**parts, "scale": scale, "decrease": decrease, "relative": frozenset()}
+    return replace(instance, cost=replace(cost, **own)), 2.0**larger
 
 
 def in_own_units(proposal: Proposal, factor: float) -> Proposal:

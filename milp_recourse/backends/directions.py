@@ -16,10 +16,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
-from milp_recourse.backends.incumbent import Incumbent
+from milp_recourse.backends.incumbent import Incumbent, without_search
 from milp_recourse.backends.protocol import Options, Proposal
 from milp_recourse.instance import Instance
-from milp_recourse.judge import deltas, judge
+from milp_recourse.judge import deltas
+from milp_recourse.options import Clock
 from milp_recourse.result import Proof
 
 Rises = Mapping[str, bool]
@@ -44,20 +45,19 @@ def solve_by_direction(
     solve
         An exact back end's, for instances whose levers have one scale each.
     """
-    start = time.perf_counter()
+    start, clock = time.perf_counter(), Clock.start(options.time_limit)
     best, closed, nodes, count = Incumbent(instance), math.inf, 0, 0
     proof: Proof = "rigorous"
     message: str | None = None
     heap = [_Case(0.0, 0, _one_sided(instance))]
     while heap and heap[0].bound < best.target:
-        spent = time.perf_counter() - start
-        if options.time_limit is not None and spent > options.time_limit:
+        if clock.over:
             message = "the time limit was reached"
             break
         case = heapq.heappop(heap)
         own = _with_one_scale(instance, case.rises)
-        left = None if options.time_limit is None else options.time_limit - spent
-        found = _solved(own, replace(options, time_limit=left, watch=None), solve)
+        asked = replace(options, time_limit=clock.left(), watch=None)
+        found = without_search(own) or solve(own, asked)
         nodes += found.nodes or 1
         if found.proof != "rigorous":
             proof = "solver"
@@ -113,14 +113,6 @@ def _with_one_scale(instance: Instance, rises: Rises) -> Instance:
         cost=replace(cost, scale=scale, decrease={}, relative=frozenset()),
         preferences=replace(instance.preferences, ranges=ranges),
     )
-
-
-def _solved(own: Instance, options: Options, solve: Callable[[Instance, Options], Proposal]) -> Proposal:
-    if judge(own, {}).feasible:
-        return Proposal({}, 0.0, "rigorous")
-    if not own.levers:
-        return Proposal(None, math.inf, "rigorous")
-    return solve(own, options)
 
 
 def _dearest(instance: Instance, own: Instance, action: Mapping[str, float], rises: Rises) -> str | None:

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import heapq
 import math
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -27,7 +26,8 @@ from milp_recourse.backends.protocol import Options, Proposal
 from milp_recourse.domain.forest import TreeEnsemble
 from milp_recourse.domain.scm import StructuralCausalModel
 from milp_recourse.instance import Instance
-from milp_recourse.judge import judge
+from milp_recourse.judge import deltas, judge
+from milp_recourse.options import Clock
 
 BINS = 25
 BLOCK = 2**19  # candidates whose cost is held at a time (26^4 fits)
@@ -60,7 +60,7 @@ class GridBackend:
 
     def solve(self, instance: Instance, options: Options) -> Proposal:
         """The cheapest feasible grid point, or none; ``lower_bound`` is always None."""
-        deadline = math.inf if options.time_limit is None else time.monotonic() + options.time_limit
+        clock = Clock.start(options.time_limit)
         axes = [_axis(instance, name, self.bins) for name in instance.levers]
         prefix, suffix = _split(axes)
         block = _Block.product(suffix)
@@ -73,12 +73,12 @@ class GridBackend:
             order = np.argsort(totals, kind="stable")
             order = order[totals[order] < best_cost]
             for chunk in _chunks(order):
-                if time.monotonic() > deadline:
+                if clock.over:
                     return Proposal(best, None, message="time limit reached before the grid was searched")
                 actions = _actions(instance, axes, start, block, chunk)
                 hit = _first_feasible(instance, actions)
                 if hit is not None:
-                    best, best_cost = _action(instance, actions[hit]), float(totals[chunk[hit]])
+                    best, best_cost = as_action(instance, actions[hit]), float(totals[chunk[hit]])
                     break
         if best is None:
             return Proposal(None, None, message="no grid point is feasible; points between the bins may be")
@@ -154,18 +154,8 @@ class _Block:
 def _axis(instance: Instance, name: str, bins: int) -> _Axis:
     values = grid_values(instance, name, bins)
     cost, weight = instance.cost, instance.weight(name)
-    delta = np.abs(values - instance.factual[name])
-    if name in cost.quantiles:
-        quantiles = cost.quantiles[name]
-        delta = np.abs(quantiles.evaluate(values) - quantiles.evaluate(np.array(instance.factual[name])))
-    if instance.feature(name).kind == "categorical":
-        delta = (delta != 0).astype(np.float64)
-    if name in instance.missing:
-        delta = np.full(len(values), cost.scale.get(name, 1.0))
-    step = np.zeros_like(delta)
-    if cost.uses_scale:
-        down = cost.decrease.get(name, cost.scale[name])
-        step = delta / np.where(values < instance.factual[name], down, cost.scale[name])
+    changes = [deltas(instance, {name: value})[name] for value in values.tolist()]
+    step = np.array([float(abs(c)) / cost.scale_of(name, c) if cost.uses_scale else 0.0 for c in changes])
     added = weight * (cost.l0 + cost.l1 * step + cost.l2_squared * step**2)
     order = np.argsort(step, kind="stable")
     return _Axis(
@@ -230,19 +220,20 @@ def _actions(
     return rows
 
 
-def _action(instance: Instance, row: NDArray) -> dict[str, float]:
+def as_action(instance: Instance, row: NDArray) -> dict[str, float]:
+    """A row of values in the order of features, nan where not acted on, as an action."""
     return {f.name: float(v) for f, v in zip(instance.features, row, strict=True) if not math.isnan(v)}
 
 
 def _first_feasible(instance: Instance, actions: NDArray) -> int | None:
     """Index of the first row that passes the float check and then the exact one."""
-    for k in np.flatnonzero(_looks_feasible(instance, actions)):
-        if judge(instance, _action(instance, actions[k])).feasible:
+    for k in np.flatnonzero(looks_feasible(instance, actions)):
+        if judge(instance, as_action(instance, actions[k])).feasible:
             return int(k)
     return None
 
 
-def _looks_feasible(instance: Instance, actions: NDArray) -> NDArray[np.bool_]:
+def looks_feasible(instance: Instance, actions: NDArray) -> NDArray[np.bool_]:
     """Domains, classifier and plausibility in float64, lenient by a hair; shape (n,)."""
     x = instance.factual_row
     rows = instance.scm.counterfactual(x, actions)
@@ -261,11 +252,11 @@ def _looks_feasible(instance: Instance, actions: NDArray) -> NDArray[np.bool_]:
 
 def looks_accepted(instance: Instance, rows: NDArray) -> NDArray[np.bool_]:
     """Whether the classifier accepts rows, in float64 and lenient by a hair; shape (n,)."""
-    accept, inputs = instance.accept, instance.model_rows(rows)
+    accept, scores = instance.accept, instance.classifier.scores(instance.model_rows(rows))
     if isinstance(instance.classifier, TreeEnsemble):
-        return instance.classifier.scores(inputs) > accept.above
+        return scores > accept.above
     needed = accept.threshold + accept.margin
-    return instance.classifier.evaluate(inputs)[:, 0] >= needed - HAIR * (1 + abs(needed))
+    return scores >= needed - HAIR * (1 + abs(needed))
 
 
 def log_density_gain(

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from milp_recourse.backends.grid import BINS, HAIR, grid_values, log_density_gain, looks_accepted
+from milp_recourse.backends.grid import BINS, grid_values, looks_feasible
 from milp_recourse.backends.protocol import Proposal
 from milp_recourse.domain.cost import Cost
 from milp_recourse.errors import Unsupported
@@ -91,7 +92,7 @@ class SharedGrid:
         return [choice[mine] for choice in self._plausible]
 
     def _evaluated(self, free: Sequence[bool], plausible: bool) -> tuple[NDArray[np.intp], ...]:
-        one, x = self.widest, self.widest.factual_row
+        one = self.widest
         shape = tuple(len(v) if may else 1 for v, may in zip(self._values, free, strict=True))
         actions = np.full((*shape, len(one.features)), np.nan)
         for axis, (position, values) in enumerate(zip(self._positions, self._values, strict=True)):
@@ -100,14 +101,5 @@ class SharedGrid:
                 turned[axis] = len(values)
                 actions[..., position] = values.reshape(turned)
         actions = actions.reshape(-1, len(one.features))
-        rows = one.scm.counterfactual(x, actions)
-        good = np.ones(len(rows), dtype=bool)
-        for k, f in enumerate(one.features):
-            if f.domain is not None:
-                good &= (rows[:, k] >= f.domain[0] - HAIR) & (rows[:, k] <= f.domain[1] + HAIR)
-        if plausible:
-            kept = np.flatnonzero(good)
-            good[kept] = log_density_gain(one.scm, x, rows[kept], ~np.isnan(actions[kept])) >= -HAIR
-        kept = np.flatnonzero(good)
-        good[kept] = looks_accepted(one, rows[kept])
+        good = looks_feasible(replace(one, plausible=plausible), actions)
         return np.unravel_index(np.flatnonzero(good), shape)

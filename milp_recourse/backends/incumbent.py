@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
+from milp_recourse.backends.protocol import Proposal
 from milp_recourse.instance import Instance
 from milp_recourse.judge import judge
 
@@ -45,3 +48,10 @@ class Incumbent:
         if verdict.feasible and float(verdict.cost) < self.cost:
             self.action, self.cost = action, float(verdict.cost)
         return verdict.feasible
+
+
+def without_search(instance: Instance) -> Proposal | None:
+    """The answer where nothing has to change, or nothing can be acted on; None: it takes a search."""
+    if judge(instance, {}).feasible:
+        return Proposal({}, 0.0, "rigorous")
+    return None if instance.levers else Proposal(None, math.inf, "rigorous")

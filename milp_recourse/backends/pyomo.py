@@ -126,7 +126,7 @@ class PyomoSearch(BoxSearch):
         model = self._model(mip, cutoff, scale)
         columns = [model.component(name) for name in mip.names]
         for _ in range(1 if self.native else ROUNDS):
-            answer = solve_model(self.solver, model, columns, self.seconds_left())
+            answer = solve_model(self.solver, model, columns, self.clock.left(0.01))
             if answer.kind == "failed":
                 self._failed(node, answer.problem)
                 return

@@ -7,14 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from milp_recourse.bounds.program import hull
-from milp_recourse.domain.network import ReluNetwork
-from milp_recourse.encodings import MixedInteger, encode
+from milp_recourse.encodings import MixedInteger, whole_problem
 from milp_recourse.encodings.mixed_integer import Form, LinearRow
 from milp_recourse.encodings.tangents import ball_tangent, cost_tangent
-from milp_recourse.errors import Unsupported
 from milp_recourse.instance import Instance
-from milp_recourse.program import lower
 
 CONSTANT_TOLERANCE = 1e-9
 """How far a row without columns may be off before it counts as false: float rounding of its constant."""
@@ -60,13 +56,7 @@ def pyomo_model(instance: Instance, pieces: int = 16, cost_unit: float = 1.0) ->
     >>> model.at_most_two = pyo.Constraint(expr=at_most_two)
     >>> results = pyo.SolverFactory("scip_direct").solve(model)  # doctest: +SKIP
     """
-    if not isinstance(instance.classifier, ReluNetwork):
-        raise Unsupported("only ReLU networks can be written as a Pyomo model")
-    program = lower(instance)
-    bounds = hull(program)
-    if bounds is None:
-        raise Unsupported("no action can be taken: every configuration is empty")
-    return build_model(encode(program, bounds, pieces), cost_unit)
+    return build_model(whole_problem(instance, pieces), cost_unit)
 
 
 def build_model(mip: MixedInteger, scale: float = 1.0, quadratic: bool = True) -> Any:

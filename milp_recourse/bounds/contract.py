@@ -11,9 +11,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from milp_recourse.bounds.curves import value_range
-from milp_recourse.bounds.tape import Tape, within_domain
+from milp_recourse.bounds.tape import Tape
 from milp_recourse.domain.quantiles import ROUNDING
+from milp_recourse.program.functions import value_range, within_domain
 
 Array = NDArray[np.float64]
 
@@ -149,10 +149,6 @@ def atom_ranges(tape: Tape, low: Array, high: Array) -> tuple[Array, Array]:
         with np.errstate(invalid="ignore"):
             l = al @ positive + ah @ negative + offset[0]
             h = ah @ positive + al @ negative + offset[0]
-        if unit.function == "indicator":
-            possible = (l <= unit.level) & (h >= unit.level)
-            al[:, k], ah[:, k] = possible & (l == h), possible
-            continue
         l, h = within_domain(unit.function, np.minimum(l, h), np.maximum(l, h))
-        al[:, k], ah[:, k] = value_range(unit.function, l, h)
+        al[:, k], ah[:, k] = value_range(unit.function, l, h, unit.level)
     return al, ah

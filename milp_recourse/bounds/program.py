@@ -7,8 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from milp_recourse.bounds.tape import Bounds, Tape, within_domain
+from milp_recourse.bounds.tape import Bounds, Tape
 from milp_recourse.program.affine import Affine
+from milp_recourse.program.functions import within_domain
 from milp_recourse.program.model import Action, Elementary, Program, Switch
 
 Array = NDArray[np.float64]

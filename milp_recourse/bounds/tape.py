@@ -17,12 +17,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from milp_recourse.bounds.curves import band, value_range
 from milp_recourse.bounds.rounding import compose, slack
-from milp_recourse.domain.expression import logit, sigmoid
 from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.program.affine import Affine
-from milp_recourse.program.lower import EDGE
+from milp_recourse.program.functions import band, evaluate, value_range, within_domain
 from milp_recourse.program.model import Action, Elementary, Program, Switch
 
 Array = NDArray[np.float64]
@@ -158,7 +156,7 @@ class Tape:
         v[:, self.actions] = a
         with np.errstate(all="ignore"):  # outside a curve's domain values become nan: never feasible
             for k, unit, row, offset in self.units:
-                v[:, k] = _apply(unit, v @ row[0] + offset[0])
+                v[:, k] = evaluate(unit.function, v @ row[0] + offset[0], unit.level)
         return v
 
     def logits(self, v: Array) -> Array:
@@ -217,7 +215,7 @@ class Tape:
                 l, h = np.maximum(l, known.arguments_low[:, k]), np.minimum(h, known.arguments_high[:, k])
             l, h = within_domain(unit.function, l, h)
             ul[:, k], uh[:, k] = l, h
-            al[:, k], ah[:, k] = _unit_range(unit, l, h)
+            al[:, k], ah[:, k] = value_range(unit.function, l, h, unit.level)
             lines.add(k, unit, row[0], float(offset[0]), l, h)
             size[:, k] = lines.size(argument)
         size = size @ np.abs(self.first).T + np.abs(self.first_offset)
@@ -364,49 +362,3 @@ def _through_relu(
     helping = coefficients * sign >= 0
     constant = constant + np.where(helping, coefficients * intercept[:, None, :], 0.0).sum(axis=2)
     return coefficients * np.where(helping, slope[:, None, :], alpha[:, None, :]), constant
-
-
-def _apply(unit: Elementary, x: Array) -> Array:
-    match unit.function:
-        case "relu":
-            return np.maximum(x, 0.0)
-        case "square":
-            return np.square(x)
-        case "sigmoid":
-            return sigmoid(x)
-        case "logit":
-            return logit(x)
-        case "log":
-            with np.errstate(divide="ignore", invalid="ignore"):
-                return np.log(x)
-        case "indicator":
-            return (np.round(x) == unit.level).astype(np.float64)
-
-
-def _unit_range(unit: Elementary, low: Array, high: Array) -> tuple[Array, Array]:
-    if unit.function == "indicator":
-        possible = (low <= unit.level) & (high >= unit.level)
-        certain = possible & (low == high)
-        return certain.astype(np.float64), possible.astype(np.float64)
-    return value_range(unit.function, low, high)
-
-
-def within_domain(function: str, low: Array, high: Array) -> tuple[Array, Array]:
-    """Arguments kept inside a curve's domain; ``check_edges`` in the lowering says why that is safe.
-
-    Only intervals that reach past the edge are cut; one that lies beyond it (a constant) stays, and
-    one outside the domain, where every density is zero, becomes a sliver at the edge.
-    """
-    if function == "log":
-        return _from_edge(low, high)
-    if function == "logit":
-        low, high = _from_edge(low, high)
-        below, above = _from_edge(1 - high, 1 - low)
-        return 1 - above, 1 - below
-    return low, high
-
-
-def _from_edge(low: Array, high: Array) -> tuple[Array, Array]:
-    outside = high <= 0
-    cut = np.where(high > 2 * EDGE, np.maximum(low, EDGE), np.maximum(low, np.finfo(np.float64).tiny))
-    return np.where(outside, EDGE, cut), np.where(outside, 2 * EDGE, high)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,8 @@ from milp_recourse.certificates.limits import MOST_NODES, MOST_SECONDS, check_se
 from milp_recourse.compiled import proof_search
 from milp_recourse.compiled.causes import effects_of
 from milp_recourse.compiled.layout import GRID, LABEL
-from milp_recourse.compiled.problem import ACTED, IDLE, Lowered, Problem, impossible, lowered
+from milp_recourse.compiled.lever_arrays import ACTED, IDLE
+from milp_recourse.compiled.problem import Lowered, Problem, impossible, lowered
 from milp_recourse.compiled.propose import ceiling, memory, smallest
 from milp_recourse.compiling import announced
 from milp_recourse.domain.conditions import TRUE
@@ -318,12 +320,8 @@ class _Trees:
                 shares[place[i]] = share
         theta = t.theta[k]
         if theta.any():
-            listed = [
-                [v * self.factor for v in theta[:, h + 1, j].tolist()]
-                for h, n in enumerate(self.widths)
-                for j in range(n)
-            ]
-            return [*written, shares, [v for pair in listed for v in pair]]
+            pairs = np.concatenate([theta[:, h + 1, :n].T.ravel() for h, n in enumerate(self.widths)])
+            return [*written, shares, _without_zeros((pairs * self.factor).tolist())]
         return [*written, shares] if any(shares) else written
 
     def _others(self, k: int) -> dict[str, Any]:
@@ -353,6 +351,12 @@ class _Trees:
         slopes = self.record.slopes[k, line]
         bits = [slopes[h + 1, :n] for h, n in enumerate(self.widths)]
         return (np.concatenate(bits).astype(np.uint8) + ord("0")).tobytes().decode() if bits else ""
+
+
+def _without_zeros(numbers: Sequence[float]) -> list[float]:
+    """The numbers, -n for every n zeros in a row."""
+    runs = ((zero, list(run)) for zero, run in groupby(numbers, key=lambda v: v == 0))
+    return [v for zero, run in runs for v in ([-len(run)] if zero else run)]
 
 
 def _inside(feature: Feature, value: float) -> bool:

@@ -2,31 +2,23 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
-from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
-from milp_recourse.cli.common_options import Backend, Index, Problem, TimeLimit
-from milp_recourse.cli.output import refuse_folders
+from milp_recourse.cli.common_options import Backend, Index, Json, Problem, TimeLimit
 from milp_recourse.cli.problems import read_one
-
-
-class By(StrEnum):
-    """What tells alternatives apart."""
-
-    leaf = "leaf"
-    features = "features"
 
 
 def alternatives(
     instance: Problem,
     count: Annotated[int, typer.Option(help="at most so many")] = 15,
-    by: Annotated[By, typer.Option(help="one per accepting leaf, or per set of features acted on")] = By.leaf,
+    by: Annotated[
+        Literal["leaf", "features"], typer.Option(help="one per accepting leaf, or per set of features")
+    ] = "leaf",
     apart: Annotated[int, typer.Option(help="features any two differ by in what they act on")] = 0,
     backend: Backend = None,
-    json: Annotated[Path | None, typer.Option(metavar="FILE.json", help="write the list")] = None,
+    json: Json = None,
     time_limit: TimeLimit = None,
     index: Index = None,
 ) -> None:
@@ -35,9 +27,8 @@ def alternatives(
     from milp_recourse.formats.strict_json import write_json
     from milp_recourse.reports.words import describe_action
 
-    refuse_folders(json=json)
     problem = read_one(instance, index)
-    found = find(problem, count, by.value, backend, time_limit, apart)
+    found = find(problem, count, by, backend, time_limit, apart)
     if json is not None:
         write_json([a.to_dict() for a in found], json, indent=1)
     for rank, way in enumerate(found, 1):

@@ -10,7 +10,15 @@ from typing import Annotated
 
 import typer
 
-from milp_recourse.cli.common_options import Backend, Index, Own, Parallel, TimeLimit
+from milp_recourse.cli.common_options import (
+    Backend,
+    Index,
+    Own,
+    Parallel,
+    Scheduler,
+    TimeLimit,
+    check_scheduler,
+)
 from milp_recourse.cli.exit_codes import DONE, FAILED, LIMIT, Interrupted, limit_or_done
 from milp_recourse.cli.output import console_of_stdout
 from milp_recourse.cli.problems import check_index, warn_of_empty_masks, with_own_preferences
@@ -29,10 +37,8 @@ def certify(
     backend: Backend = None,
     time_limit: TimeLimit = None,
     jobs: Annotated[int, typer.Option(help="processes")] = 1,
-    parallel: Annotated[
-        Parallel, typer.Option(help="processes here, or a Dask cluster")
-    ] = Parallel.processes,
-    scheduler: Annotated[str | None, typer.Option(metavar="ADDRESS", help="of the Dask scheduler")] = None,
+    parallel: Parallel = "processes",
+    scheduler: Scheduler = None,
     limit: Annotated[
         int | None, typer.Option(help="at most so many applicants, or shipped Loan instances (default 12)")
     ] = None,
@@ -53,26 +59,22 @@ def certify(
     if limit is not None and limit < 1:
         raise BadInput("--limit", limit, "a whole number, 1 or more")
     check_options(time_limit, jobs)
-    if (parallel is Parallel.dask) != (scheduler is not None):
-        raise BadInput("--scheduler", scheduler or "nothing", "an address with --parallel dask, else nothing")
+    check_scheduler(parallel, scheduler)
     if report and file is None:
         raise BadInput("--report", "no FILE", "an instance or a population: a page is about one problem")
+    workers = Workers(jobs, scheduler)
+    run = _Run(out, backend, time_limit, certificates, workers, limit, index, preferences is not None)
     if file is None:
-        files = _shipped({"--index": index, "--preferences": preferences}, limit)
-        code = _certify_files(files, out, backend, time_limit, jobs, certificates)
+        code = _certify_files(_shipped({"--index": index, "--preferences": preferences}, limit), run)
     else:
         problem = read_any(file)
+        check_index(index, problem, file)
         if isinstance(problem, Population):
-            check_index(index, problem, file)
             problem = with_own_preferences(problem, preferences)
-            run = _Run(out, backend, time_limit, certificates, limit, index, preferences is not None)
-            code = _certify_population(problem, run, Workers(jobs, scheduler))
+            code = _certify_population(problem, run)
         else:
-            if index is not None:
-                raise BadInput("--index", index, f"nothing: {file} is an instance")
             problem = with_own_preferences(problem, preferences)
-            own = None if preferences is None else problem
-            code = _certify_files([file], out, backend, time_limit, jobs, certificates, own)
+            code = _certify_files([file], run, problem if run.write else None)
         if report:
             from milp_recourse.reports.pages.folder import write_report
 
@@ -80,15 +82,22 @@ def certify(
     raise typer.Exit(code)
 
 
-def _certify_files(
-    files: Sequence[Path],
-    out: Path,
-    backend: str | None,
-    time_limit: float | None,
-    jobs: int,
-    certificates: bool,
-    own: Instance | None = None,
-) -> int:
+@dataclass(frozen=True)
+class _Run:
+    """What ``certify`` was asked for; ``write``: the problem as it was solved too."""
+
+    out: Path
+    backend: str | None
+    time_limit: float | None
+    certificates: bool
+    workers: Workers
+    limit: int | None
+    index: int | None
+    write: bool
+
+
+def _certify_files(files: Sequence[Path], run: _Run, alone: Instance | None = None) -> int:
+    """Solve the files, or the one that is given with preferences of its own."""
     from milp_recourse.formats import write_instance
     from milp_recourse.reports.instances import solve_files, write_rows
     from milp_recourse.reports.population_folder import make_folder, refuse_foreign
@@ -96,15 +105,18 @@ def _certify_files(
     from milp_recourse.reports.summary import in_words
     from milp_recourse.reports.table import Row, print_table
 
-    if backend is not None:
+    if run.backend is not None:
         from milp_recourse.backends import backend as find_backend
 
-        find_backend(backend)
+        find_backend(run.backend)
+    out = run.out
     refuse_foreign(out)
     rows: list[Row] = []
+    problems = files if alone is None else [alone]
     try:
         with progress_bar("instances", len(files)) as bar:
-            for row in solve_files(files if own is None else [own], backend, time_limit, jobs, certificates):
+            how = run.backend, run.time_limit, run.workers.jobs, run.certificates
+            for row in solve_files(problems, *how):
                 rows.append(row)
                 bar.advance()
         interrupted = False
@@ -114,39 +126,25 @@ def _certify_files(
     if refused and len(files) == 1:
         raise Unsupported(refused[0])
     make_folder(out)
-    if own is not None or len(files) == 1:
+    if len(files) == 1:
         warn_of_empty_masks(problem.preferences for _, problem, _, _ in rows)
     summary = write_rows(rows, out)
-    if own is not None:
-        write_instance(own, out / "instance.json")
-    console = console_of_stdout()
-    print_table(rows, console)
+    if alone is not None:
+        write_instance(alone, out / "instance.json")
+    print_table(rows, console_of_stdout())
     verdicts = Counter(remark for _, _, result, remark in rows if result is not None and remark)
     contradicted = verdicts["contradicts"]
     known = f"; {verdicts['agrees']} agree with their known answer, {contradicted} contradict it"
     known += f", {verdicts['claims nothing']} claim nothing" if verdicts["claims nothing"] else ""
     if rows:
-        console.print(in_words(summary) + (known if verdicts else ""), markup=False)
-    console.print(f"results in {out}", markup=False, soft_wrap=True)
+        typer.echo(in_words(summary) + (known if verdicts else ""))
+    typer.echo(f"results in {out}")
     if interrupted:
         raise Interrupted(f"interrupted; {len(rows)} of {len(files)} instances kept in {out}")
     return FAILED if contradicted else limit_or_done(result for _, _, result, _ in rows)
 
 
-@dataclass(frozen=True)
-class _Run:
-    """What ``certify`` was asked for about a population; ``write``: the population as it was solved too."""
-
-    out: Path
-    backend: str | None
-    time_limit: float | None
-    certificates: bool
-    limit: int | None
-    index: int | None
-    write: bool
-
-
-def _certify_population(population: Population, run: _Run, workers: Workers) -> int:
+def _certify_population(population: Population, run: _Run) -> int:
     from milp_recourse.formats import write_population
     from milp_recourse.reports.population_folder import PopulationFolder
     from milp_recourse.reports.progress import progress_bar
@@ -164,17 +162,16 @@ def _certify_population(population: Population, run: _Run, workers: Workers) -> 
     folder = PopulationFolder(out, population, asked | ({} if index is None else {"index": index}))
     if run.write:
         write_population(population, out / "population.json")
-    console = console_of_stdout()
     if folder.damaged:
         lines = ", ".join(map(str, folder.damaged[:10])) + (", ..." if len(folder.damaged) > 10 else "")
         typer.echo(f"results.csv: not rows of this run, and dropped: lines {lines}", err=True)
     if folder.done:
-        console.print(f"going on after {len(folder.done)} applicants", markup=False)
-    total, options = len(wanted), check_options(run.time_limit, workers.jobs, run.certificates)
+        typer.echo(f"going on after {len(folder.done)} applicants")
+    total, options = len(wanted), check_options(run.time_limit, run.workers.jobs, run.certificates)
     try:
         left = folder.left(wanted)
         with progress_bar("applicants", total, total - len(left)) as bar:
-            solved = solve_as_finished(population, chosen.name, options, left, workers)
+            solved = solve_as_finished(population, chosen.name, options, left, run.workers)
             if index is not None:  # alone, not with the others of a batch
                 some = (population[k] for k in left)
                 name, limit = chosen.name, run.time_limit
@@ -187,8 +184,8 @@ def _certify_population(population: Population, run: _Run, workers: Workers) -> 
         kept = f"{len(folder.done)} of {total} applicants kept in {out}"
         raise Interrupted(f"interrupted; {kept}; the same command goes on") from None
     summary = folder.summarise()
-    console.print(in_words(summary), markup=False)
-    console.print(f"results in {out}", markup=False, soft_wrap=True)
+    typer.echo(in_words(summary))
+    typer.echo(f"results in {out}")
     return LIMIT if {"limit", UNREAD} & summary["counts"].keys() else DONE
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -44,9 +43,10 @@ def evaluate(
     from milp_recourse.evaluation import evaluate as judge_all
     from milp_recourse.evaluation.methods import from_counterfactuals, load
     from milp_recourse.formats import read_population
-    from milp_recourse.formats.strict_json import write_json
+    from milp_recourse.formats.strict_json import write_json, write_whole
     from milp_recourse.instances_path import instances_path
     from milp_recourse.reports.progress import progress_bar
+    from milp_recourse.reports.table import csv_line
 
     people = read_population(population or instances_path() / "loan" / "population.json")
     size = min(limit or len(people), len(people))
@@ -74,10 +74,8 @@ def evaluate(
     folder.mkdir(parents=True, exist_ok=True)
     write_json(summary, folder / "evaluation.json")
     rows = found.rows()
-    with (folder / "evaluation.csv").open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
+    lines = [csv_line(rows[0]), *(csv_line(row.values()) for row in rows)]
+    write_whole("".join(lines).encode(), folder / "evaluation.csv")
     for key, value in summary.items():
         typer.echo(f"{key}: {_cell(value)}")
     try:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal, get_args
 
 import typer
 
@@ -12,12 +11,8 @@ from milp_recourse.cli.common_options import Index, Problem
 from milp_recourse.cli.problems import read_one
 from milp_recourse.errors import BadInput
 
-
-class ExportFormat(StrEnum):
-    """Formats a problem can be exported to."""
-
-    mps = "mps"
-    lp = "lp"
+ExportFormat = Literal["mps", "lp"]
+"""File formats that :mod:`milp_recourse.export` writes."""
 
 
 def export(
@@ -30,9 +25,9 @@ def export(
     from milp_recourse.export import export as write
 
     suffix = out.suffix.removeprefix(".")
-    known = [member.value for member in ExportFormat]
-    if suffix not in known or (format is not None and format.value != suffix):
-        wanted = f".{format.value}" if format is not None else " or ".join(f".{name}" for name in known)
+    known = get_args(ExportFormat)
+    if suffix not in known or (format is not None and format != suffix):
+        wanted = f".{format}" if format is not None else " or ".join(f".{name}" for name in known)
         raise BadInput("--out", str(out), f"a file name ending in {wanted}")
     write(read_one(instance, index), out)
     typer.echo(f"written: {out}")

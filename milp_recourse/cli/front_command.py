@@ -2,36 +2,29 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
-from milp_recourse.cli.common_options import Backend, Index
+from milp_recourse.cli.common_options import Backend, Index, Json
 from milp_recourse.cli.exit_codes import DONE, LIMIT
-from milp_recourse.cli.output import console_of_stdout, refuse_folders
-from milp_recourse.cli.problems import check_index
+from milp_recourse.cli.problems import read_problem
 from milp_recourse.errors import BadInput
 from milp_recourse.instance import Instance, Population
 
-
-class Against(StrEnum):
-    """What cost is traded for."""
-
-    actions = "actions"
-    density = "density"
+Against = Literal["actions", "density"]
 
 
 def front(
     instance: Annotated[Path, typer.Argument(help="an instance or a population, .json or .json.gz")],
     against: Annotated[
         Against, typer.Option(help="fewer features acted on, or a higher density of the outcome")
-    ] = Against.actions,
+    ] = "actions",
     offsets: Annotated[
         str | None, typer.Option(metavar="FIRST:LAST:POINTS", help="density: from where to where, in nats")
     ] = None,
-    json: Annotated[Path | None, typer.Option(metavar="OUT.json", help="write one person's front")] = None,
+    json: Json = None,
     out: Annotated[
         Path | None, typer.Option(metavar="DIR", help="write fronts.json, averages and a picture")
     ] = None,
@@ -43,31 +36,21 @@ def front(
     index: Index = None,
 ) -> None:
     """Cost against the number of features acted on, or against density: every point proven."""
-    from milp_recourse.formats import read_any
-
-    refuse_folders(json=json)
-    problem = read_any(instance)
-    if isinstance(problem, Population) and index is None:
+    problem = read_problem(instance, index)
+    if isinstance(problem, Population):
         if json is not None:
-            raise BadInput(
-                "--json", str(json), "one person: --index N; a population's fronts go to --out DIR"
-            )
+            allowed = "one person: --index N; a population's fronts go to --out DIR"
+            raise BadInput("--json", str(json), allowed)
         people, name = _people(problem, count), problem.template.name or instance.name
+    elif count is not None:
+        raise BadInput("--count", count, "nothing: one person is asked about")
     else:
-        for option, given in (("--count", count),) if isinstance(problem, Instance) else ():
-            if given is not None:
-                raise BadInput(option, given, f"nothing: {instance} is an instance")
-        if isinstance(problem, Population):
-            check_index(index, problem, instance)
-            problem = problem[index]  # type: ignore[index]
-        elif index is not None:
-            raise BadInput("--index", index, f"nothing: {instance} is an instance")
         people, name = [problem], problem.name or instance.name
-    if against is Against.actions and offsets is not None:
+    if against == "actions" and offsets is not None:
         raise BadInput("--offsets", offsets, "--against density")
     fronts = (
         _of_actions(people, backend, time_limit, name)
-        if against is Against.actions
+        if against == "actions"
         else _of_density(people, _offsets(offsets), backend, time_limit, name)
     )
     if out is not None:
@@ -139,7 +122,7 @@ def _write(fronts: list[Any], folder: Path, against: Against) -> None:
     from milp_recourse.reports.front_plots import plot_action_fronts, plot_density_fronts
 
     folder.mkdir(parents=True, exist_ok=True)
-    density = against is Against.density
+    density = against == "density"
     write_json([one.to_dict() for one in fronts], folder / "fronts.json")
     write_json(average(fronts) if density else average_of_actions(fronts), folder / "average.json")
     (plot_density_fronts if density else plot_action_fronts)(fronts, folder / "front.png")
@@ -147,42 +130,26 @@ def _write(fronts: list[Any], folder: Path, against: Against) -> None:
 
 def _say(fronts: list[Any], people: list[Instance], json: Path | None, against: Against) -> None:
     from milp_recourse.formats.strict_json import write_json
+    from milp_recourse.reports.words import in_one_line
 
-    console = console_of_stdout()
+    found, density = fronts[0], against == "density"
     if json is not None:
-        write_json(fronts[0].to_dict(), json)
+        write_json(found.to_dict(), json)
     if len(people) > 1:
         complete = sum(one.complete for one in fronts)
         points = sum(len(one.points) for one in fronts)
-        console.print(f"{len(fronts)} fronts, {points} points; all proven: {complete} fronts", markup=False)
-    elif against is Against.density:
-        _say_density(fronts[0], people[0])
-    else:
-        _say_actions(fronts[0], people[0])
-
-
-def _say_density(found: Any, problem: Instance) -> None:
-    from milp_recourse.reports.words import describe_action
-
-    console = console_of_stdout()
+        typer.echo(f"{len(fronts)} fronts, {points} points; all proven: {complete} fronts")
+        return
     for point in found.points:
-        result = point.result
-        asked = "density not asked" if point.offset is None else f"density {point.offset:+.4g} nats"
-        proven = f"{result.status.value} cost={result.cost!r} lower_bound={result.lower_bound!r}"
-        changes = "" if result.action is None else f"; {describe_action(problem, result.action)}"
-        console.print(f"{asked}: {proven}{changes}", markup=False, soft_wrap=True)
+        typer.echo(f"{_asked(point)}: {in_one_line(people[0], point.result)}")
+    if not density and not found.points:
+        typer.echo("no recourse" + ("" if found.complete else " found"))
+    elif not density and found.fewest:
+        typer.echo(f"with fewer than {found.fewest} actions there is no recourse, proven")
 
 
-def _say_actions(found: Any, problem: Instance) -> None:
-    from milp_recourse.reports.words import describe_action
-
-    console = console_of_stdout()
-    for point in found.points:
-        result = point.result
-        proven = f"{result.status.value} cost={result.cost!r} lower_bound={result.lower_bound!r}"
-        changes = describe_action(problem, result.action or {})
-        console.print(f"{point.actions} actions: {proven}; {changes}", markup=False, soft_wrap=True)
-    if not found.points:
-        console.print("no recourse" + ("" if found.complete else " found"), markup=False)
-    elif found.fewest:
-        console.print(f"with fewer than {found.fewest} actions there is no recourse, proven", markup=False)
+def _asked(point: Any) -> str:
+    """What a point of either kind of front asks for."""
+    if hasattr(point, "actions"):
+        return f"{point.actions} actions"
+    return "density not asked" if point.offset is None else f"density {point.offset:+.4g} nats"

@@ -8,16 +8,8 @@ from pathlib import Path
 import typer
 from rich.console import Console
 
-from milp_recourse.errors import BadInput
 from milp_recourse.instance import Instance
 from milp_recourse.result import Result
-
-
-def refuse_folders(**targets: Path | None) -> None:
-    """Raise BadInput if the path given for an output option is a directory."""
-    for option, target in targets.items():
-        if target is not None and target.is_dir():
-            raise BadInput(f"--{option}", f"{target}, a directory", "the name of a file")
 
 
 def write_certificate(problem: Instance, result: Result, path: Path, beside: str | None = None) -> Result:

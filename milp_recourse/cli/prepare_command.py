@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from milp_recourse.cli.output import console_of_stdout, refuse_folders
+from milp_recourse.cli.common_options import a_file
 from milp_recourse.errors import BadInput
 
 if TYPE_CHECKING:
@@ -18,7 +18,9 @@ PLAUSIBILITY = "none, domain, factual, factual:OFFSET, level:LOG_DENSITY, quanti
 
 def prepare(
     population: Annotated[Path, typer.Argument(help="a population, .json or .json.gz")],
-    out: Annotated[Path, typer.Option(metavar="OUT.json", help="the population with what was computed")],
+    out: Annotated[
+        Path, typer.Option(metavar="OUT.json", help="the population with what was computed", callback=a_file)
+    ],
     cost: Annotated[
         str | None, typer.Option(help="l1, l2-squared, l2, linf, l0, percentile, log-percentile, ...-max")
     ] = None,
@@ -37,7 +39,6 @@ def prepare(
     """
     from milp_recourse.formats import read_population, write_population
 
-    refuse_folders(out=out)
     people = read_population(population)
     known = people if data is None else _known(data, people)
     if [f.name for f in known.template.features] != [f.name for f in people.template.features]:
@@ -47,7 +48,7 @@ def prepare(
     if plausibility is not None:
         people = _with_plausibility(people, known, plausibility)
     write_population(people, out)
-    console_of_stdout().print(f"{out}: {people!r}, {people.template!r}", markup=False, soft_wrap=True)
+    typer.echo(f"{out}: {people!r}, {people.template!r}")
 
 
 def _known(file: Path, people: Population) -> Population:
@@ -70,19 +71,20 @@ def _with_cost(people: Population, known: Population, cost: str | None, scale: s
     from dataclasses import replace
 
     from milp_recourse.domain.cost import KINDS, PERCENTILES
+    from milp_recourse.factuals import not_judged
     from milp_recourse.formats.applicant_json import build_cost, check_scale
     from milp_recourse.formats.schema import CostModel
     from milp_recourse.formats.validate import validate
+    from milp_recourse.frames import from_data
     from milp_recourse.frames.columns import SCALES
-    from milp_recourse.frames.from_data import data_knots, data_scales, known_rows
 
     template, kind = people.template, cost or people.template.cost.kind
     said: dict[str, Any] = {"kind": kind}
-    rows = known_rows(known)
+    rows = from_data.known_rows(known)
     if kind in PERCENTILES:
         if scale is not None:
             raise BadInput("--scale", scale, f"nothing: {kind} measures in percentiles")
-        said["quantiles"] = data_knots(template, rows, KINDS[kind].axis == "log-percentile")
+        said["quantiles"] = from_data.data_knots(template, rows, KINDS[kind].axis == "log-percentile")
     elif kind != "l0":
         if kind not in KINDS:
             raise BadInput("--cost", kind, ", ".join(KINDS))
@@ -92,67 +94,36 @@ def _with_cost(people: Population, known: Population, cost: str | None, scale: s
         if rule == "factual":
             said["scale"] = {f.name: 1.0 if f.labelled else rule for f in template.features if f.actionable}
         else:
-            said["scale"] = data_scales(template, rows, rule)
+            said["scale"] = from_data.data_scales(template, rows, rule)
     made = build_cost(validate(CostModel, said, "cost"), template.features)
     for one in dict.fromkeys(map(id, people.preferences)):
         check_scale(made, next(p for p in people.preferences if id(p) == one))
-    return with_template(people, cost=made) if not made.relative else _relative(people, replace(made))
-
-
-def _relative(people: Population, cost: Any) -> Population:
-    """With a cost of relative changes: people whose value is 0 cannot be read."""
-    faults = dict(people.unreadable)
-    for k, factual in enumerate(people.factuals):
-        try:
-            if k not in faults:
-                cost.of_applicant(factual)
-        except BadInput as error:
-            faults[k] = error
-    raise_if_all(faults, len(people))
-    from dataclasses import replace
-
-    return with_template(replace(people, unreadable=faults), cost=cost)
-
-
-def raise_if_all(faults: dict[int, BadInput], count: int) -> None:
-    """Raise the first fault where nobody is left."""
-    if len(faults) == count:
-        raise faults[min(faults)]
+    faults = not_judged(template.features, (), people.factuals, people.preferences, people.unreadable, made)
+    return with_template(replace(people, unreadable={**people.unreadable, **faults}), cost=made)
 
 
 def with_template(people: Population, **changes: Any) -> Population:
-    """The population with another model side, seen by the first person who can be read."""
-    from dataclasses import replace
+    """The population with another model side."""
+    from milp_recourse.instance import Population
 
-    first = next(k for k in range(len(people)) if k not in people.unreadable)
-    own = {"factual": people.factuals[first], "preferences": people.preferences[first], **changes}
-    return replace(people, template=replace(people.template, **own))
+    own = people.template, people.factuals, people.preferences, people.unreadable, people.ids
+    return Population.of(*own, **changes)
 
 
 def _with_plausibility(people: Population, known: Population, said: str) -> Population:
     from dataclasses import replace
 
-    from milp_recourse.frames.from_data import (
-        accepted_rows,
-        at_level,
-        data_ranges,
-        data_scales,
-        known_rows,
-        near_rows,
-        prototypes,
-        quantile_level,
-        without_offsets,
-    )
+    from milp_recourse.frames import from_data
     from milp_recourse.instance import check_density
 
     kind, _, rest = said.partition(":")
-    template = people.template
-    plain = replace(people, preferences=tuple(without_offsets(one) for one in people.preferences))
+    template, everybody = people.template, from_data.known_rows(known)
+    plain = replace(people, preferences=tuple(from_data.without_offsets(one) for one in people.preferences))
     if kind in ("none", "domain") and not rest:
         plain = with_template(plain, plausible=False, density_offset=0.0)
         if kind == "none":
             return plain
-        ends = data_ranges(template, known_rows(known))
+        ends = from_data.data_ranges(template, everybody)
         features = tuple(replace(f, domain=f.domain or ends.get(f.name)) for f in template.features)
         return with_template(plain, features=features)
     if kind == "factual":
@@ -160,21 +131,22 @@ def _with_plausibility(people: Population, known: Population, said: str) -> Popu
         offset = _number(rest, said) if rest else 0.0
         return with_template(plain, plausible=True, density_offset=offset)
     if kind == "level" and rest:
-        return at_level(plain, _number(rest, said))
+        return from_data.at_level(plain, _number(rest, said))
     if kind == "quantile" and rest:
         share = _number(rest, said)
         if not 0 <= share <= 1:
             raise BadInput("--plausibility", said, "quantile:Q with Q from 0 to 1")
-        return at_level(plain, quantile_level(template, known_rows(known), share))
+        return from_data.at_level(plain, from_data.quantile_level(template, everybody, share))
     if kind == "near" and rest:
         distance, _, count = rest.partition(":")
-        rows = accepted_rows(template, known_rows(known))
+        rows = from_data.accepted_rows(template, everybody)
         if not len(rows):
             raise BadInput("--plausibility", said, "data of which the model accepts some rows: --data FILE")
-        scale = data_scales(template, known_rows(known), "range", every=True)
+        scale = from_data.data_scales(template, everybody, "range", every=True)
         if count:
-            rows = prototypes(rows, [scale[f.name] for f in template.features], int(_number(count, said)))
-        near = near_rows(template, rows, _number(distance, said), scale)
+            scales = [scale[f.name] for f in template.features]
+            rows = from_data.prototypes(rows, scales, int(_number(count, said)))
+        near = from_data.near_rows(template, rows, _number(distance, said), scale)
         plain = with_template(plain, plausible=False, density_offset=0.0)
         return with_template(plain, conditions=(*template.conditions, near))
     raise BadInput("--plausibility", said, PLAUSIBILITY)

@@ -15,32 +15,34 @@ from milp_recourse.instance import Instance, Population, Preferences
 Chosen = TypeVar("Chosen", Instance, Population)
 
 
-def read_one(file: Path, index: int | None) -> Instance:
-    """The instance in a file, or the applicant of a population that ``--index`` says."""
+def read_problem(file: Path, index: int | None) -> Instance | Population:
+    """What a file holds, or the applicant of its population that ``--index`` says."""
     from milp_recourse.formats import read_any
 
     problem = read_any(file)
-    if isinstance(problem, Population):
-        if index is None:
-            allowed = f"--index with a number from 0 to {len(problem) - 1}: {file} is a population"
-            raise BadInput("--index", "nothing", allowed)
-        check_index(index, problem, file)
-        return problem[index]
-    if index is not None:
-        raise BadInput("--index", index, f"nothing: {file} is an instance")
-    return problem
+    check_index(index, problem, file)
+    return problem if index is None or isinstance(problem, Instance) else problem[index]
 
 
-def check_index(index: int | None, population: Population, file: Path) -> None:
-    """Raise BadInput where ``--index`` is no applicant, or one who could not be read."""
+def read_one(file: Path, index: int | None) -> Instance:
+    """The instance in a file, or one applicant of a population."""
+    problem = read_problem(file, index)
+    if isinstance(problem, Instance):
+        return problem
+    allowed = f"--index with a number from 0 to {len(problem) - 1}: {file} is a population"
+    raise BadInput("--index", "nothing", allowed)
+
+
+def check_index(index: int | None, problem: Instance | Population, file: Path) -> None:
+    """Raise BadInput where ``--index`` is no applicant of a population, or one who could not be read."""
     if index is None:
         return
-    if not 0 <= index < len(population):
-        raise BadInput(
-            "--index", index, f"a number from 0 to {len(population) - 1}, the applicants of {file}"
-        )
-    if index in population.unreadable:
-        raise population.unreadable[index]
+    if isinstance(problem, Instance):
+        raise BadInput("--index", index, f"nothing: {file} is an instance")
+    if not 0 <= index < len(problem):
+        raise BadInput("--index", index, f"a number from 0 to {len(problem) - 1}, the applicants of {file}")
+    if index in problem.unreadable:
+        raise problem.unreadable[index]
 
 
 def with_own_preferences(problem: Chosen, file: Path | None) -> Chosen:

@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from milp_recourse.cli.common_options import Index, Problem, TimeLimit
+from milp_recourse.cli.common_options import Certificate, Index, Json, Problem, TimeLimit
 from milp_recourse.cli.exit_codes import DONE, FAILED, LIMIT
-from milp_recourse.cli.output import refuse_folders, write_certificate
+from milp_recourse.cli.output import write_certificate
 from milp_recourse.cli.problems import read_one
 
 
@@ -18,10 +18,8 @@ def prove(
     action: Annotated[
         Path, typer.Option(metavar="FILE", help="the action: {feature: value}, or a result with one")
     ],
-    certificate: Annotated[
-        Path | None, typer.Option(metavar="CERT.json", help="write the proof, which verify checks")
-    ] = None,
-    json: Annotated[Path | None, typer.Option(metavar="RESULT.json", help="write the result")] = None,
+    certificate: Certificate = None,
+    json: Json = None,
     time_limit: TimeLimit = None,
     index: Index = None,
 ) -> None:
@@ -31,7 +29,6 @@ def prove(
     from milp_recourse.reports.progress import progress_bar
     from milp_recourse.reports.words import describe_given, distance
 
-    refuse_folders(json=json, certificate=certificate)
     problem = read_one(instance, index)
     given = read_action(action, problem)
     with progress_bar(problem.name or instance.name, 1):

@@ -9,9 +9,9 @@ from typing import Annotated
 import typer
 
 from milp_recourse.cli.amounts import amounts, intervals
-from milp_recourse.cli.common_options import Backend, Index, Problem
+from milp_recourse.cli.common_options import Backend, Index, Json, Problem, WholeTime, a_file
 from milp_recourse.cli.exit_codes import DONE, LIMIT
-from milp_recourse.cli.output import console_of_stdout, refuse_folders, write_certificate
+from milp_recourse.cli.output import write_certificate
 from milp_recourse.cli.problems import read_one
 from milp_recourse.errors import BadInput
 
@@ -29,11 +29,12 @@ def robust(
         typer.Option(metavar="NAME=A", help="noise off by up to A, or LEAST:MOST; may be repeated"),
     ] = None,
     backend: Backend = None,
-    json: Annotated[Path | None, typer.Option(metavar="OUT.json", help="write the answer")] = None,
+    json: Json = None,
     certificate: Annotated[
-        Path | None, typer.Option(metavar="CERT.json", help="write the proof, of --threshold alone")
+        Path | None,
+        typer.Option(metavar="CERT.json", help="write the proof, of --threshold alone", callback=a_file),
     ] = None,
-    time_limit: Annotated[float | None, typer.Option(metavar="S", help="seconds for everything")] = None,
+    time_limit: WholeTime = None,
     index: Index = None,
 ) -> None:
     """The cheapest action that still holds when not everything turns out as planned.
@@ -43,11 +44,10 @@ def robust(
     """
     from milp_recourse.formats.strict_json import write_json
     from milp_recourse.reports.progress import progress_bar
-    from milp_recourse.reports.words import describe_action
+    from milp_recourse.reports.words import in_one_line
     from milp_recourse.result import Status
     from milp_recourse.robust import robust as ask
 
-    refuse_folders(json=json, certificate=certificate)
     problem = read_one(instance, index)
     away, wide = amounts("--missed", missed or []), intervals("--noise", noise or [])
     if certificate is not None and (away or wide):
@@ -60,20 +60,17 @@ def robust(
         found = replace(found, result=write_certificate(found.problem, found.result, certificate, beside))
     if json is not None:
         write_json(found.to_dict(), json)
-    console, result = console_of_stdout(), found.result
+    result = found.result
     if result.action is not None:
-        changes = describe_action(problem, result.action)
-        proven = f"{result.status.value} cost={result.cost!r} lower_bound={result.lower_bound!r}"
-        console.print(f"{proven}; {changes}", markup=False, soft_wrap=True)
+        typer.echo(in_one_line(problem, result))
     elif result.status is Status.INFEASIBLE:
-        console.print("infeasible, proven: no action holds whatever happens", markup=False)
+        typer.echo("infeasible, proven: no action holds whatever happens")
     else:
-        said = f"{result.status.value}: {result.message}; lower_bound={result.lower_bound!r}"
-        console.print(said, markup=False, soft_wrap=True)
+        typer.echo(f"{result.status.value}: {result.message}; lower_bound={result.lower_bound!r}")
     if found.worst is not None:
         output, happened = found.worst
         parts = [f"{name} missed by {by:+.6g}" for name, by in happened.missed.items()]
         parts += [f"noise of {name} {by:+.6g}" for name, by in happened.noise.items()]
         said = ", ".join(parts) or "as planned"
-        console.print(f"lowest output found: {output:.6g} ({said})", markup=False, soft_wrap=True)
+        typer.echo(f"lowest output found: {output:.6g} ({said})")
     raise typer.Exit(LIMIT if result.status is Status.LIMIT else DONE)

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Annotated
-
 import typer
 
-from milp_recourse.cli.common_options import Backend, Index, Own, Problem, TimeLimit
+from milp_recourse.cli.common_options import Backend, Certificate, Index, Json, Own, Problem, TimeLimit
 from milp_recourse.cli.exit_codes import DONE, LIMIT
-from milp_recourse.cli.output import refuse_folders, write_certificate
+from milp_recourse.cli.output import write_certificate
 from milp_recourse.cli.problems import read_one, warn_of_empty_masks, with_own_preferences
 from milp_recourse.result import Status
 
@@ -17,11 +14,8 @@ from milp_recourse.result import Status
 def solve(
     instance: Problem,
     backend: Backend = None,
-    json: Annotated[Path | None, typer.Option(metavar="RESULT.json", help="write the result")] = None,
-    certificate: Annotated[
-        Path | None,
-        typer.Option(metavar="CERT.json", help="write the proof, which the command verify checks"),
-    ] = None,
+    json: Json = None,
+    certificate: Certificate = None,
     preferences: Own = None,
     time_limit: TimeLimit = None,
     index: Index = None,
@@ -36,7 +30,6 @@ def solve(
     from milp_recourse.reports.words import describe
     from milp_recourse.solve import solve as run
 
-    refuse_folders(json=json, certificate=certificate)
     problem = read_one(instance, index)
     if preferences is not None:
         problem, index = with_own_preferences(problem, preferences), None

@@ -7,8 +7,7 @@ from typing import Annotated
 
 import typer
 
-from milp_recourse.cli.common_options import Parallel
-from milp_recourse.errors import BadInput
+from milp_recourse.cli.common_options import Parallel, Scheduler, check_scheduler
 from milp_recourse.workers import Workers
 
 
@@ -28,16 +27,13 @@ def verify(
         Path | None, typer.Option(metavar="FILE", help="go on where this journal stopped")
     ] = None,
     slow: Annotated[bool, typer.Option("--slow", help="by the kernel alone, in plain fractions")] = False,
-    parallel: Annotated[
-        Parallel, typer.Option(help="a folder: processes here, or a Dask cluster")
-    ] = Parallel.processes,
-    scheduler: Annotated[str | None, typer.Option(metavar="ADDRESS", help="of the Dask scheduler")] = None,
+    parallel: Parallel = "processes",
+    scheduler: Scheduler = None,
 ) -> None:
     """Check certificates; the same as python -m verify, which needs nothing of this package."""
     from verify.__main__ import main as check
 
-    if (parallel is Parallel.dask) != (scheduler is not None):
-        raise BadInput("--scheduler", scheduler or "nothing", "an address with --parallel dask, else nothing")
+    check_scheduler(parallel, scheduler)
     many = [] if jobs is None else [f"--jobs={jobs}"]
     many += [] if sample is None else [f"--sample={sample}"]
     many += [] if resume is None else [f"--resume={resume}"]

@@ -35,10 +35,10 @@ def onto_rows(program: Program, action: Mapping[str, float]) -> Iterator[dict[st
     for name, (_, a) in atoms.items():
         if a.integral:
             continue
-        hair = Fraction(COARSE) * widths[name]
+        margin = Fraction(COARSE) * widths[name]
         ends = [Fraction(end) for end in (a.lower, a.upper)]
         near = min(ends, key=lambda end: abs(end - values[name]))
-        if abs(near - values[name]) <= hair:
+        if abs(near - values[name]) <= margin:
             values[name] = near
         else:
             free.append(name)
@@ -68,9 +68,9 @@ def _active(
             continue
         terms = {names[k]: c for k, c in row.form.terms.items()}
         value = row.form.constant + sum(c * values[name] for name, c in terms.items())
-        hair = Fraction(COARSE) * sum((abs(c) * widths[name] for name, c in terms.items()), Fraction(0))
+        margin = Fraction(COARSE) * sum((abs(c) * widths[name] for name, c in terms.items()), Fraction(0))
         for end in (row.lower, row.upper):
-            if math.isfinite(end) and abs(value - Fraction(end)) <= hair:
+            if math.isfinite(end) and abs(value - Fraction(end)) <= margin:
                 yield terms, row.form.constant - Fraction(end)
 
 

@@ -1,7 +1,8 @@
-r"""Good actions early: steps along linearisations, levers pulled back to the factual, one dropped and repair.
+r"""Good actions early: steps along linearisations, and levers pulled back to the factual.
 
 Nothing here proves anything. A point counts as accepted only if its logit is above what is needed by more
-than what rounding can take (:func:`try_point`), and Python judges it exactly before it bounds the search.
+than what rounding can take (:func:`try_point`). Its cost is the search's target at once; Python judges the
+last such point of each call exactly, and starts again, judging every one, if that fails (``careful``).
 """
 
 from __future__ import annotations
@@ -10,54 +11,14 @@ import math
 
 import numpy as np
 
+from milp_recourse.compiled import layout as at
 from milp_recourse.compiled.elementary import RELU, steepness
 from milp_recourse.compiled.elementary import value as curve
 from milp_recourse.compiled.interior import solve_node
-from milp_recourse.compiled.layout import (
-    ALPHA,
-    ANCHOR,
-    BEST,
-    BEST_CASE,
-    BEST_COST,
-    CASE,
-    CEILING,
-    CONSTS,
-    COST,
-    FACTUAL,
-    FALL,
-    GRAD,
-    GRID,
-    HI,
-    INSIDE,
-    KNOTS,
-    LABEL,
-    LARGEST,
-    LEFT,
-    LINEAR,
-    LO,
-    MODE,
-    ORDER,
-    OTHER,
-    OWN_FIXED,
-    POINT,
-    RATE,
-    RISE,
-    SHIFT,
-    SLOPE,
-    SQUARE,
-    TOP,
-    TOP_RATE,
-    TRIAL,
-    UNIT,
-    ZH,
-    ZL,
-    ZS,
-    Z,
-)
-from milp_recourse.compiled.levers import cost_at, cost_of, percentiles_pay_for, respond
+from milp_recourse.compiled.levers import contract, cost_at, cost_of, respond
 from milp_recourse.compiled.network import gradient, logit_at, logit_size, sizes_at
-from milp_recourse.compiled.node import ball_hair, residual_lines, stated_rows
 from milp_recourse.compiled.numerics import CLOSE, COARSE, ROUNDOFF, SEEN
+from milp_recourse.compiled.rows import ball_slack, residual_lines, stated_rows
 from milp_recourse.compiled.work import cleared, copied
 from milp_recourse.compiling import compiled
 
@@ -85,24 +46,24 @@ def random(w):
 def snap(p, u):
     """Put a point on actions that doubles can say, inside the bounds."""
     for i in range(len(u)):
-        if p.lever[LABEL, i] > 0.0 or u[i] == 0.0:
+        if p.lever[at.LABEL, i] > 0.0 or u[i] == 0.0:
             continue
-        a = p.lever[FACTUAL, i] + p.lever[UNIT, i] * u[i]
-        if p.lever[GRID, i] > 0.0:
+        a = p.lever[at.FACTUAL, i] + p.lever[at.UNIT, i] * u[i]
+        if p.lever[at.GRID, i] > 0.0:
             a = np.floor(a + 0.5)
-        if p.box[MODE, i] == 0 and not p.ends[0, i] <= a <= p.ends[1, i]:
+        if p.box[at.MODE, i] == 0 and not p.ends[0, i] <= a <= p.ends[1, i]:
             inside = min(max(a, p.ends[0, i]), p.ends[1, i])
-            if abs(inside - a) > abs(a - p.lever[FACTUAL, i]):
+            if abs(inside - a) > abs(a - p.lever[at.FACTUAL, i]):
                 u[i] = 0.0
                 continue
         a = min(max(a, p.ends[0, i]), p.ends[1, i])
-        u[i] = (a - p.lever[FACTUAL, i]) / p.lever[UNIT, i]
+        u[i] = (a - p.lever[at.FACTUAL, i]) / p.lever[at.UNIT, i]
 
 
 @compiled
 def _inside(p, w, u):
     """Whether a point, whose arguments are in w.unit[Z], meets rows and ball beyond doubt."""
-    z0, sizes = w.unit[Z, 0], w.layer[1]
+    z0, sizes = w.unit[at.Z, 0], w.layer[1]
     units = p.widths[0]
     if units > 0:
         sizes_at(p, u, z0, sizes)
@@ -132,7 +93,7 @@ def _at_point(p, u, z0, sizes, form, caused, value, size):
     """A form's value at a point and the sum of absolute terms behind it, added to what is given."""
     for i in range(len(u)):
         c, v = p.start[i], u[i]
-        if p.lever[LABEL, i] > 0.0:
+        if p.lever[at.LABEL, i] > 0.0:
             c, v = c + int(u[i]), 1.0
         if v != 0.0:
             value += form[0, c] * v
@@ -151,86 +112,56 @@ def constrained(p):
 
 
 @compiled
+def logit_slack(p, w, u):
+    """What rounding can do to the logit of a point, whose causal units' arguments are in w.unit[Z]."""
+    return 3.0 * p.line * logit_size(p, u, w.unit[at.Z, 0], w.layer) + p.tiny
+
+
+@compiled
 def try_point(p, w, u):
     """Whether a point is accepted beyond doubt; takes it as the best if it is the cheapest. ``u`` is
     snapped.
     """
     snap(p, u)
-    logit = logit_at(p, u, w.unit[Z], w.layer[0])
-    if not logit >= p.need_high:
+    logit = logit_at(p, u, w.unit[at.Z], w.layer[0])
+    if not (logit >= p.need_high and logit >= p.need_high + logit_slack(p, w, u)):
         return False
-    if logit < p.need_high + p.hair[0]:
-        error = 3.0 * p.line * logit_size(p, u, w.unit[Z, 0], w.layer) + p.tiny
-        if not logit >= p.need_high + error:
-            return False
     if constrained(p) and not _inside(p, w, u):
         return False
     cost = cost_at(p, u)
-    if cost < w.scalar[BEST_COST]:
-        w.scalar[BEST_COST] = cost
-        w.scalar[BEST_CASE] = w.scalar[CASE]
-        copied(u, w.at[BEST])
+    if cost < w.scalar[at.BEST_COST]:
+        w.scalar[at.BEST_COST], w.scalar[at.BEST_CASE] = cost, w.scalar[at.CASE]
+        copied(u, w.at[at.BEST])
     return True
 
 
 @compiled
 def only_largest(p):
     """Whether the cost is the maximum alone."""
-    if not p.has_largest:
-        return False
     for i in range(p.lever.shape[1]):
-        if p.lever[LABEL, i] > 0.0:
-            for c in range(p.start[i], p.start[i + 1]):
-                if p.column[COST, c] > 0.0:
-                    return False
-        elif p.lever[OWN_FIXED, i] + p.lever[RATE, i] > 0.0 or (
-            p.lever[KNOTS, i] == 0.0 and p.lever[LINEAR, i] + p.lever[SQUARE, i] > 0.0
-        ):
+        if p.lever[at.FIXED, i] + p.lever[at.LINEAR, i] + p.lever[at.SQUARE, i] + p.lever[at.RATE, i] > 0.0:
             return False
-    return True
+    for c in range(p.column.shape[1]):
+        if p.column[at.COST, c] > 0.0:
+            return False
+    return p.has_largest
 
 
 @compiled
-def one_largest(p, box, allowed, g, need, most, out, other):
-    """The cheapest point of a box with g u >= need where the cost is the maximum alone, at most ``most``:
-    bisection over its value; False if there is none."""
-    low, high, found = 0.0, most, False
+def one_largest(p, w, g, need, out, other):
+    """The cheapest point of the root's box with g u >= need where the cost is the maximum alone, by bisection
+    over its value; False if there is none that is cheaper than the best."""
+    low, high, found = 0.0, min(w.scalar[at.BEST_COST], w.scalar[at.CEILING]), False
+    paid, left = w.aside[:3], w.aside_allowed
     for _ in range(50):
-        middle = 0.5 * (low + high) if found else high
-        total, left = 0.0, True
-        for i in range(p.lever.shape[1]):
-            s = p.start[i]
-            if p.lever[LABEL, i] > 0.0:
-                best = -INF
-                for c in range(s, p.start[i + 1]):
-                    if allowed[c] != 0 and p.column[TOP, c] <= middle and g[c] > best:
-                        best, other[i] = g[c], float(c - s)
-                left = left and best > -INF
-                total += best
-                continue
-            other[i] = 0.0
-            if box[MODE, i] == 2:
-                continue
-            if p.lever[KNOTS, i] > 0.0:
-                up = percentiles_pay_for(p, i, middle, p.lever[TOP_RATE, i], 1)
-                down = percentiles_pay_for(p, i, middle, p.lever[TOP_RATE, i], -1)
-            else:
-                up = down = middle / p.lever[LARGEST, i]
-            l, h = max(box[LO, i], -down), min(box[HI, i], up)
-            grid = p.lever[GRID, i]
-            if grid > 0.0:
-                shift = p.lever[SHIFT, i]
-                l = np.ceil((l - shift) / grid) * grid + shift
-                h = np.floor((h - shift) / grid) * grid + shift
-            if not l <= h:
-                left = left and box[MODE, i] == 0
-                continue
-            t = h if g[s] > 0.0 else l
-            if box[MODE, i] == 0 and g[s] * t <= 0.0:
-                t = 0.0
-            other[i] = t
-            total += g[s] * t
-        if left and total >= need:
+        middle, reach = 0.5 * (low + high) if found else high, -INF
+        copied(p.box, paid)
+        copied(p.allowed, left)
+        if contract(p, paid, left, middle):
+            reach = 0.0
+            for i in range(p.lever.shape[1]):
+                reach -= respond(p, paid, left, i, g, 0.0, 0.0, other)
+        if reach >= need:
             found, high = True, middle
             copied(other, out)
         elif not found:
@@ -243,147 +174,122 @@ def one_largest(p, box, allowed, g, need, most, out, other):
 
 
 @compiled
-def at(p, g, u):
+def times(p, g, u):
     """g u."""
     total = 0.0
     for i in range(len(u)):
-        total += g[p.start[i] + int(u[i])] if p.lever[LABEL, i] > 0.0 else g[p.start[i]] * u[i]
+        total += g[p.start[i] + int(u[i])] if p.lever[at.LABEL, i] > 0.0 else g[p.start[i]] * u[i]
     return total
 
 
 @compiled
-def cheapest(p, w, box, allowed, g, need, u, out, other):
-    """The cheapest point of a box with g u >= need and, linearised at u, whatever else is asked for; False if
-    none is found, or none that is clearly cheaper than the best.
-
-    Where that is rows or the ball, w's node, point and multipliers are overwritten.
+def cheapest(p, w, g, need, out, other):
+    """The cheapest point of the root's box with g u >= need and, linearised at the point in w.unit[Z],
+    whatever else is asked for; False if none is found, or none that is clearly cheaper than the best. w's
+    node, point and multipliers are overwritten.
     """
     if not constrained(p) and only_largest(p):
-        most = min(w.scalar[BEST_COST], w.scalar[CEILING])
-        return one_largest(p, box, allowed, g, need, most, out, other)
-    units = p.widths[0]
-    for m in range(units):  # the linear piece that u lies in, or the tangent there
-        z = w.unit[Z, 0, m]
+        return one_largest(p, w, g, need, out, other)
+    unit = w.unit
+    for m in range(p.widths[0]):  # the linear piece that the point lies in, or the tangent there
+        z = unit[at.Z, 0, m]
         on = steepness(p.kind[m], z, p.edge[m])
-        w.unit[SLOPE, 0, m] = w.unit[ALPHA, 0, m] = on
-        w.unit[RISE, 0, m] = w.unit[FALL, 0, m] = curve(p.kind[m], z, p.edge[m]) - on * z
-        w.kept[0, m], w.kept[1, m] = w.unit[ZL, 0, m], w.unit[ZH, 0, m]
-        w.unit[ZL, 0, m], w.unit[ZH, 0, m] = 0.0, on
-        w.unit[ZS, 0, m] = abs(z)
+        unit[at.SLOPE, 0, m] = unit[at.ALPHA, 0, m] = on
+        unit[at.RISE, 0, m] = unit[at.FALL, 0, m] = curve(p.kind[m], z, p.edge[m]) - on * z
+        unit[at.ZL, 0, m], unit[at.ZH, 0, m], unit[at.ZS, 0, m] = 0.0, on, abs(z)
     copied(g, w.rows[0])
-    w.row[CONSTS, 0], w.row[INSIDE, 0] = -need, 0.0
-    count = stated_rows(p, w, box, allowed, 1, False)
-    ball = -1
-    if len(p.noise) > 0 and count > 0:
-        where = residual_lines(p, w, box, allowed)
+    w.row[at.CONSTS, 0], w.row[at.INSIDE, 0] = -need, 0.0
+    count, ball = stated_rows(p, w, p.box, p.allowed, 1, False), -1
+    if count > 0 and len(p.noise) > 0:
+        where = residual_lines(p, w, p.box, p.allowed)
         if where > 0:
             ball, count = count, count + 1
-            w.row[INSIDE, ball], w.row[CONSTS, ball] = 2.0 * ball_hair(p, w), 0.0
+            w.row[at.INSIDE, ball], w.row[at.CONSTS, ball] = 2.0 * ball_slack(p, w), 0.0
             cleared(w.rows[ball])
         elif where < 0:
             count = -1
-    for m in range(units):
-        w.unit[ZL, 0, m], w.unit[ZH, 0, m] = w.kept[0, m], w.kept[1, m]
     if count < 0:
         return False
     # what is not clearly cheaper than the action in hand is no news
-    dear = min(w.scalar[BEST_COST] * (1.0 - COARSE), w.scalar[CEILING]) - p.base[0]
-    least = solve_node(p, w, box, allowed, count, ball, dear, out, other, STEPS, True)
-    return least < dear and w.scalar[LEFT] < COARSE
+    dear = min(w.scalar[at.BEST_COST] * (1.0 - COARSE), w.scalar[at.CEILING]) - p.base[0]
+    least = solve_node(p, w, p.box, p.allowed, count, ball, dear, out, other, STEPS, True)
+    return least < dear and w.scalar[at.LEFT] < COARSE
 
 
 @compiled
-def hops(p, w, box, allowed, u, most):
+def _mixed(p, start, goal, part, u):
+    """Into u the point at a part of the way between two; labels are the goal's."""
+    for i in range(len(u)):
+        u[i] = goal[i] if p.lever[at.LABEL, i] > 0.0 else start[i] + part * (goal[i] - start[i])
+
+
+@compiled
+def _last_accepted(p, w, start, goal, u, halvings):
+    """Go from an accepted point towards another as long as it is accepted, into u; whether that leads
+    anywhere."""
+    low, high = 0.0, 1.0
+    for _ in range(halvings):
+        middle = 0.5 * (low + high)
+        _mixed(p, start, goal, middle, u)
+        if try_point(p, w, u):
+            low = middle
+        else:
+            high = middle
+    _mixed(p, start, goal, low, u)
+    return low > 0.0 and try_point(p, w, u)
+
+
+@compiled
+def hops(p, w, u, most):
     """Linearise the logit, take the cheapest point that reaches it, go on from there. ``u`` moves along."""
-    anchor = w.at[ANCHOR]
-    trial = w.at[TRIAL]
-    label = p.lever[LABEL]
-    d = len(u)
-    found = False
-    before = INF
-    have = False
-    curved = False
+    anchor, trial, gradient_ = w.at[at.ANCHOR], w.at[at.TRIAL], w.col[at.GRAD]
+    have, before, curved = False, INF, False
     for m in range(p.widths[0]):
         curved = curved or p.kind[m] != RELU
     for hop in range(most):
-        logit = logit_at(p, u, w.unit[Z], w.layer[0])
-        gradient(p, w.unit[Z], w.col[GRAD], w.layer)
-        need = (p.need_high + 2.0 * p.hair[0] - logit) + at(p, w.col[GRAD], u)
-        if not cheapest(p, w, box, allowed, w.col[GRAD], need, u, trial, w.at[OTHER]):
+        logit = logit_at(p, u, w.unit[at.Z], w.layer[0])
+        need = p.need_high + 2.0 * logit_slack(p, w, u) - logit
+        gradient(p, w.unit[at.Z], gradient_, w.layer)
+        need += times(p, gradient_, u)
+        if not cheapest(p, w, gradient_, need, trial, w.at[at.OTHER]):
             # as far as it goes; with rows or a ball that is where the convex problem has come to, which is
             # hardly ever any good: dives at every node do not go on from there
-            if have or hop >= (most - DIVE if constrained(p) else most // 2):
-                break
-            if constrained(p) and w.scalar[BEST_COST] < INF:
-                break
             if not constrained(p):
-                for i in range(d):
-                    respond(p, box, allowed, i, w.col[GRAD], 0.0, 0.0, trial)
+                for i in range(len(u)):
+                    respond(p, p.box, p.allowed, i, gradient_, 0.0, 0.0, trial)
+            elif hop >= most - DIVE or w.scalar[at.BEST_COST] < INF:
+                break
+            if have or hop >= most // 2:
+                break
         if hop >= (8 if curved else 4) and not have:  # it swings: half the way
-            for i in range(d):
-                if not label[i] > 0.0:
-                    trial[i] = 0.5 * (trial[i] + u[i])
-        if try_point(p, w, trial):
-            found = True
-            cost = cost_at(p, trial)
-            for i in range(d):
-                anchor[i] = trial[i]
-                u[i] = trial[i]
-            have = True
-            if not cost < before * (1.0 - SEEN):
+            _mixed(p, u, trial, 0.5, trial)
+        direct = try_point(p, w, trial)
+        if direct:
+            copied(trial, u)
+        # else between the last accepted point and this one
+        if direct or (have and _last_accepted(p, w, anchor, trial, u, 16)):
+            copied(u, anchor)
+            have, cost = True, cost_at(p, u)
+            if not cost < before * (1.0 - (SEEN if direct or curved else COARSE)):
                 break
             before = cost
             continue
-        if have:  # between the last accepted point and the next
-            low, high = 0.0, 1.0
-            for _ in range(16):
-                middle = 0.5 * (low + high)
-                for i in range(d):
-                    u[i] = trial[i] if label[i] > 0.0 else anchor[i] + middle * (trial[i] - anchor[i])
-                if try_point(p, w, u):
-                    low = middle
-                else:
-                    high = middle
-            if low == 0.0:
-                copied(trial, u)
-                have = False
-                before = INF
-                continue
-            for i in range(d):
-                u[i] = trial[i] if label[i] > 0.0 else anchor[i] + low * (trial[i] - anchor[i])
-            if not try_point(p, w, u):
-                break
-            cost = cost_at(p, u)
-            copied(u, anchor)
-            if not cost < before * (1.0 - (SEEN if curved else COARSE)):
-                break
-            before = cost
-        else:
-            same = True
-            for i in range(d):
-                if abs(u[i] - trial[i]) > SEEN:
-                    same = False
-                u[i] = trial[i]
-            if same:
-                break
+        same = not have
+        for i in range(len(u)):
+            same = same and abs(u[i] - trial[i]) <= SEEN
+        copied(trial, u)
+        have, before = False, INF
+        if same:
+            break
     if have:
         copied(anchor, u)
-    return found
 
 
 @compiled
-def resting(p, i, u):
+def resting(p, w, i):
     """The coordinate or label where a lever costs least: the factual's where that is allowed."""
-    if p.lever[LABEL, i] > 0.0:
-        best, where = INF, u[i]
-        for j in range(p.start[i], p.start[i + 1]):
-            if p.allowed[j] != 0 and p.column[COST, j] < best:
-                best, where = p.column[COST, j], float(j - p.start[i])
-        return where
-    if p.box[MODE, i] != 1:
-        return 0.0
-    t = min(max(0.0, p.box[LO, i]), p.box[HI, i])
-    return t
+    respond(p, p.box, p.allowed, i, w.col[at.NOTHING], 1.0, 1.0, w.at[at.OTHER])
+    return w.at[at.OTHER, i]
 
 
 @compiled
@@ -391,221 +297,109 @@ def pull_back(p, w, u):
     """Move each lever of an accepted point towards the factual as far as the logit allows, in a random
     order.
     """
-    order_ = w.ints[ORDER]
-    start_ = p.start
-    d = len(u)
+    order, start, goal, d = w.ints[at.ORDER], w.at[at.ANCHOR], w.at[at.TRIAL], len(u)
     for i in range(d):
-        order_[i] = i
+        order[i] = i
     for i in range(d - 1, 0, -1):
         j = int(random(w) * (i + 1))
-        order_[i], order_[j] = order_[j], order_[i]
+        order[i], order[j] = order[j], order[i]
     for position in range(d):
-        i = order_[position]
-        goal, start = resting(p, i, u), u[i]
-        if goal == start:
+        i = order[position]
+        copied(u, start)
+        copied(u, goal)
+        goal[i] = resting(p, w, i)
+        if goal[i] == start[i]:
             continue
-        u[i] = goal
+        copied(goal, u)
         if try_point(p, w, u):
             continue
-        if p.lever[LABEL, i] > 0.0:
-            own = cost_of(p, i, start)
-            u[i] = start
-            for j in range(start_[i], start_[i + 1]):
-                if p.allowed[j] != 0 and p.column[COST, j] < own:
-                    u[i] = float(j - start_[i])
-                    if try_point(p, w, u):
-                        break
-                    u[i] = start
+        if not p.lever[at.LABEL, i] > 0.0:
+            if not _last_accepted(p, w, start, goal, u, 9):
+                copied(start, u)
             continue
-        low, high = 0.0, 1.0
-        for _ in range(9):
-            middle = 0.5 * (low + high)
-            u[i] = goal + middle * (start - goal)
-            if try_point(p, w, u):
-                high = middle
-            else:
-                low = middle
-        u[i] = goal + high * (start - goal) if high < 1.0 else start
-        if not try_point(p, w, u):
-            u[i] = start
-
-
-@compiled
-def drops(p, w, rounds):
-    """Let one lever of the best point rest, or forbid it more, and repair: what comes out cheaper stays."""
-    hi = w.box[HI]
-    lo = w.box[LO]
-    mode = w.box[MODE]
-    label = p.lever[LABEL]
-    hi_ = p.box[HI]
-    lo_ = p.box[LO]
-    mode_ = p.box[MODE]
-    allowed = w.allowed
-    start = p.start
-    d = p.lever.shape[1]
-    u = w.at[POINT]
-    for _ in range(rounds):
-        copied(w.at[BEST], u)
-        tries = 1 + int(random(w) * 2)
-        for i in range(d):
-            lo[i], hi[i], mode[i] = lo_[i], hi_[i], mode_[i]
-        for j in range(p.column.shape[1]):
-            allowed[j] = p.allowed[j]
-        for _try in range(tries):
-            i = int(random(w) * d)
-            goal = resting(p, i, u)
-            if goal == u[i] and _try == 0:
-                i = int(random(w) * d)
-                goal = resting(p, i, u)
-            if label[i] > 0.0:
-                for j in range(start[i], start[i + 1]):
-                    allowed[j] = 1 if j == start[i] + int(goal) else 0
-            elif random(w) < 0.7:
-                if goal == 0.0 and mode_[i] == 0:
-                    mode[i] = 2
-                else:
-                    lo[i] = hi[i] = goal
-            else:
-                cut = u[i] * (0.3 + 1.2 * random(w))
-                grid = p.lever[GRID, i]
-                if grid > 0.0:
-                    cut = np.floor((cut - p.lever[SHIFT, i]) / grid) * grid + p.lever[SHIFT, i]
-                cut = min(max(cut, lo_[i]), hi_[i])
-                if u[i] > 0.0 and cut >= lo_[i]:
-                    hi[i] = max(cut, lo[i])
-                elif u[i] < 0.0 and cut <= hi_[i]:
-                    lo[i] = min(cut, hi[i])
-            if label[i] > 0.0:
-                u[i] = goal
-            else:
-                u[i] = goal if mode[i] == 2 else min(max(u[i], lo[i]), hi[i])
-        hops(p, w, w.box, allowed, u, 8)
+        own, accepted = cost_of(p, i, start[i]), False
+        for c in range(p.start[i], p.start[i + 1]):
+            if not accepted and p.allowed[c] != 0 and p.column[at.COST, c] < own:
+                u[i] = float(c - p.start[i])
+                accepted = try_point(p, w, u)
+        if not accepted:
+            copied(start, u)
 
 
 @compiled
 def settle(p, w, u):
     """An accepted point made as cheap as its neighbourhood allows."""
     pull_back(p, w, u)
-    hops(p, w, p.box, p.allowed, u, 8)
+    hops(p, w, u, 8)
     if try_point(p, w, u):
         pull_back(p, w, u)
 
 
 @compiled
-def descend(p, w, starts, samples, kept, rounds):
-    """Search for good actions from given points, random points and the factual; ``w.at[BEST]`` is what was
-    found.
-
-    Parameters
-    ----------
-    starts
-        Coordinates, (n, d).
-    samples
-        Random points.
-    kept
-        How many of the cheapest accepted points are settled.
-    rounds
-        Of :func:`drops`.
-    """
-    label = p.lever[LABEL]
-    hi = p.box[HI]
-    lo = p.box[LO]
-    start = p.start
-    allowed = p.allowed
-    d = p.lever.shape[1]
-    u = w.at[POINT]
+def descend(p, w, starts):
+    """Search for good actions from the factual, from given points (coordinates, (n, d)) and, where that finds
+    none, from random points; ``w.at[BEST]`` is what was found."""
+    u, d = w.at[at.POINT], p.lever.shape[1]
     for i in range(d):
-        u[i] = resting(p, i, u)
-    hops(p, w, p.box, allowed, u, 12)
+        u[i] = resting(p, w, i)
+    hops(p, w, u, 12)
     if try_point(p, w, u):
-        pull_back(p, w, u)
-    # the cheapest accepted points, by insertion
-    pool, cost = w.found[:, : len(w.at[POINT])], w.found[:, len(w.at[POINT])]
-    count = 0
-    n = len(starts)
-    for k in range(n + samples):
-        if k < n:
-            for i in range(d):
-                u[i] = starts[k, i]
-                if label[i] > 0.0:
-                    j = start[i] + int(u[i])
-                    if not (u[i] >= 0.0 and j < start[i + 1] and allowed[j] != 0):
-                        u[i] = resting(p, i, u)
-        else:
-            share = 0.2 + 0.8 * random(w)
-            for i in range(d):
-                u[i] = resting(p, i, u)
-                if random(w) > share:
-                    continue
-                if label[i] > 0.0:
-                    j = start[i] + int(random(w) * (start[i + 1] - start[i]))
-                    if allowed[j] != 0:
-                        u[i] = float(j - start[i])
-                else:
-                    u[i] = lo[i] + random(w) * (hi[i] - lo[i])
-        snap(p, u)
-        v = cost_at(p, u)
-        if count == kept and v >= cost[kept - 1]:
-            continue
-        if not try_point(p, w, u):
-            continue
-        at_ = min(count, kept - 1)
-        while at_ > 0 and cost[at_ - 1] > v:
-            cost[at_] = cost[at_ - 1]
-            for i in range(d):
-                pool[at_, i] = pool[at_ - 1, i]
-            at_ -= 1
-        cost[at_] = v
-        for i in range(d):
-            pool[at_, i] = u[i]
-        count = min(count + 1, kept)
-    for k in range(count):
-        for i in range(d):
-            u[i] = pool[k, i]
         settle(p, w, u)
-    if not w.scalar[BEST_COST] < INF:  # uphill from random points
-        for _ in range(30):
-            for i in range(d):
-                if label[i] > 0.0:
-                    j = start[i] + int(random(w) * (start[i + 1] - start[i]))
-                    u[i] = float(j - start[i]) if allowed[j] != 0 else resting(p, i, u)
-                else:
-                    u[i] = lo[i] + random(w) * (hi[i] - lo[i])
-            snap(p, u)
-            if climb(p, w, u):
-                settle(p, w, u)
-                break
-    if w.scalar[BEST_COST] < INF:
-        drops(p, w, rounds)
-        for _ in range(3):
-            before = w.scalar[BEST_COST]
-            copied(w.at[BEST], u)
+    for k in range(len(starts)):
+        for i in range(d):
+            u[i] = starts[k, i] if _allows(p, i, starts[k, i]) else resting(p, w, i)
+        before = w.scalar[at.BEST_COST]
+        if try_point(p, w, u) and w.scalar[at.BEST_COST] < before:
+            settle(p, w, u)
+    for _ in range(TRIES):  # uphill from random points
+        if w.scalar[at.BEST_COST] < INF:
+            break
+        for i in range(d):
+            if p.lever[at.LABEL, i] > 0.0:
+                u[i] = float(int(random(w) * (p.start[i + 1] - p.start[i])))
+                if not _allows(p, i, u[i]):
+                    u[i] = resting(p, w, i)
+            else:
+                u[i] = p.box[at.LO, i] + random(w) * (p.box[at.HI, i] - p.box[at.LO, i])
+        snap(p, u)
+        if climb(p, w, u):
+            settle(p, w, u)
+    for _ in range(3):
+        before = w.scalar[at.BEST_COST]
+        if before < INF:
+            copied(w.at[at.BEST], u)
             pull_back(p, w, u)
             around(p, w, u)
-            if not w.scalar[BEST_COST] < before * (1.0 - COARSE):
-                break
+        if not w.scalar[at.BEST_COST] < before * (1.0 - COARSE):
+            break
+
+
+TRIES = 30
+"""Random points to start from while there is no action."""
+
+
+@compiled
+def _allows(p, i, value):
+    """Whether a label is allowed; numbers are snapped."""
+    if not p.lever[at.LABEL, i] > 0.0:
+        return True
+    return 0.0 <= value < p.start[i + 1] - p.start[i] and p.allowed[p.start[i] + int(value)] != 0
 
 
 @compiled
 def around(p, w, u):
     """Move each lever of the best point to other values and pull the others back."""
-    hi = p.box[HI]
-    lo = p.box[LO]
-    start = p.start
-    d = len(u)
-    for i in range(d):
-        label = p.lever[LABEL, i] > 0.0
-        tries = start[i + 1] - start[i] if label else 6
-        for k in range(tries):
-            copied(w.at[BEST], u)
+    for i in range(len(u)):
+        label, low, high = p.lever[at.LABEL, i] > 0.0, p.box[at.LO, i], p.box[at.HI, i]
+        for k in range(p.start[i + 1] - p.start[i] if label else 6):
+            copied(w.at[at.BEST], u)
             if label:
-                if p.allowed[start[i] + k] == 0 or float(k) == u[i]:
+                if not _allows(p, i, float(k)) or float(k) == u[i]:
                     continue
                 u[i] = float(k)
             else:
-                reach = hi[i] - lo[i]
-                u[i] += (1.0 if k < 3 else -1.0) * max(reach * 0.25 ** (k % 3 + 1), p.lever[GRID, i])
-                u[i] = min(max(u[i], lo[i]), hi[i])
+                step = max((high - low) * 0.25 ** (k % 3 + 1), p.lever[at.GRID, i])
+                u[i] = min(max(u[i] + (step if k < 3 else -step), low), high)
             if try_point(p, w, u):
                 pull_back(p, w, u)
 
@@ -615,28 +409,21 @@ def climb(p, w, u):
     """Move to the corner that the gradient points to, as long as the logit rises; whether it gets
     accepted.
     """
-    other = w.at[OTHER]
-    trial = w.at[TRIAL]
-    d = len(u)
-    value = logit_at(p, u, w.unit[Z], w.layer[0])
+    other, trial = w.at[at.OTHER], w.at[at.TRIAL]
     for _ in range(12):
-        logit_at(p, u, w.unit[Z], w.layer[0])
-        gradient(p, w.unit[Z], w.col[GRAD], w.layer)
-        for i in range(d):
-            respond(p, p.box, p.allowed, i, w.col[GRAD], 0.0, 0.0, trial)
-        step, moved = 1.0, False
-        for _half in range(8):
-            for i in range(d):
-                other[i] = trial[i] if p.lever[LABEL, i] > 0.0 else u[i] + step * (trial[i] - u[i])
+        value, moved = logit_at(p, u, w.unit[at.Z], w.layer[0]), False
+        gradient(p, w.unit[at.Z], w.col[at.GRAD], w.layer)
+        for i in range(len(u)):
+            respond(p, p.box, p.allowed, i, w.col[at.GRAD], 0.0, 0.0, trial)
+        for halvings in range(8):
+            _mixed(p, u, trial, 0.5**halvings, other)
             if try_point(p, w, other):
                 copied(other, u)
                 return True
-            v = logit_at(p, other, w.unit[Z], w.layer[0])
-            if v > value:
-                value, moved = v, True
+            if logit_at(p, other, w.unit[at.Z], w.layer[0]) > value:
+                moved = True
                 break
-            step *= 0.5
-        if not moved:  # one lever's label at a time
+        if not moved:
             return False
         copied(other, u)
     return False

@@ -99,14 +99,6 @@ def size_at(kind, z, size, edge, line):
 
 
 @compiled
-def largest_size(kind, size, edge):
-    """The most of :func:`size_at` where the argument is at most ``size``."""
-    if kind == LOG:
-        return abs(log(edge)) + abs(log(1.0 + size)) + 2.0 * size / edge
-    return size_at(kind, 0.0, size, edge, 0.0)
-
-
-@compiled
 def _bend(kind):
     """Convex below, concave above."""
     return 0.0 if kind == SIGMOID else -INF if kind == LOG else INF
@@ -122,38 +114,34 @@ def _beyond(kind, m, z, edge):
 @compiled
 def highest(kind, m, l, h, t, edge):
     """A number that f(z) - m z is nowhere above on [l, h], whatever m and t."""
-    bend, best = _bend(kind), -INF
-    if l < bend:
-        for z in (l, min(h, bend)):
-            v, slack = _beyond(kind, m, z, edge)
-            best = max(best, v + slack)
-    if h > bend:
-        a = max(l, bend)
-        t = min(max(t, a), h)
-        v, slack = _beyond(kind, m, t, edge)
-        excess = steepness(kind, t, edge)
-        slack += CURVE * (excess + abs(m)) * (h - a)
-        excess -= m
-        best = max(best, v + slack + (excess * (h - t) if excess > 0.0 else -excess * (t - a)))
-    return best
+    bend = _bend(kind)
+    return _most(kind, 1.0, m, (l, min(h, bend)), (max(l, bend), h), t, edge)
 
 
 @compiled
 def lowest(kind, m, l, h, t, edge):
     """A number that f(z) - m z is nowhere below on [l, h], whatever m and t."""
-    bend, best = _bend(kind), INF
-    if h > bend:
-        for z in (max(l, bend), h):
+    bend = _bend(kind)
+    return -_most(kind, -1.0, m, (max(l, bend), h), (l, min(h, bend)), t, edge)
+
+
+@compiled
+def _most(kind, sign, m, convex, concave, t, edge):
+    """A number that sign (f(z) - m z) is nowhere above: at the ends of the part where that is convex, below
+    the tangent at t where it is concave. Either part may be empty."""
+    best = -INF
+    if convex[0] <= convex[1]:
+        for z in convex:
             v, slack = _beyond(kind, m, z, edge)
-            best = min(best, v - slack)
-    if l < bend:
-        b = min(h, bend)
-        t = min(max(t, l), b)
+            best = max(best, sign * v + slack)
+    a, b = concave
+    if a <= b:
+        t = min(max(t, a), b)
         v, slack = _beyond(kind, m, t, edge)
-        excess = steepness(kind, t, edge)
-        slack += CURVE * (abs(excess) + abs(m)) * (b - l)
-        excess -= m
-        best = min(best, v - slack - (excess * (t - l) if excess > 0.0 else -excess * (b - t)))
+        steep = steepness(kind, t, edge)
+        slack += CURVE * (abs(steep) + abs(m)) * (b - a)
+        rise = sign * (steep - m)
+        best = max(best, sign * v + slack + (rise * (b - t) if rise > 0.0 else -rise * (t - a)))
     return best
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -12,7 +12,8 @@ import numpy as np
 from milp_recourse.compiled import search
 from milp_recourse.compiled.causes import NotCovered, effects_of
 from milp_recourse.compiled.layout import BEST_COST, GRID, HI, LABEL, LO, MODE
-from milp_recourse.compiled.problem import ACTED, Lowered, Problems, coordinates, impossible, lowered, why_not
+from milp_recourse.compiled.lever_arrays import ACTED
+from milp_recourse.compiled.problem import Lowered, Problems, coordinates, impossible, lowered, why_not
 from milp_recourse.compiled.propose import Run, ready
 from milp_recourse.domain.conditions import TRUE
 from milp_recourse.domain.network import ReluNetwork
@@ -24,7 +25,7 @@ NODES, SECONDS = 1000, 2.0
 """Most nodes of such a search, and most seconds between one thousand and the next."""
 
 REACHES = 2.0**-24, 2.0**-8
-"""Of a lever's width, how far from a given action a feasible one is looked for: a hair, then a little."""
+"""Of a lever's width, how far from a given action a feasible one is looked for: next to it, then farther."""
 
 
 def first_action(instance: Instance) -> dict[str, float] | None:
@@ -44,8 +45,8 @@ def first_action(instance: Instance) -> dict[str, float] | None:
 def near(instance: Instance, action: Mapping[str, float]) -> dict[str, float] | None:
     """The cheapest feasible action next to one, on the same features; None without one, and of trees.
 
-    What solvers with tolerances return fails by a hair; where conditions leave alternatives, the one that it
-    meets best is kept.
+    What solvers with tolerances return fails by its rounding; where conditions leave alternatives, the one
+    that it meets best is kept.
     """
     if not isinstance(instance.classifier, ReluNetwork) or not action or why_not(instance):
         return None
@@ -83,14 +84,21 @@ def none_below(instance: Instance, cost: float, time_limit: float | None, nodes:
             return True
         state = Run(instance, group.problems(0))
         state.cost = state.work.scalar[BEST_COST] = cost
-        while int(state.tree.state[2]) < nodes and time.perf_counter() <= late:
-            why = state.examine(nodes - int(state.tree.state[2]))
-            if why == search.FULL:
-                state.tree = search.larger(state.tree, 2 * len(state.tree.heap))
-            elif why != search.MORE or state.work.scalar[BEST_COST] < cost:
+        for why in _examined(state, nodes, late):
+            if why != search.MORE or state.work.scalar[BEST_COST] < cost:
                 closed = why == search.DONE and math.isinf(state.tree.stuck[0])
                 return closed and not state.work.scalar[BEST_COST] < cost
     return False
+
+
+def _examined(state: Run, nodes: int, late: float) -> Iterator[int]:
+    """What a search says after each stretch, of so many nodes in all and until a time; its pool grows."""
+    while int(state.tree.state[2]) < nodes and time.perf_counter() <= late:
+        why = state.examine(nodes - int(state.tree.state[2]))
+        if why == search.FULL:
+            state.tree = search.larger(state.tree, 2 * len(state.tree.heap))
+        else:
+            yield why
 
 
 def _around(instance: Instance, problem: Problems, action: Mapping[str, float], reach: float) -> Problems:
@@ -115,12 +123,8 @@ def _around(instance: Instance, problem: Problems, action: Mapping[str, float], 
 
 def _found(state: Run) -> dict[str, float] | None:
     """What a short search finds."""
-    late = time.perf_counter() + SECONDS
-    while int(state.tree.state[2]) < NODES and time.perf_counter() < late:
-        why = state.examine(NODES - int(state.tree.state[2]))
-        if why == search.FULL:
-            state.tree = search.larger(state.tree, 2 * len(state.tree.heap))
-        elif why in (search.ASK, search.ASK_LAST):
+    for why in _examined(state, NODES, time.perf_counter() + SECONDS):
+        if why in (search.ASK, search.ASK_LAST):
             state.answer(why == search.ASK_LAST)
         elif why == search.FOUND:
             state.confirm()

@@ -145,7 +145,9 @@ def slacks(
     *budget*. theta * C + sum over levers of g u - theta c(u): a cost has three parts, each of three products;
     columns + 4 additions.
 
-    *dual*. lambda * rows summed (rows + 1), then as *budget*.
+    *dual*. lambda * rows summed (rows + 1), then as *budget*. A lever's least term is computed at a rounded
+    minimiser. Where the term is quadratic that raises it by a square of a rounding error only; elsewhere the
+    minimum is at an end or a kink, or at a whole value next to such a minimiser.
     """
     line = (
         sum(4 * n + 8 for n in widths)

@@ -12,12 +12,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
-from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from milp_recourse.compiled import layout as at
 from milp_recourse.compiled.causes import (
     MOST_CONFIGURATIONS,
     Effects,
@@ -29,31 +29,12 @@ from milp_recourse.compiled.causes import (
     no_effects,
 )
 from milp_recourse.compiled.elementary import LOG, RELU
-from milp_recourse.compiled.layout import (
-    FACTUAL,
-    FIXED,
-    GRID,
-    HI,
-    KNOTS,
-    LABEL,
-    LARGEST,
-    LINEAR,
-    LO,
-    MODE,
-    OWN_FIXED,
-    RATE,
-    SHIFT,
-    SQUARE,
-    TOP_RATE,
-    UNIT,
-)
-from milp_recourse.compiled.numerics import HUGE, Slacks, slacks
+from milp_recourse.compiled.lever_arrays import ACTED, IDLE, Lever, in_units
+from milp_recourse.compiled.numerics import Slacks, slacks
 from milp_recourse.compiling import by_reference, compiled
 from milp_recourse.domain.conditions import TRUE
 from milp_recourse.domain.enclosure import Enclosure, round_down, round_up
-from milp_recourse.domain.features import Feature
 from milp_recourse.domain.network import ReluNetwork
-from milp_recourse.domain.quantiles import Quantiles
 from milp_recourse.instance import Instance, of_one_model
 from milp_recourse.program.cohort import together
 from milp_recourse.program.lower import EDGE
@@ -61,7 +42,6 @@ from milp_recourse.program.model import Program
 
 Array = NDArray[np.float64]
 
-_ZERO = Fraction(0)
 
 MOST_ROWS = 48
 """Rows of one Lagrangian besides those of domains and the ball: the logit's lines and the signs split on."""
@@ -73,10 +53,6 @@ MOST_LINES = 3
 def most_rows(stated: int, bends: bool) -> int:
     """Rows of one Lagrangian, with those of domains and conditions and the ball."""
     return MOST_ROWS + (MOST_LINES if bends else 1) * stated + 2
-
-
-EITHER, ACTED, IDLE = 0, 1, 2
-"""A numeric lever's mode: its interval or not acting; its interval; not acting."""
 
 
 @by_reference
@@ -110,8 +86,6 @@ class Problem(NamedTuple):
         it, (d,).
     ends
         The least and the largest value that acting may set, (2, d).
-    hair
-        What a point's logit and ball must be inside by to be beyond doubt anywhere in the root box, (2,).
     base
         What acting on those costs whatever their value, (1,), rounded down.
     first, caused, offset
@@ -159,7 +133,6 @@ class Problem(NamedTuple):
     column: Array
     acts: NDArray[np.uint8]
     ends: Array
-    hair: Array
     base: Array
     first: Array
     caused: Array
@@ -196,69 +169,14 @@ Problems = Problem
 """All configurations of an applicant: the arrays named in :data:`CASES` have a first axis for them."""
 
 CASES = (
-    "box",
-    "allowed",
-    "acts",
-    "ends",
-    "hair",
-    "base",
-    "first",
-    "caused",
-    "offset",
-    "resting",
-    "row",
-    "row_caused",
-    "row_const",
-    "residual",
-    "residual_caused",
-    "precision",
+    *("box", "allowed", "acts", "ends", "base", "first", "caused", "offset", "resting"),
+    *("row", "row_caused", "row_const", "residual", "residual_caused", "precision"),
 )
 
+_OF_CASE = ", ".join(f"p.{name}[c]" if name in CASES else f"p.{name}" for name in Problem._fields)
 
-@compiled
-def case(p: Any, c: Any) -> Any:
-    """The problem in one configuration."""
-    return Problem(
-        p.start,
-        p.lever,
-        p.knot,
-        p.box[c],
-        p.allowed[c],
-        p.column,
-        p.acts[c],
-        p.ends[c],
-        p.hair[c],
-        p.base[c],
-        p.first[c],
-        p.caused[c],
-        p.offset[c],
-        p.resting[c],
-        p.kind,
-        p.edge,
-        p.widths,
-        p.weights,
-        p.biases,
-        p.turned,
-        p.row[c],
-        p.row_caused[c],
-        p.row_const[c],
-        p.residual[c],
-        p.residual_caused[c],
-        p.noise,
-        p.owner,
-        p.precision[c],
-        p.bent,
-        p.excess,
-        p.need_low,
-        p.need_high,
-        p.has_largest,
-        p.line,
-        p.budget,
-        p.dual,
-        p.cost,
-        p.up,
-        p.tiny,
-    )
+case = compiled(eval(f"lambda p, c: Problem({_OF_CASE})"))
+"""The problem p in configuration c, spelled out from :data:`CASES`: compiled code has no loop over fields."""
 
 
 def impossible(instance: Instance, moved: Sequence[str] = ()) -> bool:
@@ -373,7 +291,7 @@ class Lowered:
         self.slack: Slacks = slacks(hidden, inputs, columns, rows_, units, effects.roundings, curves)
         self.moved = [one.feature.name for one in effects.stated if one.feature is not None]
         acted = (effects.acts[0] | effects.follows[0]).astype(bool)
-        self.levers = [_Lever(instances, name, bool(m)) for name, m in zip(first.levers, acted, strict=True)]
+        self.levers = [Lever(instances, name, bool(m)) for name, m in zip(first.levers, acted, strict=True)]
         self.numbers, self.roots = np.zeros((len(instances), 13, 0)), np.zeros((len(instances), 3, 0))
         self.intervals = np.zeros((len(instances), 2, 0))
         if self.levers:
@@ -407,13 +325,10 @@ class Lowered:
     def problems(self, k: int) -> Problems:
         """The arrays of one of the applicants."""
         instance, effects = self.instances[k], self.effects
-        first_of_block = k - k % self.together
-        if self._block[0] != first_of_block:
-            self._block = (
-                first_of_block,
-                self._together(slice(first_of_block, first_of_block + self.together)),
-            )
-        box, ends, offset = (part[k - first_of_block] for part in self._block[1])
+        begin = k - k % self.together
+        if self._block[0] != begin:
+            self._block = begin, self._together(slice(begin, begin + self.together))
+        box, ends, offset = (part[k - begin] for part in self._block[1])
         row_const = self._at_rest(instance, len(box))
         self._cut_ends(k, box, ends, row_const)
         first, rows, residuals = self._on_coordinates(k)
@@ -428,7 +343,6 @@ class Lowered:
             else self.numeric[1],
             effects.acts,
             ends,
-            np.zeros((len(box), 2)),
             self._base(k),
             first,
             self.caused,
@@ -460,8 +374,8 @@ class Lowered:
         what they would be alone."""
         effects, cases = self.effects, len(self.effects.acts)
         box = np.repeat(self.roots[here, None], cases, axis=1)
-        box[:, :, MODE][:, effects.acts > 0] = ACTED
-        box[:, :, MODE][:, effects.follows > 0] = IDLE
+        box[:, :, at.MODE][:, effects.acts > 0] = ACTED
+        box[:, :, at.MODE][:, effects.follows > 0] = IDLE
         weight, bias = effects.network.weights[0], effects.network.biases[0]
         row = self.inputs[here, None] if effects.inputs_at is None else effects.inputs_at[None]
         argument = effects.arguments_at[here if len(effects.arguments_at) > 1 else slice(None)]
@@ -488,9 +402,9 @@ class Lowered:
         follows = self.effects.follows[:, self.labels]
         allowed = np.concatenate([lever.allowed[k] for lever in self.levers])[None].repeat(len(follows), 0)
         for c, i in np.argwhere(follows > 0).tolist() if follows.size else ():
-            at = int(np.flatnonzero(self.labels)[i])
-            allowed[c, self.start[at] : self.start[at + 1]] = 0
-            allowed[c, self.start[at] + int(self.levers[at].x[k])] = 1
+            place = int(np.flatnonzero(self.labels)[i])
+            allowed[c, self.start[place] : self.start[place + 1]] = 0
+            allowed[c, self.start[place] + int(self.levers[place].x[k])] = 1
         return allowed
 
     def _base(self, k: int) -> Array:
@@ -530,25 +444,27 @@ class Lowered:
                 continue
             ends[c, :, i] = low, high
             lever = self.levers[i]
-            box[c, :2, i] = _in_units(low, high, lever.x[k], lever.unit[k])
+            box[c, :2, i] = in_units(low, high, lever.x[k], lever.unit[k])
 
     def _on_coordinates(self, k: int) -> list[Array]:
         """Layers, rows and residuals on an applicant's coordinates: changes in units, labels less their own.
 
         Units are powers of two, and few.
         """
-        at = self.places[k]
-        if at not in self._measured:
+        places = self.places[k]
+        if places not in self._measured:
             if len(self._measured) >= MOST_UNITS:
                 self._measured.clear()
-            self._measured[at] = [self._of(forms, at) for forms in (self.first, self.rows, self.residuals)]
-        return self._measured[at]
+            self._measured[places] = [
+                self._of(forms, places) for forms in (self.first, self.rows, self.residuals)
+            ]
+        return self._measured[places]
 
-    def _of(self, forms: Array, at: tuple[float, ...]) -> Array:
+    def _of(self, forms: Array, places: tuple[float, ...]) -> Array:
         if not forms.size:
             return forms
         result = forms.copy()
-        for i, place in enumerate(at):
+        for i, place in enumerate(places):
             s, e = int(self.start[i]), int(self.start[i + 1])
             if self.labels[i]:
                 own = s + int(place)
@@ -577,61 +493,16 @@ def _ends(stated: Sequence[Stated]) -> list[tuple[int, float, float]]:
     return ends
 
 
-def _knots(quantiles: Quantiles, x: float, low: float, high: float, unit: float) -> Array:
-    """Where a lever's percentiles from the factual bend, as coordinates rounded outward, and how many they
-    are there, rounded down: linear between them it is nowhere above what it is, because it never falls with
-    the distance.
-    """
-    own, factual = quantiles.exact(Fraction(x)), Fraction(x)
-    places = sorted({*map(Fraction, quantiles.values), factual})
-    first = max((k for k, v in enumerate(places) if v <= min(low, x)), default=0)
-    last = min((k for k, v in enumerate(places) if v >= max(high, x)), default=len(places) - 1)
-    made: dict[float, float] = {}
-    for v in places[first : last + 1]:
-        change = (v - factual) / Fraction(unit)
-        place = round_up(change) if v > factual else round_down(change)
-        much = max(0.0, round_down(abs(quantiles.exact(v) - own)))
-        made[place] = min(much, made.get(place, much))
-    return np.array(sorted(made.items())).T
-
-
-def _units(low: Array, high: Array, x: Array) -> Array:
-    """The least powers of two that numeric levers do not move farther than."""
-    far = np.maximum(np.maximum(np.abs(low - x), np.abs(high - x)), 1.0 / HUGE)
-    part, exponent = np.frexp(far)
-    return np.ldexp(1.0, exponent - (part == 0.5))
-
-
-def _in_units(low: Array, high: Array, x: Array, unit: Array) -> tuple[Array, Array]:
-    """Intervals as changes from x, rounded outward."""
-    return _difference_below(low, x) / unit, -_difference_below(x, high) / unit
-
-
-def _difference_below(a: Array, b: Array) -> Array:
-    """The largest doubles that are not above a - b, whose rounding error is itself a double (Knuth)."""
-    nearest = a - b
-    part = nearest - a
-    exact = (a - (nearest - part)) - (b + part) >= 0.0
-    return np.where(exact, nearest, np.nextafter(nearest, -np.inf))
-
-
-@lru_cache(maxsize=4096)
-def _rate(coefficient: float, weight: float, scale: float, power: int, unit: float) -> float:
-    """coefficient * weight * (unit / scale)^power, rounded down: the same few come up for every applicant."""
-    exact = Fraction(coefficient) * Fraction(weight) * (Fraction(unit) / Fraction(scale)) ** power
-    return max(0.0, round_down(exact))
-
-
 def coordinates(instance: Instance, problem: Problem, rows: Array) -> Array:
     """Feature rows (n, features) as coordinates (n, d): the levers' values, labels as they are."""
     names = [f.name for f in instance.features]
     result = np.empty((len(rows), len(instance.levers)))
     for i, name in enumerate(instance.levers):
         values = rows[:, names.index(name)]
-        if problem.lever[LABEL, i]:
+        if problem.lever[at.LABEL, i]:
             result[:, i] = values
         else:
-            result[:, i] = (values - problem.lever[FACTUAL, i]) / problem.lever[UNIT, i]
+            result[:, i] = (values - problem.lever[at.FACTUAL, i]) / problem.lever[at.UNIT, i]
     return result
 
 
@@ -641,7 +512,7 @@ def decode(instance: Instance, p: Problems, values: Array, c: int = 0) -> dict[s
     Levers that stay where they are are not acted on, unless they are held against what moves them.
     """
     action = {}
-    label, factual, unit, grid = (p.lever[row].tolist() for row in (LABEL, FACTUAL, UNIT, GRID))
+    label, factual, unit, grid = (p.lever[row].tolist() for row in (at.LABEL, at.FACTUAL, at.UNIT, at.GRID))
     acts, (low, high) = p.acts[c].tolist(), p.ends[c].tolist()
     for i, (name, value) in enumerate(zip(instance.levers, values.tolist(), strict=True)):
         a = value
@@ -655,108 +526,3 @@ def decode(instance: Instance, p: Problems, values: Array, c: int = 0) -> dict[s
         if a != instance.factual[name] or acts[i]:
             action[name] = a
     return action
-
-
-_ONE, _NONE = np.ones(1, dtype=np.uint8), np.zeros((2, 1))
-"""What a numeric lever's column allows and costs by label."""
-
-
-class _Lever:
-    """One lever's numbers for applicants of one model, n of them.
-
-    Attributes
-    ----------
-    x, interval
-        Factual values, (n,), and what acting may set, (n, 2).
-    unit, fixed
-        Its unit, (n,), and what acting on it costs whatever the value.
-    numbers, box
-        Its column of ``lever`` and ``box``, (n, 13) and (n, 3).
-    allowed, columns, knots
-        Its columns of ``allowed`` and ``column``, and its knots, for each applicant.
-    """
-
-    def __init__(self, instances: Sequence[Instance], name: str, moved: bool) -> None:
-        n, cost, feature = len(instances), instances[0].cost, instances[0].feature(name)
-        self.name, self.cost, self.feature, self.moved = name, cost, feature, moved
-        self.x = np.array([one.factual[name] for one in instances])
-        self.interval = np.array([one.levers[name] for one in instances])
-        weights = [one.weight(name) for one in instances]
-        self.scale = cost.scale[name] if cost.uses_scale else 1.0
-        held = {w: Fraction(cost.l0) * Fraction(w) if cost.l0 else _ZERO for w in set(weights)}
-        self.fixed = [held[w] for w in weights]
-        self.unit = np.ones(n)
-        self.numbers, self.box = np.zeros((n, 13)), np.zeros((n, 3))
-        self.allowed, self.columns, self.knots = [_ONE] * n, [_NONE] * n, [_NONE] * n
-        self.numbers[:, FACTUAL] = self.x
-        low, high = self.interval.T
-        free = np.ones(n, dtype=bool)
-        if feature.domain is not None:
-            free = (feature.domain[0] <= self.x) & (self.x <= feature.domain[1])
-        if is_label(feature):
-            self._by_label(instances, weights, free)
-            return
-        shift = np.zeros(n)
-        if feature.integral:  # an imputed value may be no whole number
-            shift = np.floor(self.x) - self.x
-        costs = np.array([max(0.0, round_down(fixed)) if fixed else 0.0 for fixed in self.fixed])
-        quantiles = cost.quantiles.get(name)
-        self.unit = _units(low, high, self.x)
-        self.box[:, LO], self.box[:, HI] = _in_units(low, high, self.x, self.unit)
-        idle = (low <= self.x) & (self.x <= high) & (shift == 0.0) & (cost.l0 == 0.0)
-        self.box[:, MODE] = np.where(idle | ~free, ACTED, EITHER)
-        lengths = (self.unit if quantiles is None else np.ones(n)).tolist()
-        rates = [
-            np.array([_rate(part, w, self.scale, power, u) for w, u in zip(weights, lengths, strict=True)])
-            if part
-            else np.zeros(n)
-            for part, power in ((cost.l1, 1), (cost.l2_squared, 2), (cost.linf, 1))
-        ]
-        if not moved:
-            self.numbers[:, FIXED] = self.numbers[:, OWN_FIXED] = costs
-        self.numbers[:, UNIT] = self.unit
-        self.numbers[:, SHIFT] = shift / self.unit
-        if feature.integral:
-            self.numbers[:, GRID] = 1.0 / self.unit
-        if quantiles is None:
-            self.numbers[:, LINEAR], self.numbers[:, SQUARE], self.numbers[:, LARGEST] = rates
-            return
-        everyone = zip(*(a.tolist() for a in (self.x, low, high, self.unit)), strict=True)
-        self.knots = [_knots(quantiles, *one) for one in everyone]
-        self.numbers[:, RATE], self.numbers[:, TOP_RATE] = rates[0], rates[2]
-        self.numbers[:, KNOTS] = [knots.shape[1] for knots in self.knots]
-
-    def _by_label(self, instances: Sequence[Instance], weights: list[float], free: NDArray[np.bool_]) -> None:
-        """What labels may be taken and cost; the same for applicants who are alike."""
-        assert self.feature.categories is not None
-        labels = range(len(self.feature.categories))
-        self.numbers[:, LABEL] = self.numbers[:, UNIT] = 1.0
-        self.box[:, MODE] = ACTED
-        known: dict[tuple[float, ...], tuple[NDArray[np.uint8], Array]] = {}
-        for k, (instance, w) in enumerate(zip(instances, weights, strict=True)):
-            x, (low, high) = float(self.x[k]), self.interval[k].tolist()
-            if (x, low, high, w) not in known:
-                idle = free[k] and not self.moved
-                allowed = [low <= label <= high or (idle and label == x) for label in labels]
-                columns = self._costs(instance, labels, self.fixed[k], w)
-                known[x, low, high, w] = np.array(allowed, dtype=np.uint8), columns
-            self.allowed[k], self.columns[k] = known[x, low, high, w]
-
-    def _costs(self, instance: Instance, labels: range, fixed: Fraction, weight: float) -> Array:
-        cost, s, w, x = self.cost, Fraction(self.scale), Fraction(weight), instance.factual[self.name]
-        parts = (cost.l1, 1), (cost.l2_squared, 2), (cost.linf, 1)
-        rates = [Fraction(part) * w / s**power for part, power in parts]
-        deltas = [self._delta(instance, self.feature, k) for k in labels]
-        costs = [
-            (fixed if k != x and not self.moved else 0) + rates[0] * d + rates[1] * d * d
-            for k, d in enumerate(deltas)
-        ]
-        return np.array([[round_down(v) for v in costs], [round_down(rates[2] * d) for d in deltas]])
-
-    @staticmethod
-    def _delta(instance: Instance, feature: Feature, k: int) -> Fraction:
-        x = instance.factual[feature.name]
-        if feature.kind == "categorical":
-            return Fraction(int(k != x))
-        position = instance.cost.position
-        return abs(position(feature.name, float(k)) - position(feature.name, x))

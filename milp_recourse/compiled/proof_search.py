@@ -88,10 +88,11 @@ from milp_recourse.compiled.network import (
     within,
     within_squares,
 )
-from milp_recourse.compiled.node import (
+from milp_recourse.compiled.node import contract_by_ball
+from milp_recourse.compiled.numerics import BELOW, FARTHEST, ROUNDOFF, TINY
+from milp_recourse.compiled.problem import Problems, case
+from milp_recourse.compiled.rows import (
     argument_line,
-    choose,
-    contract_by_ball,
     keep_row,
     never_negative,
     reached,
@@ -104,9 +105,7 @@ from milp_recourse.compiled.node import (
     stated_size,
     unit_line,
 )
-from milp_recourse.compiled.numerics import BELOW, FARTHEST, ROUNDOFF, TINY
-from milp_recourse.compiled.problem import Problems, case
-from milp_recourse.compiled.search import largest_logit
+from milp_recourse.compiled.splitting import choose
 from milp_recourse.compiled.work import cleared, copied
 from milp_recourse.compiling import by_reference, compiled, entry, refer
 
@@ -816,7 +815,7 @@ def _evidence(p, w, t, leaf, order, target, budget, ball, kinds, steps):
             worst = -(over_box(p, w.box, w.allowed, w.col[LINE]) + const)
             t.logit[leaf, turn + 1] = short(2.0 * (target + 1.0) / worst, DIGITS)
             return _holds(p, w, t, leaf, turn + 2, logit_size, target), 0, unsure
-        if not reached(w, count, p) < 0.0:
+        if not reached(w, count) < 0.0:
             break
         count += 1
     return False, count, unsure
@@ -944,7 +943,6 @@ def prove(pp, pq, w, o, t, c, target, budget, share, steps):
     claimed = (budget + p.base[0]) * (1.0 - p.cost)
     w.scalar[BEST_COST], w.scalar[CASE] = claimed, c
     w.scalar[GAINED:] = 0.0  # nothing is learnt here: a proof depends on its claim alone
-    p.hair[0] = 3.0 * p.line * largest_logit(p, w) + p.tiny
     kinds, ends, order = w.ints[KINDS], w.ends, w.order
     for _ in range(share):
         if o.state[0] == 0:

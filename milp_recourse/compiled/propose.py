@@ -64,7 +64,7 @@ def ready() -> None:
     with announced():
         instance = smallest()
         state = Run(instance, lower(instance))
-        state.examine(1, 0, (1, 1, 0))
+        state.examine(1, 0)
 
 
 def smallest() -> Instance:
@@ -145,18 +145,18 @@ class Run:
             return self.ceiling
         return self.cost - 0.5 * self.instance.gap_tolerance(self.cost)
 
-    def examine(self, share: int, around: int = -1, effort: tuple[int, int, int] = (500, 12, 60)) -> int:
+    def examine(self, share: int, around: int = -1) -> int:
         """Examine so many nodes, after a search for good actions in one configuration; see
         :func:`~milp_recourse.compiled.search.run`.
         """
         memory = self.problem, self.work, self.tree
         dives = 2 if self.few else 1
         how = MOST_LINES, 40, dives, not self.unconfirmed, self.careful
-        return int(search.run(*memory, share, *how, around, self.starts, *effort))
+        return int(search.run(*memory, share, *how, around, self.starts))
 
     def confirm(self) -> bool:
-        """Judge the search's best action exactly; without its consent the search goes back to the one
-        before.
+        """Judge the search's best action exactly. If it is not feasible: False, and the search goes back
+        to the last one that was.
         """
         w = self.work
         if not float(w.scalar[BEST_COST]) < self.cost:
@@ -183,7 +183,10 @@ class Run:
         return True
 
     def answer(self, last: bool) -> None:
-        """What a leaf asks: whether w.at[ANCHOR] is feasible, which rounding hides."""
+        """Judge exactly the point w.at[ANCHOR], of which rounding leaves open whether it is feasible.
+
+        ``last``: the point was all that its node held, so that the node is neither split nor opened again.
+        """
         w, c = self.work, int(self.work.scalar[CASE])
         action = decode(self.instance, self.problem, w.at[ANCHOR], c)
         verdict = judge(self.instance, action)
@@ -260,10 +263,10 @@ def solve(instance: Instance, options: Options, problem: Problems | None = None)
 
 
 FIRST = 1000
-"""Nodes of the first slice: if these do not prove it, actions are searched for at more cost."""
+"""Nodes of the first slice. If the search is not finished then, a longer search for good actions follows."""
 
 LOOKS = 4
-"""And again whenever the nodes have grown so many times over."""
+"""The longer search is repeated whenever the number of nodes has become so many times as large."""
 
 
 def _searched(state: Run, late: float, watch: Callable[[float, float], object]) -> tuple[float, str | None]:
@@ -313,4 +316,4 @@ def _searched(state: Run, late: float, watch: Callable[[float, float], object]) 
 
 
 FEW = 6
-"""Up to so many levers the tree finds good actions by itself."""
+"""With at most so many levers, and no ``starts``, no good action is searched for before the first nodes."""

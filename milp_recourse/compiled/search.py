@@ -10,49 +10,24 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from milp_recourse.compiled.descent import DIVE, constrained, descend, hops, pull_back, snap, try_point
-from milp_recourse.compiled.elementary import LOG, largest_size
-from milp_recourse.compiled.interior import solve_node
-from milp_recourse.compiled.layout import (
-    ALLOWANCE,
-    ANCHOR,
-    BEST,
-    BEST_COST,
-    CASE,
-    CEILING,
-    CHOICE,
-    CUT,
-    CUT_CONST,
-    CUT_SHARES,
-    GAIN,
-    GAINED,
-    GRID,
-    HI,
-    INSIDE,
-    KNOTS,
-    LABEL,
-    LINE,
-    LO,
-    MODE,
-    OTHER,
-    POINT,
-    PROMISE,
-    PROMISED,
-    ROOM,
-    SHIFT,
-    SPLIT,
-    START,
-    STUCK_BOUND,
-    ZB,
-    ZH,
-    ZL,
-    Z,
-)
-from milp_recourse.compiled.levers import knot_inside, respond
-from milp_recourse.compiled.network import logit_at, logit_size
-from milp_recourse.compiled.node import choose, examine, hold, sizes_over_box, take_cut, tighten
-from milp_recourse.compiled.numerics import BELOW, PIVOT
+from milp_recourse.compiled import layout as at
+from milp_recourse.compiled.descent import DIVE, descend, hops, logit_slack, pull_back, try_point
+from milp_recourse.compiled.elementary import LOG
+from milp_recourse.compiled.network import logit_at
+from milp_recourse.compiled.node import examine, take_cut, tighten
+from milp_recourse.compiled.numerics import BELOW
 from milp_recourse.compiled.problem import Problems, case
+from milp_recourse.compiled.splitting import (
+    ACTED_ON,
+    INTERVAL,
+    LABELS,
+    NOTHING,
+    ONE_SIGN,
+    choose,
+    hold,
+    settled,
+    single,
+)
 from milp_recourse.compiled.work import copied
 from milp_recourse.compiling import by_reference, compiled, entry, refer
 from milp_recourse.result import RELATIVE_GAP as GAP
@@ -71,13 +46,16 @@ which, last, is all that a node held); the pool is full."""
 
 @by_reference
 class Pool(NamedTuple):
-    """Nodes. ``state`` holds: open nodes, free slots, nodes examined, nodes when a dive was last made, the
-    slot whose point was asked for, the slot to go on with (one more than it; 0 for the one of least bound).
+    """The open nodes, each in a slot of the arrays.
+
+    ``state`` holds five numbers: how many nodes are open, how many slots are free, how many nodes have been
+    examined, how many had been when a dive was last made, and 1 + the slot of the last leaf whose point was
+    given to Python to judge (0: none).
 
     Attributes
     ----------
     heap, free
-        Slots of the open nodes as a heap by bound, and slots to use again, (2, size).
+        Slots of the open nodes as a heap by bound, and slots to use again, each (size,).
     bound
         Every slot's bound.
     case
@@ -85,7 +63,7 @@ class Pool(NamedTuple):
     box, allowed, unit
         What a node is; of the units their bounds and signs.
     cut, shares, const
-        Its parent's cut, (size, P), (size, d) and (size,); a constant of inf for none.
+        Its parent's cut, (size, P), (size, d) and (size,); zeros for none.
     promise
         How far too high the logit could be in its parent, and what the split promised, (size, 2).
     stuck
@@ -113,9 +91,6 @@ MUCH = 2.0**-7
 OFTEN = 32
 """Without an action, one is searched for whenever the number of nodes has grown by one in so many."""
 
-STRAIGHT = 32
-"""Without an action, so many nodes in a row are each a child of the one before, then so many best first."""
-
 FADES = 1.0 - 2.0**-9
 """What a node's gain still counts for when the next one is noted."""
 
@@ -141,7 +116,7 @@ def pool(p: Problems, size: int) -> Pool:
         np.full(size, np.inf),
         np.zeros((size, 2)),
         np.full(1, np.inf),
-        np.zeros(6, dtype=np.int64),
+        np.zeros(5, dtype=np.int64),
     )
 
 
@@ -179,58 +154,30 @@ def _push(t, slot):
 @compiled
 def _pop(t):
     """Take the node of least bound out of the heap."""
-    top = t.heap[0]
-    n = t.state[0] - 1
+    top, n = t.heap[0], t.state[0] - 1
     t.state[0] = n
-    if n > 0:
-        _sink(t, t.heap[n], 0, n)
-    return top
-
-
-@compiled
-def _take(t, slot):
-    """Take a node out of the heap, wherever it is."""
-    n = t.state[0] - 1
-    k = n
-    while t.heap[k] != slot:  # it is young: near the end
-        k -= 1
-    t.state[0] = n
-    if k == n:
-        return
-    slot = t.heap[n]
-    v = t.bound[slot]
-    while k > 0 and t.bound[t.heap[(k - 1) // 2]] > v:
-        t.heap[k] = t.heap[(k - 1) // 2]
-        k = (k - 1) // 2
-    _sink(t, slot, k, n)
-
-
-@compiled
-def _sink(t, slot, k, n):
-    """Put a node at place k of a heap of n, or below."""
-    v = t.bound[slot]
-    while True:
+    slot, k = t.heap[n], 0
+    while 2 * k + 1 < n:
         child = 2 * k + 1
-        if child >= n:
-            break
         if child + 1 < n and t.bound[t.heap[child + 1]] < t.bound[t.heap[child]]:
             child += 1
-        if t.bound[t.heap[child]] >= v:
+        if t.bound[t.heap[child]] >= t.bound[slot]:
             break
         t.heap[k] = t.heap[child]
         k = child
     t.heap[k] = slot
+    return top
 
 
 @compiled
 def _load(t, slot, w):
-    w.scalar[CASE] = t.case[slot]
+    w.scalar[at.CASE] = t.case[slot]
     copied(t.box[slot], w.box)
     copied(t.allowed[slot], w.allowed)
     copied(t.unit[slot], w.unit[:3])
-    copied(t.cut[slot], w.col[CUT])
-    copied(t.shares[slot], w.at[CUT_SHARES])
-    w.scalar[CUT_CONST] = t.const[slot]
+    copied(t.cut[slot], w.col[at.CUT])
+    copied(t.shares[slot], w.at[at.CUT_SHARES])
+    w.scalar[at.CUT_CONST] = t.const[slot]
 
 
 @compiled
@@ -239,16 +186,15 @@ def _store(t, w, bound):
     n = t.state[1] - 1
     t.state[1] = n
     slot = t.free[n]
-    t.case[slot] = int(w.scalar[CASE])
+    t.case[slot] = int(w.scalar[at.CASE])
     copied(w.box, t.box[slot])
     copied(w.allowed, t.allowed[slot])
     copied(w.unit[:3], t.unit[slot])
-    copied(w.col[CUT], t.cut[slot])
-    copied(w.at[CUT_SHARES], t.shares[slot])
-    t.const[slot] = w.scalar[CUT_CONST]
-    t.promise[slot, 0], t.promise[slot, 1] = w.scalar[ROOM], w.scalar[PROMISE]
+    copied(w.col[at.CUT], t.cut[slot])
+    copied(w.at[at.CUT_SHARES], t.shares[slot])
+    t.const[slot] = w.scalar[at.CUT_CONST]
+    t.promise[slot, 0], t.promise[slot, 1] = w.scalar[at.ROOM], w.scalar[at.PROMISE]
     t.bound[slot] = bound
-    t.state[5] = slot + 1
     _push(t, slot)
 
 
@@ -259,12 +205,12 @@ def _learn(t, slot, w, closed):
     if not (room > 0.0 and promise != 0.0):
         return
     for k in range(2):
-        w.scalar[GAINED + k] *= FADES
-        w.scalar[PROMISED + k] *= FADES
+        w.scalar[at.GAINED + k] *= FADES
+        w.scalar[at.PROMISED + k] *= FADES
     kind = 0 if promise < 0.0 else 1
-    left = 0.0 if closed else min(max(w.scalar[ROOM], 0.0), room)
-    w.scalar[GAINED + kind] += 1.0 - left / room
-    w.scalar[PROMISED + kind] += abs(promise)
+    left = 0.0 if closed else min(max(w.scalar[at.ROOM], 0.0), room)
+    w.scalar[at.GAINED + kind] += 1.0 - left / room
+    w.scalar[at.PROMISED + kind] += abs(promise)
 
 
 @compiled
@@ -285,7 +231,7 @@ def plant(pp, w, t, allowance, ceiling):
         More than any point of the root boxes costs.
     """
     w.scalar[:] = 0.0
-    w.scalar[BEST_COST], w.scalar[ALLOWANCE], w.scalar[CEILING] = INF, allowance, ceiling
+    w.scalar[at.BEST_COST], w.scalar[at.ALLOWANCE], w.scalar[at.CEILING] = INF, allowance, ceiling
     w.random[0] = SEED
     w.row[:] = 0.0
     w.at[:] = 0.0
@@ -301,11 +247,8 @@ def plant(pp, w, t, allowance, ceiling):
     for c in range(cases):
         p = refer(case(pp, c))
         _root(p, w)
-        p.hair[0] = 3.0 * p.line * largest_logit(p, w) + p.tiny
-        p.hair[1] = _largest_ball(p, w)
-        w.scalar[CASE], w.scalar[CUT_CONST] = c, INF
+        w.scalar[at.CASE], w.scalar[at.CUT_CONST] = c, 0.0
         _store(t, w, p.base[0])
-    t.state[5] = 0
 
 
 @compiled
@@ -313,192 +256,49 @@ def _root(p, w):
     """The root node of a configuration into w."""
     copied(p.box, w.box)
     copied(p.allowed, w.allowed)
-    w.unit[SPLIT] = 0.0
+    w.unit[at.SPLIT] = 0.0
     for k in range(len(p.widths)):
         for j in range(p.widths[k]):
-            w.unit[ZL, k, j], w.unit[ZH, k, j] = -INF, INF
+            w.unit[at.ZL, k, j], w.unit[at.ZH, k, j] = -INF, INF
     for m in range(p.widths[0]):
         if p.kind[m] == LOG:
-            w.unit[SPLIT, 0, m] = 1.0
-
-
-@compiled
-def largest_logit(p, w):
-    """The sum of absolute terms behind the logit of any point of the root box, at most."""
-    sizes, new, causes = w.layer[0], w.layer[1], w.layer[2]
-    layers = len(p.widths)
-    _largest_causes(p, w)
-    for i in range(p.widths[1] if layers > 1 else 1):
-        sizes[i] = p.offset[1, 1, i] + sizes_over_box(p, p.box, p.allowed, p.first[1, 1, i])
-        for m in range(p.widths[0]):
-            sizes[i] += p.caused[1, 1, i, m] * (causes[m] + abs(p.resting[m]))
-    for k in range(1, layers):
-        count = p.widths[k + 1] if k + 1 < layers else 1
-        for i in range(count):
-            new[i] = abs(p.biases[k, i])
-        for j in range(p.widths[k]):
-            for i in range(count):
-                new[i] += abs(p.turned[k, j, i]) * sizes[j]
-        for i in range(count):
-            sizes[i] = new[i]
-    return sizes[0]
-
-
-@compiled
-def _largest_causes(p, w):
-    """Of the causal units, into row 2 of w.layer."""
-    causes = w.layer[2]
-    for m in range(p.widths[0]):
-        causes[m] = p.offset[1, 0, m] + sizes_over_box(p, p.box, p.allowed, p.first[1, 0, m])
-        for l in range(m):
-            causes[m] += p.caused[1, 0, m, l] * (causes[l] + abs(p.resting[l]))
-        causes[m] = largest_size(p.kind[m], causes[m], p.edge[m])
-
-
-@compiled
-def _largest_ball(p, w):
-    """What rounding can do to the ball's value at any point of the root box, at most twice over."""
-    _largest_causes(p, w)
-    total = 0.0
-    for f in range(len(p.noise)):
-        size = sizes_over_box(p, p.box, p.allowed, p.residual[1, f])
-        for m in range(p.widths[0]):
-            size += p.residual_caused[1, f, m] * (w.layer[2, m] + abs(p.resting[m]))
-        total += p.precision[f] * size * (2.0 * size + abs(p.noise[f]))
-        if p.bent and f == len(p.noise) - 1:
-            total += size + abs(p.excess)
-    return 8.0 * p.line * total + p.tiny
+            w.unit[at.SPLIT, 0, m] = 1.0
 
 
 @compiled
 def target_of(w):
     """Actions that cost this need not be ruled out: half the tolerance below the best, or the ceiling."""
-    best = w.scalar[BEST_COST]
+    best = w.scalar[at.BEST_COST]
     if not best < INF:
-        return w.scalar[CEILING]
-    return best - 0.5 * BELOW * (GAP * best + w.scalar[ALLOWANCE])
-
-
-@compiled
-def _inward(p, w, u):
-    """Move a relaxed optimum towards the corner where the first row is largest, until it is accepted.
-
-    At a node without relaxation error it fails by rounding only, so a hair suffices. If nothing is
-    accepted, ``u`` gets the point on the way with the largest logit.
-    """
-    d = p.lever.shape[1]
-    corner, trial, line = w.at[ANCHOR], w.at[OTHER], w.col[LINE]
-    if try_point(p, w, u):
-        return True
-    highest, best = logit_at(p, u, w.unit[Z], w.layer[0]), 0.0
-    copied(w.rows[0], line)
-    for i in range(d):
-        respond(p, w.box, w.allowed, i, line, 0.0, 0.0, corner)
-    step = PIVOT
-    for _ in range(23):
-        for i in range(d):
-            held = p.lever[LABEL, i] > 0.0 or p.lever[GRID, i] > 0.0
-            trial[i] = u[i] if held else u[i] + step * (corner[i] - u[i])
-        if try_point(p, w, trial):
-            return True
-        logit = logit_at(p, trial, w.unit[Z], w.layer[0])
-        if logit > highest:
-            highest, best = logit, step
-        step *= 4.0
-    for i in range(d):
-        if not (p.lever[LABEL, i] > 0.0 or p.lever[GRID, i] > 0.0):
-            u[i] += best * (corner[i] - u[i])
-    snap(p, u)
-    return False
-
-
-@compiled
-def _deeper(p, w, count, ball, target, steps):
-    """Solve a node's convex problem again, its points kept further and further inside, until one is
-    accepted."""
-    found, inside = False, w.row[INSIDE]
-    for _ in range(4):
-        for r in range(count):
-            inside[r] *= 64.0
-        solve_node(p, w, w.box, w.allowed, count, ball, INF, w.at[CHOICE], w.at[OTHER], steps, True)
-        if try_point(p, w, w.at[CHOICE]):
-            found = True
-            break
-    for r in range(count):
-        inside[r] = 0.0
-    last = solve_node(p, w, w.box, w.allowed, count, ball, target, w.at[POINT], w.at[OTHER], steps, False)
-    copied(w.at[POINT], w.at[CHOICE])
-    return found, last
-
-
-@compiled
-def _settled(p, w):
-    """Whether nothing but continuous values is open in the node."""
-    mode = w.box[MODE]
-    start = p.start
-    for i in range(p.lever.shape[1]):
-        if p.lever[LABEL, i] > 0.0:
-            left = 0
-            for c in range(start[i], start[i + 1]):
-                left += w.allowed[c] != 0
-            if left > 1:
-                return False
-        elif mode[i] == 0 or (p.lever[GRID, i] > 0.0 and mode[i] == 1 and w.box[LO, i] < w.box[HI, i]):
-            return False
-        elif p.lever[KNOTS, i] > 0.0 and mode[i] == 1:  # its cost is bent, or only bounded
-            low, high = w.box[LO, i], w.box[HI, i]
-            if low < high and (p.has_largest or knot_inside(p, i, low, high, 0.0) < INF):
-                return False
-    return True
-
-
-@compiled
-def _single(p, w):
-    """Whether the node is one point (then in w.at[ANCHOR])."""
-    lo = w.box[LO]
-    mode = w.box[MODE]
-    anchor = w.at[ANCHOR]
-    start = p.start
-    for i in range(p.lever.shape[1]):
-        if p.lever[LABEL, i] > 0.0:
-            left = 0
-            for c in range(start[i], start[i + 1]):
-                if w.allowed[c] != 0:
-                    left += 1
-                    anchor[i] = float(c - start[i])
-            if left != 1:
-                return False
-        elif mode[i] == 2:
-            anchor[i] = 0.0
-        elif mode[i] == 0 or lo[i] != w.box[HI, i]:
-            return False
-        else:
-            anchor[i] = lo[i]
-    return True
+        return w.scalar[at.CEILING]
+    return best - 0.5 * BELOW * (GAP * best + w.scalar[at.ALLOWANCE])
 
 
 @compiled
 def _doubtful(p, w):
     """Whether rounding may hide that a leaf's point (then in w.at[ANCHOR]) is accepted."""
-    u = w.at[ANCHOR]
-    copied(w.at[CHOICE], u)
-    logit = logit_at(p, u, w.unit[Z], w.layer[0])
-    return logit >= p.need_low - (3.0 * p.line * logit_size(p, u, w.unit[Z, 0], w.layer) + p.tiny)
+    u = w.at[at.ANCHOR]
+    copied(w.at[at.CHOICE], u)
+    logit = logit_at(p, u, w.unit[at.Z], w.layer[0])
+    return logit >= p.need_low - logit_slack(p, w, u)
 
 
 @entry
-def run(pp, w, t, share, lines, steps, dives, patient, careful, around, starts, samples, kept, rounds):
+def run(pp, w, t, share, lines, steps, dives, patient, careful, around, starts):
     """Examine nodes until there is something to say to Python.
 
     Parameters
     ----------
     around
         The configuration to search for good actions in first
-        (:func:`~milp_recourse.compiled.descent.descend`, with what follows), -1 for none.
+        (:func:`~milp_recourse.compiled.descent.descend`), -1 for none.
+    starts
+        Points that it starts from, coordinates, (n, d).
     share
         Most nodes to examine in this call.
     dives
-        Search for actions from relaxed optima whenever the nodes have grown by a share of one in so many.
+        Dive from a relaxed optimum whenever the number of nodes has grown by 1 / dives of what it was at the
+        dive before.
     patient
         Whether to split on where nothing is relaxed and yet no action was found; else such a node is stuck.
     careful
@@ -509,158 +309,142 @@ def run(pp, w, t, share, lines, steps, dives, patient, careful, around, starts, 
     int
         :data:`DONE`, :data:`MORE`, :data:`FOUND`, :data:`ASK`, :data:`ASK_LAST` or :data:`FULL`.
     """
-    choice, point = w.at[CHOICE], w.at[POINT]
+    before = w.scalar[at.BEST_COST]
     if around >= 0:
-        before = w.scalar[BEST_COST]
-        w.scalar[CASE] = around
-        descend(refer(case(pp, around)), w, starts, samples, kept, rounds)
-        if careful and w.scalar[BEST_COST] < before:
-            return FOUND
+        w.scalar[at.CASE] = around
+        descend(refer(case(pp, around)), w, starts)
     for _ in range(share):
+        if careful and w.scalar[at.BEST_COST] < before:
+            return FOUND
         if t.state[0] == 0 or t.bound[t.heap[0]] >= target_of(w):
             return DONE
         if t.state[1] < RESERVE:
             return FULL
-        if t.state[5] > 0 and t.state[2] % (2 * STRAIGHT) < STRAIGHT and not w.scalar[BEST_COST] < INF:
-            slot = t.state[5] - 1
-            _take(t, slot)
-        else:
-            slot = _pop(t)
-        t.state[5] = 0
+        slot = _pop(t)
         _load(t, slot, w)
-        p = refer(case(pp, t.case[slot]))
-        parent, base = t.bound[slot], p.base[0]
-        target = target_of(w) - base
-        target += p.cost * (abs(target) + base)
-        t.state[2] += 1
-        bound, last, count, unsure, ball = examine(p, w, target, lines, steps)
-        _learn(t, slot, w, bound >= target)
-        if bound >= target:
-            _release(t, slot)
-            continue
-        bound = max(bound + base - p.cost * (bound + base), parent)
-        before = w.scalar[BEST_COST]
-        # an action out of the relaxed optimum
-        copied(point, choice)
-        leaf = unsure == 0 and _settled(p, w)
-        if unsure > 0:
-            try_point(p, w, choice)
-        elif not constrained(p):
-            _inward(p, w, choice)
-        elif not try_point(p, w, choice) and leaf:
-            _, last = _deeper(p, w, count, ball, target, steps)
-        better = w.scalar[BEST_COST] < before
-        if better and (leaf or w.scalar[BEST_COST] < before * (1.0 - MUCH) or bound >= target_of(w)):
-            if not leaf:
-                copied(w.at[BEST], choice)
-                pull_back(p, w, choice)
-            t.bound[slot] = bound
-            _push(t, slot)  # again, under the new target
-            if careful:
-                return FOUND
-            continue
-        if _single(p, w):
-            _release(t, slot)
-            w.scalar[STUCK_BOUND] = bound
-            return ASK_LAST
-        if leaf and t.state[4] != slot + 1 and _doubtful(p, w):
-            t.state[4] = slot + 1  # asked; next time it is split
-            t.bound[slot] = bound
-            _push(t, slot)
-            return ASK
-        if leaf and not patient:
-            _release(t, slot)
-            t.stuck[0] = min(t.stuck[0], bound)
-            continue
-        copied(point, w.at[START])
-        tighten(p, w, last, target, count)
-        take_cut(p, w, count)
-        kind, index, value = choose(p, w, count, unsure)
+        asked = _node(refer(case(pp, t.case[slot])), w, t, slot, lines, steps, dives, patient)
+        if asked != MORE:
+            return asked
+    return FOUND if careful and w.scalar[at.BEST_COST] < before else MORE
+
+
+@compiled
+def _node(p, w, t, slot, lines, steps, dives, patient):
+    """Examine the node in w, which is in a slot and no longer open: it is closed, or opened again, or its
+    children are; returns what there is to ask, or MORE."""
+    choice, before, parent, base = w.at[at.CHOICE], w.scalar[at.BEST_COST], t.bound[slot], p.base[0]
+    target = target_of(w) - base
+    target += p.cost * (abs(target) + base)
+    t.state[2] += 1
+    bound, last, count, unsure, _ = examine(p, w, target, lines, steps)
+    _learn(t, slot, w, bound >= target)
+    if bound >= target:
         _release(t, slot)
-        if unsure == 0 and hold(p, w):  # the point is not in the node: with the sign as a row another is
-            w.scalar[PROMISE] = 0.0
-            _store(t, w, bound)
-            continue
-        if kind == 0 and _single(p, w):  # the reduced costs left one point
-            w.scalar[STUCK_BOUND] = bound
-            return ASK_LAST
-        _split(p, w, t, kind, index, value, bound)
-        often = dives if before < INF else max(dives, OFTEN)
-        rest = max(often, t.state[3])  # nodes from one dive to the next: more and more
-        if unsure > 0 and t.state[2] >= t.state[3] + max(1, rest // often):  # now that the node is not needed
-            t.state[3] = t.state[2]
-            hops(p, w, p.box, p.allowed, w.at[START], 10 if dives == 1 else DIVE)
-            if w.scalar[BEST_COST] < before:
-                copied(w.at[BEST], choice)
-                pull_back(p, w, choice)
-            elif p.row.shape[1] > 0 and not before < INF:  # a corner of rows may be all there is
-                copied(w.at[START], w.at[ANCHOR])
-                return ASK
-        if careful and w.scalar[BEST_COST] < before:
-            return FOUND
+        return MORE
+    bound = max(bound + base - p.cost * (bound + base), parent)
+    copied(w.at[at.POINT], choice)
+    try_point(p, w, choice)
+    leaf, best = unsure == 0 and settled(p, w), w.scalar[at.BEST_COST]
+    if best < before and (leaf or best < before * (1.0 - MUCH) or bound >= target_of(w)):
+        if not leaf:
+            _pull_best(p, w)
+        _reopen(t, slot, bound)  # under the new target
+        return MORE
+    if single(p, w):
+        _release(t, slot)
+        w.scalar[at.STUCK_BOUND] = bound
+        return ASK_LAST
+    if leaf and t.state[4] != slot + 1 and _doubtful(p, w):
+        t.state[4] = slot + 1  # asked; next time it is split
+        _reopen(t, slot, bound)
+        return ASK
+    _release(t, slot)
+    if leaf and not patient:
+        t.stuck[0] = min(t.stuck[0], bound)
+        return MORE
+    copied(w.at[at.POINT], w.at[at.START])
+    take_cut(p, w, count)
+    tighten(p, w, last, target)
+    kind, index, value = choose(p, w, count, unsure)
+    if unsure == 0 and hold(p, w):  # the point is not in the node: with the sign as a row another is
+        w.scalar[at.PROMISE] = 0.0
+        _store(t, w, bound)
+        return MORE
+    if kind == NOTHING and single(p, w):  # the reduced costs left one point
+        w.scalar[at.STUCK_BOUND] = bound
+        return ASK_LAST
+    _split(p, w, t, kind, index, value, bound)
+    return _dive(p, w, t, dives, before) if unsure > 0 else MORE
+
+
+@compiled
+def _dive(p, w, t, dives, before):
+    """Now and then, search for an action from the relaxed optimum, once the node in w is not needed."""
+    often = dives if before < INF else max(dives, OFTEN)
+    rest = max(often, t.state[3])  # nodes from one dive to the next: more and more
+    if t.state[2] < t.state[3] + max(1, rest // often):
+        return MORE
+    t.state[3] = t.state[2]
+    hops(p, w, w.at[at.START], 10 if dives == 1 else DIVE)
+    if w.scalar[at.BEST_COST] < before:
+        _pull_best(p, w)
+    if p.row.shape[1] > 0 and not w.scalar[at.BEST_COST] < INF:  # a corner of rows may be all there is
+        copied(w.at[at.START], w.at[at.ANCHOR])
+        return ASK
     return MORE
 
 
 @compiled
+def _pull_best(p, w):
+    copied(w.at[at.BEST], w.at[at.CHOICE])
+    pull_back(p, w, w.at[at.CHOICE])
+
+
+@compiled
+def _reopen(t, slot, bound):
+    t.bound[slot] = bound
+    _push(t, slot)
+
+
+@compiled
 def _split(p, w, t, kind, index, value, bound):
-    """The children of the node in w as open nodes; see :func:`~milp_recourse.compiled.node.choose`."""
-    split, zl, zh = w.unit[SPLIT], w.unit[ZL], w.unit[ZH]
-    lo, hi, mode, allowed = w.box[LO], w.box[HI], w.box[MODE], w.allowed
-    n = w.unit.shape[2]
-    if kind == 0:
+    """The children of the node in w as open nodes (:func:`~milp_recourse.compiled.splitting.choose`)."""
+    split, zl, zh = w.unit[at.SPLIT], w.unit[at.ZL], w.unit[at.ZH]
+    lo, hi, mode, allowed = w.box[at.LO], w.box[at.HI], w.box[at.MODE], w.allowed
+    if kind == NOTHING:
         t.stuck[0] = min(t.stuck[0], bound)
-    elif kind == 1:
-        k, j = index // n, index % n
+    elif kind == ONE_SIGN:
+        k, j = index // w.unit.shape[2], index % w.unit.shape[2]
         l, h = zl[k, j], zh[k, j]
-        split[k, j] = 1
-        zl[k, j] = 0.0
-        _store(t, w, bound)
-        first = t.state[5]
-        split[k, j] = -1
-        zl[k, j], zh[k, j] = l, 0.0
-        _store(t, w, bound)
-        zh[k, j] = h
-        if w.unit[ZB, k, j] > 0.0:
-            t.state[5] = first
-    elif kind == 5:
-        l, h, was = zl[0, index], zh[0, index], int(split[0, index])
-        zl[0, index], split[0, index] = value, was | 1
-        _store(t, w, bound)
-        zl[0, index], zh[0, index], split[0, index] = l, value, was | 2
-        _store(t, w, bound)
-        zh[0, index] = h
-    elif kind == 2:
-        l, h = lo[index], hi[index]
-        grid = p.lever[GRID, index]
-        cut, above = value, value
+        for sign in (1.0, -1.0):
+            split[k, j], zl[k, j], zh[k, j] = sign, (0.0 if sign > 0.0 else l), (h if sign > 0.0 else 0.0)
+            _store(t, w, bound)
+        zl[k, j], zh[k, j] = l, h
+    elif kind == INTERVAL:
+        l, h, cut, above, grid = lo[index], hi[index], value, value, p.lever[at.GRID, index]
         if grid > 0.0:
-            cut = np.floor((value - p.lever[SHIFT, index]) / grid) * grid + p.lever[SHIFT, index]
+            cut = np.floor((value - p.lever[at.SHIFT, index]) / grid) * grid + p.lever[at.SHIFT, index]
             above = cut + grid
-        hi[index] = cut
-        if l <= cut:
+        for low, high in ((l, cut), (above, h)):
+            lo[index], hi[index] = low, high
+            if low <= high:
+                _store(t, w, bound)
+    elif kind == ACTED_ON:
+        for one in (2, 1):
+            mode[index] = one
             _store(t, w, bound)
-        below = t.state[5]
-        hi[index], lo[index] = h, above
-        if above <= h:
-            _store(t, w, bound)
-            if below > 0 and w.at[POINT, index] <= cut:
-                t.state[5] = below
-    elif kind == 3:
-        mode[index] = 2
+    elif kind == LABELS:  # one label, or any of the others
+        own = p.start[index] + int(value)
+        copied(allowed, w.aside_allowed)
+        for c in range(p.start[index], p.start[index + 1]):
+            allowed[c] = allowed[c] if c == own else 0
         _store(t, w, bound)
-        mode[index] = 1
+        copied(w.aside_allowed, allowed)
+        allowed[own] = 0
         _store(t, w, bound)
-    else:  # one label, or any of the others
-        first, end = p.start[index], p.start[index + 1]
-        own, others = first + int(value), 0
-        for c in range(first, end):
-            w.col[GAIN, c] = 0.0
-            if c != own and allowed[c] != 0:
-                allowed[c] = 0
-                w.col[GAIN, c] = 1.0
-                others += 1
-        _store(t, w, bound)
-        if others > 0:
-            for c in range(first, end):
-                allowed[c] = 1 if w.col[GAIN, c] == 1.0 else 0
+    else:
+        l, h, was = zl[0, index], zh[0, index], int(split[0, index])
+        for side in (1, 2):  # the argument's lower end, its upper end
+            split[0, index] = was | side
+            zl[0, index], zh[0, index] = (value if side == 1 else l), (h if side == 1 else value)
             _store(t, w, bound)

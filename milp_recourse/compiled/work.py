@@ -53,8 +53,6 @@ class Work(NamedTuple):
     aside, aside_allowed, ends, order
         A proof's node while parts of it are looked at: box and what is left of it, (7, d) and (P,), its
         intervals, (2, d), and its splits, (K + 1, n).
-    found
-        Accepted points and their costs, (16, d + 1).
     vec, ints, kvec, a, m
         The convex problem's variables, rows and matrices.
     layer
@@ -85,7 +83,6 @@ class Work(NamedTuple):
     aside_allowed: NDArray[np.uint8]
     ends: Array
     order: NDArray[np.int64]
-    found: Array
     vec: Array
     ints: NDArray[np.int64]
     kvec: Array
@@ -123,7 +120,6 @@ def workspace(p: Problem) -> Work:
         np.zeros(columns, dtype=np.uint8),
         np.zeros((2, d)),
         np.zeros((layers, n), dtype=np.int64),
-        np.zeros((16, d + 1)),
         np.zeros((17, v)),
         np.zeros((5, max(v, k)), dtype=np.int64),
         np.zeros((10, k)),

@@ -31,6 +31,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any, Literal
 
+from milp_recourse.domain.enclosure import exponent
 from milp_recourse.domain.quantiles import Quantiles
 from milp_recourse.errors import BadInput
 
@@ -257,8 +258,7 @@ def root_above(value: Fraction) -> Fraction:
     """A number at least the root of a non-negative rational, and above it by a share of at most 2^-100."""
     if value <= 0:
         return Fraction(0)
-    size = value.denominator.bit_length() - value.numerator.bit_length()
-    shift = max(0, 208 + size) // 2 + 1
+    shift = max(0, 208 - exponent(value)) // 2 + 1
     part = (value.numerator << (2 * shift)) // value.denominator
     return Fraction(math.isqrt(part) + 1, 1 << shift)
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -241,11 +241,8 @@ class CostProfile:
 
     def weights(self, scores: Scores) -> FloatArray:
         """w, shape of the scores; infinite where not actionable (no finite cost acts on it)."""
-        if self.alpha is None:
-            return np.where(scores.actionable, 1.0, np.inf)
-        height = scores.reluctance**self.alpha
-        # the formula, arranged so that both ends are met without rounding
-        return np.where(scores.actionable, (1 - height) * self.w_min + height * self.w_max, np.inf)
+        first, last = (1.0, 1.0) if self.alpha is None else (self.w_min, self.w_max)
+        return self._along(scores, first, last, np.inf)
 
     def priors(self, scores: Scores) -> FloatArray:
         r"""Bernoulli priors of the mask network, shape of the scores (paper, equation 14).
@@ -254,10 +251,12 @@ class CostProfile:
         pi_max to pi_min. Zero where not actionable (the hard mask excludes those anyway);
         pi_max for every actionable feature under the constant profile.
         """
-        if self.alpha is None:
-            return np.where(scores.actionable, self.pi_max, 0.0)
-        height = scores.reluctance**self.alpha
-        return np.where(scores.actionable, (1 - height) * self.pi_max + height * self.pi_min, 0.0)
+        return self._along(scores, self.pi_max, self.pi_max if self.alpha is None else self.pi_min, 0.0)
+
+    def _along(self, scores: Scores, first: float, last: float, masked: float) -> FloatArray:
+        """From the most to the least preferred feature, both ends met without rounding."""
+        height = 0.0 if first == last else scores.reluctance ** (self.alpha or 1.0)
+        return np.where(scores.actionable, (1 - height) * first + height * last, masked)
 
 
 def named_weights(scores: Scores, weights: FloatArray) -> list[dict[str, float]]:
@@ -305,13 +304,7 @@ _TABLE_4 = """
 _LETTERS = {name[0].upper(): name for name in LOAN_ACTIONABLE}
 _ROWS = [line.split() for line in _TABLE_4.split("\n") if line.strip()]
 
-RANKING_DISTRIBUTIONS: tuple[RankingDistribution, ...] = (
-    "uniform",
-    "causal",
-    "reverse-causal",
-    "privileged",
-    "non-privileged",
-)
+RANKING_DISTRIBUTIONS: tuple[RankingDistribution, ...] = get_args(RankingDistribution)
 """The columns of table 4."""
 
 RANKINGS: tuple[tuple[str, ...], ...] = tuple(tuple(_LETTERS[letter] for letter in row[0]) for row in _ROWS)

@@ -221,6 +221,11 @@ def round_up(value: Fraction) -> float:
     return nearest if Fraction(nearest) >= value else math.nextafter(nearest, math.inf)
 
 
+def exponent(value: Fraction) -> int:
+    """k with 2^(k-1) < value < 2^(k+1), for a positive rational."""
+    return value.numerator.bit_length() - value.denominator.bit_length()
+
+
 def gamma(operations: int, roundoff: float = 2.0**-53) -> float:
     """The relative error of a sum of products whose terms see so many roundings, and as many in the sum of
     absolute terms that it is multiplied by (Higham 2002, section 3.1).

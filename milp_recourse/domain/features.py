@@ -107,6 +107,10 @@ class Feature:
             return self.categories[int(value)]
         return int(value) if self.integral and float(value).is_integer() else float(value)
 
+    def number(self, shown: float | int | str) -> float:
+        """The number that :meth:`show` shows so: a label's index, or the number itself."""
+        return float(shown) if self.categories is None else float(self.categories.index(str(shown)))
+
     def shown(self, value: float) -> float | int | str | None:
         """As :meth:`show`; None where the value is missing (nan)."""
         return None if math.isnan(value) else self.show(value)

@@ -122,6 +122,10 @@ class ReluNetwork:
                 z = np.maximum(z, 0.0)
         return z
 
+    def scores(self, x: NDArray) -> FloatArray:
+        """The logits of rows (..., inputs) in float64, as :meth:`evaluate` has them."""
+        return self.evaluate(x)[..., 0]
+
     def deployed_logit(self, x: NDArray) -> float:
         """The logit of one input row, shape (inputs,), computed in ``dtype`` as when deployed."""
         with np.errstate(over="ignore"):

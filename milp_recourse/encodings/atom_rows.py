@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from milp_recourse.bounds.curves import band
 from milp_recourse.encodings.mixed_integer import Form, MixedInteger, combine
+from milp_recourse.program.functions import band
 
 _SHORTEST_PIECE = (
     1e-6  # parts of a curve no shorter than this, relatively: solvers cannot tell shorter ones apart
@@ -54,7 +54,7 @@ def curve_rows(
     With 0/1 columns :math:`z_k` (part k is in use) and :math:`x_k` the form's value in part k:
     :math:`\sum z_k = 1,\; x = \sum x_k,\; l_k z_k \le x_k \le u_k z_k` and
     :math:`\sum (m_k x_k + c^{lo}_k z_k) \le y \le \sum (m_k x_k + c^{hi}_k z_k)`. A relaxation with
-    proven error (see :mod:`milp_recourse.bounds.curves`): lower bounds stay lower bounds.
+    proven error (see :mod:`milp_recourse.program.functions`): lower bounds stay lower bounds.
     """
     y = model.column(name, *out)
     yf: Form = ({y: 1.0}, 0.0)

@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from milp_recourse.bounds.program import ProgramBounds
+from milp_recourse.bounds.program import ProgramBounds, hull
 from milp_recourse.bounds.rounding import slack
 from milp_recourse.domain.conditions import TRUE, leaves
 from milp_recourse.domain.conditions import Row as ConditionRow
@@ -15,7 +15,10 @@ from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.encodings.atom_rows import curve_rows, indicator_rows, relu_rows, switch_rows
 from milp_recourse.encodings.demands import demand_rows
 from milp_recourse.encodings.mixed_integer import Form, MixedInteger, QuadraticRow, combine
+from milp_recourse.errors import Unsupported
+from milp_recourse.instance import Instance
 from milp_recourse.program.affine import Affine
+from milp_recourse.program.lower import lower
 from milp_recourse.program.model import Action, CostTerm, Elementary, Program, Switch
 
 Array = NDArray[np.float64]
@@ -44,6 +47,23 @@ def encode(program: Program, bounds: ProgramBounds, pieces: int = 16) -> MixedIn
         _ball(model, program, forms)
     _cost(model, program, forms)
     return model
+
+
+def whole_problem(instance: Instance, pieces: int = 16) -> MixedInteger:
+    """One mixed-integer program for an instance, every switch open.
+
+    Raises
+    ------
+    Unsupported
+        A tree ensemble, or no action can be taken at all.
+    """
+    if not isinstance(instance.classifier, ReluNetwork):
+        raise Unsupported("only ReLU networks can be written as one mixed-integer program")
+    program = lower(instance)
+    bounds = hull(program) if program.actions else None
+    if bounds is None:
+        raise Unsupported("no action can be taken: there is no program to write")
+    return encode(program, bounds, pieces)
 
 
 def _demand(model: MixedInteger, program: Program, forms: list[Form]) -> None:

@@ -5,33 +5,30 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, assert_never
 
 import numpy as np
 
 from milp_recourse.domain.forest import Tree, TreeEnsemble
 from milp_recourse.domain.network import DType, ReluNetwork
 from milp_recourse.errors import BadInput
-from milp_recourse.formats.schema import (
-    AcceptModel,
-    EnsembleModel,
-    FileModel,
-    InlineClassifier,
-    NetworkModel,
-    TreeModel,
-)
+from milp_recourse.formats import schema
 from milp_recourse.formats.schema_scm import Layer
 from milp_recourse.formats.strict_json import parse_json, read_bytes
 from milp_recourse.formats.validate import validate
 from milp_recourse.instance import Acceptance, Classifier, Instance
-from milp_recourse.readers.json_form import forest_to_json
+from milp_recourse.readers.json_form import to_json
+
+classifier_to_dict = to_json
 
 LARGEST_SCORE = 1e30
 """Boosted sums stay below this, far inside float32."""
 
 
 def build_classifier(
-    model: NetworkModel | EnsembleModel | FileModel, columns: int, folder: Path, path: str = "classifier"
+    model: schema.NetworkModel | schema.EnsembleModel | schema.FileModel,
+    columns: int,
+    folder: Path,
+    path: str = "classifier",
 ) -> Classifier:
     """The classifier, its shapes checked against the ``columns`` that the features make.
 
@@ -45,9 +42,9 @@ def build_classifier(
     BadInput
         By path, e.g. ``classifier.layers.0.weight``; for a classifier's own file, naming it.
     """
-    if isinstance(model, FileModel):
+    if isinstance(model, schema.FileModel):
         return _from_file(model, columns, folder, path)
-    if isinstance(model, NetworkModel):
+    if isinstance(model, schema.NetworkModel):
         network = build_network(model.layers, model.dtype, path)
         _check_columns(network.inputs, columns, f"{path}.layers.0.weight")
         return network
@@ -76,25 +73,7 @@ def build_network(layers: Sequence[Layer], dtype: DType, path: str) -> ReluNetwo
     return ReluNetwork.from_layers([(layer.weight, layer.bias) for layer in layers], dtype)
 
 
-def layers_to_list(network: ReluNetwork) -> list[dict[str, Any]]:
-    """The layers of a network, as JSON."""
-    return [
-        {"weight": w.tolist(), "bias": b.tolist()}
-        for w, b in zip(network.weights, network.biases, strict=True)
-    ]
-
-
-def classifier_to_dict(classifier: Classifier) -> dict[str, Any]:
-    """The inverse of :func:`build_classifier`, as JSON, written in place."""
-    if isinstance(classifier, ReluNetwork):
-        layers = layers_to_list(classifier)
-        return {"kind": "relu-network", "dtype": classifier.dtype, "layers": layers}
-    if isinstance(classifier, TreeEnsemble):
-        return forest_to_json(classifier)
-    assert_never(classifier)
-
-
-def build_accept(model: AcceptModel, classifier: Classifier) -> Acceptance:
+def build_accept(model: schema.AcceptModel, classifier: Classifier) -> Acceptance:
     """The acceptance rule; its keys must be those of the classifier's kind."""
     network = isinstance(classifier, ReluNetwork)
     foreign = "above" if network else "margin"
@@ -122,7 +101,7 @@ def accept_to_dict(instance: Instance) -> dict[str, float]:
     return {"above" if accept.strict else "at_least": accept.threshold}
 
 
-def _from_file(model: FileModel, columns: int, folder: Path, path: str) -> Classifier:
+def _from_file(model: schema.FileModel, columns: int, folder: Path, path: str) -> Classifier:
     file = folder / model.path
     try:
         raw = file.read_bytes() if file.is_file() else None
@@ -134,7 +113,7 @@ def _from_file(model: FileModel, columns: int, folder: Path, path: str) -> Class
     if digest != model.sha256.lower():
         raise BadInput(f"{path}.sha256", model.sha256, f"{digest}, which the file has")
     try:
-        inner = validate(InlineClassifier, parse_json(read_bytes(file)), path)
+        inner = validate(schema.InlineClassifier, parse_json(read_bytes(file)), path)
         return build_classifier(inner, columns, folder, path)
     except BadInput as error:
         raise error.in_file(str(file)) from None
@@ -152,7 +131,7 @@ def _check_float32(values: np.ndarray, path: str) -> None:
         raise BadInput(path, values[rounded != values].flat[0].item(), "float32 values, as dtype says")
 
 
-def _build_forest(model: EnsembleModel, columns: int, path: str) -> TreeEnsemble:
+def _build_forest(model: schema.EnsembleModel, columns: int, path: str) -> TreeEnsemble:
     """Trees, and how their values add up."""
     sums = model.aggregate == "sum"
     for key, default in (("base", 0.0), ("sum_dtype", "float64")):
@@ -171,7 +150,7 @@ def _build_forest(model: EnsembleModel, columns: int, path: str) -> TreeEnsemble
     )
 
 
-def _parts(model: EnsembleModel, path: str) -> tuple[int, ...]:
+def _parts(model: schema.EnsembleModel, path: str) -> tuple[int, ...]:
     """Trees of each sum; none where there is one sum."""
     if (model.parts is None) != (model.combine is None):
         given, lacks = ("combine", "parts") if model.parts is None else ("parts", "combine")
@@ -195,7 +174,7 @@ def _check_size(trees: Sequence[Tree], base: float, path: str) -> None:
         )
 
 
-def _tree(model: TreeModel, columns: int, path: str, sums: bool = False) -> Tree:
+def _tree(model: schema.TreeModel, columns: int, path: str, sums: bool = False) -> Tree:
     count = len(model.feature)
     for key in ("threshold", "left", "right", "value", "missing_left"):
         nodes = getattr(model, key)
@@ -213,7 +192,7 @@ def _tree(model: TreeModel, columns: int, path: str, sums: bool = False) -> Tree
     )
 
 
-def _check_nodes(model: TreeModel, columns: int, path: str, sums: bool) -> None:
+def _check_nodes(model: schema.TreeModel, columns: int, path: str, sums: bool) -> None:
     count = len(model.feature)
     for node, (left, right) in enumerate(zip(model.left, model.right, strict=True)):
         if left == -1:
@@ -229,7 +208,7 @@ def _check_nodes(model: TreeModel, columns: int, path: str, sums: bool) -> None:
             raise BadInput(f"{path}.feature.{node}", model.feature[node], f"a column, 0 to {columns - 1}")
 
 
-def _check_shape(model: TreeModel, path: str) -> None:
+def _check_shape(model: schema.TreeModel, path: str) -> None:
     """Every node is reached exactly once from node 0."""
     reached, stack = {0}, [0]
     while stack:

@@ -18,16 +18,7 @@ from milp_recourse.domain.conditions import (
 )
 from milp_recourse.domain.features import Feature
 from milp_recourse.errors import BadInput, dotted, shown
-from milp_recourse.formats.schema_conditions import (
-    ActedModel,
-    AllModel,
-    AnyModel,
-    AtMostActionsModel,
-    FeatureConditionModel,
-    IfModel,
-    NotModel,
-    SumConditionModel,
-)
+from milp_recourse.formats import schema_conditions as schema
 
 DEEPEST = 40
 """Most levels of nesting that are accepted."""
@@ -66,22 +57,22 @@ class _Builder:
         if depth > DEEPEST:
             raise BadInput(path, f"more than {DEEPEST} levels of nesting", f"{DEEPEST} levels or fewer")
         match model:
-            case AtMostActionsModel():
+            case schema.AtMostActionsModel():
                 return AtMostActions(model.at_most_actions)
-            case ActedModel():
+            case schema.ActedModel():
                 return Acted(self.named(model.acted, dotted(path, "acted")).name)
-            case SumConditionModel():
+            case schema.SumConditionModel():
                 return self.sum(model, path)
-            case FeatureConditionModel():
+            case schema.FeatureConditionModel():
                 return self.feature(model, path)
-            case IfModel():
+            case schema.IfModel():
                 first = self.build(model.if_, dotted(path, "if"), depth + 1)
                 return IfThen(first, self.build(model.then, dotted(path, "then"), depth + 1))
-            case AnyModel():
+            case schema.AnyModel():
                 return Any(self.parts(model.any, dotted(path, "any"), depth))
-            case AllModel():
+            case schema.AllModel():
                 return All(self.parts(model.all, dotted(path, "all"), depth))
-            case NotModel():
+            case schema.NotModel():
                 return Not(self.build(model.not_, dotted(path, "not"), depth + 1))
         raise TypeError(model)  # pragma: no cover
 
@@ -93,7 +84,7 @@ class _Builder:
             raise BadInput(path, f"{name}, an unknown feature", ", ".join(self.features))
         return self.features[name]
 
-    def sum(self, model: SumConditionModel, path: str) -> Condition:
+    def sum(self, model: schema.SumConditionModel, path: str) -> Condition:
         for name in model.sum:
             where = dotted(path, "sum", name)
             if self.named(name, where).kind == "categorical":
@@ -105,7 +96,7 @@ class _Builder:
         _check_ends(model.at_least, model.at_most, path)
         return Sum(tuple(model.sum.items()), model.of, model.at_least, model.at_most)
 
-    def feature(self, model: FeatureConditionModel, path: str) -> Condition:
+    def feature(self, model: schema.FeatureConditionModel, path: str) -> Condition:
         feature = self.named(model.feature, dotted(path, "feature"))
         parts: list[Condition] = []
         ends = {key: getattr(model, key) for key in ("at_least", "at_most")}

@@ -16,15 +16,7 @@ import math
 from collections.abc import Sequence
 from typing import cast
 
-from milp_recourse.domain.elicitation import (
-    CostProfile,
-    ProfileName,
-    Scores,
-    group,
-    likert,
-    named_weights,
-    rank,
-)
+from milp_recourse.domain import elicitation
 from milp_recourse.errors import BadInput
 from milp_recourse.instance import Instance, Preferences
 
@@ -47,8 +39,8 @@ def preferences_from_text(text: str, instance: Instance) -> Preferences:
         A line that is none of these, a feature that cannot be acted on, no answer or two of them.
     """
     features = [f.name for f in instance.features if f.actionable]
-    scores: Scores | None = None
-    profile, usual, ranges = None, CostProfile.named("constant"), {}
+    scores: elicitation.Scores | None = None
+    profile, usual, ranges = None, elicitation.CostProfile.named("constant"), {}
     for number, line in enumerate(text.splitlines(), start=1):
         key, colon, value = (part.strip() for part in line.partition("#")[0].partition(":"))
         if not key and not value:
@@ -59,9 +51,9 @@ def preferences_from_text(text: str, instance: Instance) -> Preferences:
                 raise BadInput(where, line.strip(), "one answer: can, rank or scores")
             scores = _scores(where, key, value, features)
             if key != "can":
-                usual = CostProfile.named("linear")
+                usual = elicitation.CostProfile.named("linear")
         elif key == "profile" and colon:
-            profile = CostProfile.named(cast(ProfileName, value))
+            profile = elicitation.CostProfile.named(cast(elicitation.ProfileName, value))
         elif key.startswith("range ") and colon:
             name = key.removeprefix("range ").strip()
             if name not in features:
@@ -71,22 +63,22 @@ def preferences_from_text(text: str, instance: Instance) -> Preferences:
             raise BadInput(where, line.strip(), "can:, rank:, scores:, profile: or range NAME:")
     if scores is None:
         raise BadInput("preferences", "no answer", "a line can:, rank: or scores:")
-    (weights,) = named_weights(scores, (profile or usual).weights(scores))
+    (weights,) = elicitation.named_weights(scores, (profile or usual).weights(scores))
     return Preferences(tuple(weights), weights, {n: r for n, r in ranges.items() if n in weights})
 
 
-def _scores(where: str, key: str, value: str, features: Sequence[str]) -> Scores:
+def _scores(where: str, key: str, value: str, features: Sequence[str]) -> elicitation.Scores:
     names = [name.strip() for name in value.split(",") if name.strip()]
     if key == "can":
-        return group(features, names)
+        return elicitation.group(features, names)
     if key == "rank":
-        return rank(features, names)
+        return elicitation.rank(features, names)
     rated, of, scale = value.partition(" of ")
     ratings: dict[str, int] = {}
     for entry in rated.split(","):
         name, _, score = entry.strip().rpartition(" ")
         ratings[name.strip()] = _whole(where, score)
-    return likert(features, ratings, _whole(where, scale.strip()) if of else 5)
+    return elicitation.likert(features, ratings, _whole(where, scale.strip()) if of else 5)
 
 
 def _whole(where: str, text: str) -> int:

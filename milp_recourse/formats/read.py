@@ -22,18 +22,11 @@ from milp_recourse.factuals import (
     check_abduction,
     not_judged,
 )
+from milp_recourse.formats import schema
 from milp_recourse.formats.applicant_json import build_cost, build_preferences, check_scale
 from milp_recourse.formats.classifier_json import build_accept, build_classifier
 from milp_recourse.formats.conditions_json import build_conditions
 from milp_recourse.formats.feature_json import build_features
-from milp_recourse.formats.schema import (
-    INSTANCE_FORMAT,
-    POPULATION_FORMAT,
-    CsvModel,
-    InstanceModel,
-    PopulationModel,
-    Problem,
-)
 from milp_recourse.formats.scm_json import build_scm
 from milp_recourse.formats.strict_json import read_bytes, read_json
 from milp_recourse.formats.validate import validate
@@ -56,7 +49,7 @@ def read_instance(path: str | Path) -> Instance:
     BadInput
         The file breaks the format; one line with file, field, what was got, what is allowed.
     """
-    return _read(path, (INSTANCE_FORMAT,))  # type: ignore[return-value]
+    return _read(path, (schema.INSTANCE_FORMAT,))  # type: ignore[return-value]
 
 
 def read_action(path: str | Path, instance: Instance) -> dict[str, float]:
@@ -96,7 +89,7 @@ def read_population(path: str | Path) -> Population:
     BadInput
         As :func:`read_instance`.
     """
-    return _read(path, (POPULATION_FORMAT,))  # type: ignore[return-value]
+    return _read(path, (schema.POPULATION_FORMAT,))  # type: ignore[return-value]
 
 
 def read_any(path: str | Path) -> Instance | Population:
@@ -107,7 +100,7 @@ def read_any(path: str | Path) -> Instance | Population:
     BadInput
         As :func:`read_instance`.
     """
-    return _read(path, (INSTANCE_FORMAT, POPULATION_FORMAT))
+    return _read(path, (schema.INSTANCE_FORMAT, schema.POPULATION_FORMAT))
 
 
 def instance_from_dict(data: Any, folder: str | Path = ".") -> Instance:
@@ -118,7 +111,7 @@ def instance_from_dict(data: Any, folder: str | Path = ".") -> Instance:
     folder
         Where a classifier's ``path`` starts from.
     """
-    model = validate(InstanceModel, data)
+    model = validate(schema.InstanceModel, data)
     features, shared = _shared(model, Path(folder))
     preferences = build_preferences(model.preferences, features)
     check_scale(shared["cost"], preferences)
@@ -143,26 +136,19 @@ def population_from_dict(data: Any, folder: str | Path = ".") -> Population:
     An applicant whose values cannot be read is kept, with the reason, in ``Population.unreadable``. Where
     nobody can be read, the first reason is raised.
     """
-    model = validate(PopulationModel, data)
+    model = validate(schema.PopulationModel, data)
     features, shared = _shared(model, Path(folder))
-    factuals, unreadable, ids = _factuals(
-        model, Instance(**shared, factual={}, preferences=Preferences()), Path(folder)
-    )
+    conditions = build_conditions(model.conditions, features)
+    problem = Instance(**shared, factual={}, preferences=Preferences(), conditions=conditions)
+    factuals, unreadable, ids = _factuals(model, problem, Path(folder))
     preferences = _preferences(model, features, len(factuals))
     for k, one in enumerate(preferences):
         where = f"preferences.{k}" if isinstance(model.preferences, list) else "preferences"
         check_scale(shared["cost"], one, where)
-    conditions = build_conditions(model.conditions, features)
     unreadable |= not_judged(features, conditions, factuals, preferences, unreadable, shared["cost"])
     if not shared["plausible"]:
         _no_offsets(preferences)
-    if len(unreadable) == len(factuals):
-        raise unreadable[min(unreadable)]
-    first = next(k for k in range(len(factuals)) if k not in unreadable)
-    template = Instance(
-        **shared, factual=factuals[first], preferences=preferences[first], conditions=conditions
-    )
-    return Population(template, factuals, tuple(preferences), unreadable, ids)
+    return Population.of(problem, factuals, preferences, unreadable, ids)
 
 
 def _read(path: str | Path, formats: Sequence[str]) -> Instance | Population:
@@ -175,13 +161,13 @@ def _read(path: str | Path, formats: Sequence[str]) -> Instance | Population:
         if form not in formats:
             got = shown(form) if "format" in data else "nothing"
             raise BadInput("format", got, " or ".join(formats))
-        build = instance_from_dict if form == INSTANCE_FORMAT else population_from_dict
+        build = instance_from_dict if form == schema.INSTANCE_FORMAT else population_from_dict
         return build(data, file.parent)  # type: ignore[no-any-return, operator]
     except BadInput as error:
         raise error.in_file(str(path)) from None
 
 
-def _shared(model: Problem, folder: Path) -> tuple[tuple[Feature, ...], dict[str, Any]]:
+def _shared(model: schema.Problem, folder: Path) -> tuple[tuple[Feature, ...], dict[str, Any]]:
     """The model side: everything but the applicant."""
     features = build_features(model.features)
     scm = build_scm(model.scm, features)
@@ -211,7 +197,7 @@ def _no_offsets(preferences: Sequence[Preferences]) -> None:
             raise BadInput(where, one.density_offset, "nothing: plausibility is not asked for")
 
 
-def _preferences(model: PopulationModel, features: Sequence[Feature], count: int) -> list[Preferences]:
+def _preferences(model: schema.PopulationModel, features: Sequence[Feature], count: int) -> list[Preferences]:
     if not isinstance(model.preferences, list):
         return [build_preferences(model.preferences, features)] * count
     if len(model.preferences) != count:
@@ -221,7 +207,7 @@ def _preferences(model: PopulationModel, features: Sequence[Feature], count: int
 
 
 def _factuals(
-    model: PopulationModel, problem: Instance, folder: Path
+    model: schema.PopulationModel, problem: Instance, folder: Path
 ) -> tuple[FactualTable, dict[int, BadInput], tuple[str, ...] | None]:
     """The applicants' numbers, why some could not be read, and their identifiers where the file has some.
 
@@ -230,7 +216,7 @@ def _factuals(
     problem
         The model side; its own factual does not matter.
     """
-    if not isinstance(model.factuals, CsvModel):
+    if not isinstance(model.factuals, schema.CsvModel):
         people = ((f"factuals.{k}", one) for k, one in enumerate(model.factuals))
         if model.ids is not None and len(model.ids) != len(model.factuals):
             raise BadInput("ids", f"a list of {len(model.ids)}", f"{len(model.factuals)}, one per applicant")

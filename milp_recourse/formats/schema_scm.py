@@ -135,22 +135,10 @@ class MechanismModel(Strict):
     noise: NoiseModel | None = None
 
 
-class LoanModel(Strict):
-    """The Loan SCM of the released data."""
+class NamedModel(Strict):
+    """The paper's model, as released or as its appendix prints it; or no feature moves another."""
 
-    name: Literal["loan"]
-
-
-class LoanAsPrintedModel(Strict):
-    """The Loan SCM as the iCARMA paper prints it, misprints included."""
-
-    name: Literal["loan-as-printed"]
-
-
-class IndependentModel(Strict):
-    """No feature causes another; nothing is known about noise."""
-
-    name: Literal["independent"]
+    name: Literal["loan", "loan-as-printed", "independent"]
 
 
 class ExplicitModel(Strict):
@@ -160,6 +148,4 @@ class ExplicitModel(Strict):
     mechanisms: dict[Word, MechanismModel]
 
 
-ScmModel = Annotated[
-    LoanModel | LoanAsPrintedModel | IndependentModel | ExplicitModel, Field(discriminator="name")
-]
+ScmModel = Annotated[NamedModel | ExplicitModel, Field(discriminator="name")]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from milp_recourse.domain.expression import (
@@ -18,31 +19,20 @@ from milp_recourse.domain.expression import (
 )
 from milp_recourse.domain.features import Feature
 from milp_recourse.domain.loan import FEATURES, loan, loan_as_printed
-from milp_recourse.domain.noise import Bernoulli, Gamma, Noise, Normal
+from milp_recourse.domain.noise import Bernoulli, Gamma, Normal
 from milp_recourse.domain.scm import Link, Mechanism, StructuralCausalModel, independent
 from milp_recourse.errors import BadInput
-from milp_recourse.formats.classifier_json import build_network, layers_to_list
-from milp_recourse.formats.schema_scm import (
-    BernoulliModel,
-    ExplicitModel,
-    GammaModel,
-    MechanismModel,
-    NetworkExpr,
-    NormalModel,
-    ProductExpr,
-    ReluExpr,
-    ScmModel,
-    SigmoidExpr,
-    SquareExpr,
-    SumExpr,
-)
+from milp_recourse.formats import schema_scm as schema
+from milp_recourse.formats.classifier_json import build_network
 from milp_recourse.formats.validate import validate
+from milp_recourse.readers.json_form import layers_to_json
 
 _LOANS: dict[str, Callable[[], StructuralCausalModel]] = {"loan": loan, "loan-as-printed": loan_as_printed}
+_NOISES: dict[str, Any] = {"normal": Normal, "gamma": Gamma, "bernoulli": Bernoulli}
 _UNARY: dict[type, tuple[str, Callable[[Expression], Expression]]] = {
-    ReluExpr: ("relu", Relu),
-    SigmoidExpr: ("sigmoid", Sigmoid),
-    SquareExpr: ("square", Square),
+    schema.ReluExpr: ("relu", Relu),
+    schema.SigmoidExpr: ("sigmoid", Sigmoid),
+    schema.SquareExpr: ("square", Square),
 }
 
 
@@ -59,12 +49,8 @@ def build_scm(model: Any, features: Sequence[Feature]) -> StructuralCausalModel:
         if tuple(names) != FEATURES:
             allowed = f"exactly {', '.join(FEATURES)} for scm {model.name}"
             raise BadInput("features", ", ".join(names), allowed)
-        scm = _LOANS[model.name]()
-    elif isinstance(model, ExplicitModel):
-        scm = _explicit(model, names)
-    else:
-        scm = independent(names)
-    return scm
+        return _LOANS[model.name]()
+    return _explicit(model, names) if isinstance(model, schema.ExplicitModel) else independent(names)
 
 
 def scm_to_dict(scm: StructuralCausalModel, explicit: bool = False) -> dict[str, Any]:
@@ -89,7 +75,7 @@ def scm_of_dict(content: Any, names: Sequence[str]) -> StructuralCausalModel:
     BadInput
         What breaks the format, or :func:`build_scm` refuses.
     """
-    return build_scm(validate(ScmModel, content, "scm"), [Feature(name) for name in names])
+    return build_scm(validate(schema.ScmModel, content, "scm"), [Feature(name) for name in names])
 
 
 def build_expression(model: Any, path: str, names: Sequence[str]) -> Expression:
@@ -98,11 +84,11 @@ def build_expression(model: Any, path: str, names: Sequence[str]) -> Expression:
         if model not in names:
             raise BadInput(path, model, "a number, an expression, or one of " + ", ".join(names))
         return Variable(model)
-    if isinstance(model, SumExpr):
+    if isinstance(model, schema.SumExpr):
         return Sum(_expressions(model.sum, f"{path}.sum", names))
-    if isinstance(model, ProductExpr):
+    if isinstance(model, schema.ProductExpr):
         return Product(_expressions(model.product, f"{path}.product", names))
-    if isinstance(model, NetworkExpr):
+    if isinstance(model, schema.NetworkExpr):
         network = build_network(model.network.layers, "float64", f"{path}.network")
         if len(model.inputs) != network.inputs:
             allowed = f"{network.inputs}, as layer 0 reads"
@@ -126,14 +112,14 @@ def expression_to_json(expression: Expression) -> Any:
     if isinstance(expression, Product):
         return {"product": parts}
     if isinstance(expression, NetworkOutput):
-        return {"network": {"layers": layers_to_list(expression.network)}, "inputs": parts}
+        return {"network": {"layers": layers_to_json(expression.network)}, "inputs": parts}
     for key, form in _UNARY.values():
         if type(expression) is form:
             return {key: parts[0]}
     raise TypeError(f"{type(expression).__name__} has no JSON form")
 
 
-def _explicit(model: ExplicitModel, names: Sequence[str]) -> StructuralCausalModel:
+def _explicit(model: schema.ExplicitModel, names: Sequence[str]) -> StructuralCausalModel:
     mechanisms = {}
     for feature, mechanism in model.mechanisms.items():
         path = f"scm.mechanisms.{feature}"
@@ -146,22 +132,16 @@ def _explicit(model: ExplicitModel, names: Sequence[str]) -> StructuralCausalMod
         raise BadInput("scm.mechanisms", str(error), "equations without a cycle") from None
 
 
-def _mechanism(model: MechanismModel, path: str, names: Sequence[str]) -> Mechanism:
+def _mechanism(model: schema.MechanismModel, path: str, names: Sequence[str]) -> Mechanism:
     equation = build_expression(model.equation, f"{path}.equation", names)
     link = Link()
     if model.link is not None:
         if model.link.scale == 0:
             raise BadInput(f"{path}.link.scale", 0, "a number other than 0")
         link = Link("sigmoid", model.link.offset, model.link.scale)
-    return Mechanism(equation, link, _noise(model.noise))
-
-
-def _noise(model: NormalModel | GammaModel | BernoulliModel | None) -> Noise | None:
-    if isinstance(model, NormalModel):
-        return Normal(model.sd)
-    if isinstance(model, GammaModel):
-        return Gamma(model.shape, model.scale)
-    return None if model is None else Bernoulli(model.p)
+    said = model.noise
+    noise = None if said is None else _NOISES[said.kind](**said.model_dump(exclude={"kind"}))
+    return Mechanism(equation, link, noise)
 
 
 def _expressions(models: Sequence[Any], path: str, names: Sequence[str]) -> tuple[Expression, ...]:
@@ -173,10 +153,7 @@ def _mechanism_to_dict(mechanism: Mechanism) -> dict[str, Any]:
     link, noise = mechanism.link, mechanism.noise
     if link.kind == "sigmoid":
         written["link"] = {"kind": "sigmoid", "offset": link.offset, "scale": link.scale}
-    if isinstance(noise, Normal):
-        written["noise"] = {"kind": "normal", "sd": noise.sd}
-    elif isinstance(noise, Gamma):
-        written["noise"] = {"kind": "gamma", "shape": noise.shape, "scale": noise.scale}
-    elif isinstance(noise, Bernoulli):
-        written["noise"] = {"kind": "bernoulli", "p": noise.p}
+    if noise is not None:
+        kind = next(kind for kind, made in _NOISES.items() if isinstance(noise, made))
+        written["noise"] = {"kind": kind, **asdict(noise)}
     return written

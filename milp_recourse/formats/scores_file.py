@@ -7,16 +7,28 @@ The iCARMA paper (appendix C.1) supplies test preferences from pre-sampled files
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Annotated, Literal
 
 import numpy as np
+from pydantic import Field
 
 from milp_recourse.domain.elicitation import CostProfile, Scores, named_weights
 from milp_recourse.errors import BadInput
+from milp_recourse.formats.schema_base import Strict
 from milp_recourse.formats.strict_json import read_json, write_json
+from milp_recourse.formats.validate import validate
 from milp_recourse.instance import Population, Preferences
 
 SCORES_FORMAT = "milp-recourse/scores-1"
-_KEYS = {"format", "features", "smax", "scores"}
+
+
+class ScoresModel(Strict):
+    """A file of scores: a row per applicant, a whole number from 1 to ``smax`` per feature."""
+
+    format: Literal["milp-recourse/scores-1"]
+    features: list[str]
+    smax: int
+    scores: Annotated[list[list[int]], Field(min_length=1)]
 
 
 def write_scores(scores: Scores, path: str | Path) -> None:
@@ -39,24 +51,16 @@ def read_scores(path: str | Path) -> Scores:
         Another format, a missing or unknown key, or a score that is none.
     """
     content = read_json(path)
-    if not isinstance(content, dict) or content.get("format") != SCORES_FORMAT:
-        raise BadInput(f"{path}: format", "another file", SCORES_FORMAT)
-    if set(content) != _KEYS:
-        raise BadInput(f"{path}: keys", sorted(set(content) ^ _KEYS), ", ".join(sorted(_KEYS)))
-    features, smax, rows = content["features"], content["smax"], content["scores"]
-    if not (isinstance(features, list) and all(isinstance(f, str) for f in features)):
-        raise BadInput(f"{path}: features", features, "names")
-    if not isinstance(smax, int) or isinstance(smax, bool):
-        raise BadInput(f"{path}: smax", smax, "a whole number, at least 2")
-    whole = isinstance(rows, list) and all(
-        isinstance(row, list)
-        and len(row) == len(features)
-        and all(isinstance(s, int) and not isinstance(s, bool) for s in row)
-        for row in rows
-    )
-    if not whole or not rows:
-        raise BadInput(f"{path}: scores", "something else", f"rows of {len(features)} whole numbers")
-    return Scores(tuple(features), np.array(rows, dtype=np.int64), smax)
+    try:
+        model = validate(ScoresModel, content)
+        for k, row in enumerate(model.scores):
+            if len(row) != len(model.features):
+                raise BadInput(
+                    f"scores.{k}", f"{len(row)} numbers", f"{len(model.features)}, one per feature"
+                )
+        return Scores(tuple(model.features), np.array(model.scores, dtype=np.int64), model.smax)
+    except BadInput as error:
+        raise error.in_file(str(path)) from None
 
 
 def preferences_of(scores: Scores, profile: CostProfile) -> tuple[Preferences, ...]:

@@ -90,16 +90,15 @@ def population_digest(population: Population) -> str:
 
 def result_to_dict(result: Result) -> dict[str, Any]:
     """The result as JSON: every key of the format, null where there is nothing to say."""
-    keys = ("cost", "lower_bound", "gap", "proof")
-    more = ("logit", "score", "accepted_exact", "accepted_deployed", "backend", "seconds", "nodes")
-    return {
-        "format": RESULT_FORMAT,
-        "status": result.status.value,
-        **{key: getattr(result, key) for key in keys},
-        "action": None if result.action is None else dict(result.action),
-        "counterfactual": None if result.counterfactual is None else dict(result.counterfactual),
-        **{key: getattr(result, key) for key in (*more, "certificate", "message")},
-    }
+    first = ("cost", "lower_bound", "gap", "proof", "action", "counterfactual")
+    judged = ("logit", "score", "accepted_exact", "accepted_deployed")
+    run = ("backend", "seconds", "nodes", "certificate", "message")
+    return {"format": RESULT_FORMAT, **result_part(result, *first, *judged, *run)}
+
+
+def result_part(result: Result, *names: str) -> dict[str, Any]:
+    """A result's status, and some of its attributes."""
+    return {"status": result.status.value, **{name: getattr(result, name) for name in names}}
 
 
 def write_instance(instance: Instance, path: str | Path) -> None:

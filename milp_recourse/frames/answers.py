@@ -19,9 +19,9 @@ from milp_recourse.choices import Differ, choices
 from milp_recourse.errors import BadInput
 from milp_recourse.formats.read import population_from_dict
 from milp_recourse.formats.strict_json import write_json, write_whole
-from milp_recourse.formats.write import population_to_dict
+from milp_recourse.formats.write import population_to_dict, result_part
 from milp_recourse.frames.columns import TableColumn
-from milp_recourse.frames.rows import Rows, as_came, counterfactual_rows
+from milp_recourse.frames.people_rows import Rows, as_came, counterfactual_rows
 from milp_recourse.frames.show import people_of
 from milp_recourse.frames.verdict import Predict, verdicts
 from milp_recourse.front import front
@@ -87,10 +87,9 @@ class Answers:
         frame = pd.DataFrame(rows, index=self.rows.frame.index, columns=list(_COLUMNS))
         for name in ("cost", "lower_bound", "gap", "seconds"):
             frame[name] = frame[name].astype(np.float64)
-        frame["confirmed"] = frame["confirmed"].astype("boolean")
+        frame["confirmed"] = pd.array([row.get("confirmed") for row in rows], dtype="boolean")
         for name in ("proof", "message"):  # pandas takes texts with None for another type than None alone
-            place = _COLUMNS.index(name)
-            frame[name] = pd.Series([row[place] for row in rows], index=frame.index, dtype=object)
+            frame[name] = pd.Series([row.get(name) for row in rows], index=frame.index, dtype=object)
         return frame
 
     @cached_property
@@ -265,9 +264,7 @@ class Answers:
         said: dict[Hashable, object] = {}
         for column in self.columns:
             if column.name in action:
-                shown, labels = action[column.name], column.feature.categories
-                code = float(labels.index(str(shown))) if labels else float(shown)
-                said[column.key] = column.value(code)
+                said[column.key] = column.value(column.feature.number(action[column.name]))
         return said
 
     def _problem_of(self, person: Hashable) -> Instance:
@@ -426,32 +423,15 @@ class Answers:
     def __repr__(self) -> str:
         return f"Answers({self.summary().splitlines()[0]})"
 
-    def _row(self, i: int, result: Result | None) -> tuple[Any, ...]:
+    def _row(self, i: int, result: Result | None) -> dict[str, Any]:
         """A row of :attr:`table`."""
-        if result is None:
-            fault = self.rows.faults.get(i)
-            if fault is not None:
-                return (BAD_INPUT, None, None, None, None, None, str(fault), 0.0)
-            return (
-                Status.LIMIT.value,
-                None,
-                0.0,
-                None,
-                None,
-                None,
-                "interrupted before this person's turn",
-                0.0,
-            )
-        return (
-            result.status.value,
-            result.cost,
-            result.lower_bound,
-            result.gap,
-            result.proof,
-            self.confirmed[i],
-            result.message,
-            result.seconds,
-        )
+        if result is not None:
+            own = result_part(result, "cost", "lower_bound", "gap", "proof", "message", "seconds")
+            return own | {"confirmed": self.confirmed[i]}
+        if i in self.rows.faults:
+            return {"status": BAD_INPUT, "message": str(self.rows.faults[i]), "seconds": 0.0}
+        message = "interrupted before this person's turn"
+        return {"status": Status.LIMIT.value, "lower_bound": 0.0, "message": message, "seconds": 0.0}
 
 
 def moved(
@@ -468,7 +448,7 @@ def moved(
         shown = result.counterfactual[column.name]
         if shown is None:  # missing before and after
             continue
-        new = float(column.feature.categories.index(shown) if column.feature.categories else shown)  # type: ignore[arg-type]
+        new = column.feature.number(shown)
         acted = column.name in result.action
         if new != rows.values[i, k] or (acted and rows.missing[i, k]):
             found[column.name] = new

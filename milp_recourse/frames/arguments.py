@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from milp_recourse.domain.cost import KINDS, PERCENTILES, Cost
-from milp_recourse.errors import BadInput
+from milp_recourse.errors import BadInput, is_number
 from milp_recourse.formats.applicant_json import build_cost
 from milp_recourse.formats.schema import CostModel
 from milp_recourse.formats.validate import validate
@@ -171,12 +169,3 @@ def cost_in_words(cost: Cost, scale: str | Mapping[Hashable, Any]) -> str:
     }
     unit = units.get(scale, "1") if isinstance(scale, str) else "the given scale"
     return f"{cost.kind}, a number's change divided by {unit}, a changed label counting 1"
-
-
-def is_number(value: object) -> bool:
-    """Whether a value is a finite number; True and False are none."""
-    return (
-        isinstance(value, int | float | np.number)
-        and not isinstance(value, bool | np.bool_)
-        and math.isfinite(float(value))
-    )

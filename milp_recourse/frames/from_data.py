@@ -81,20 +81,22 @@ def quantile_level(instance: Instance, rows: Array, q: float) -> float:
 
 def with_offsets(population: Population, offsets: Sequence[float]) -> Population:
     """The population with an offset for everyone; a person without a finite one cannot be read."""
-    unreadable = dict(population.unreadable)
-    own = []
-    for k, (preferences, offset) in enumerate(zip(population.preferences, offsets, strict=True)):
-        if not math.isfinite(offset) and k not in unreadable:
+    own, faults = own_offsets(population.preferences, offsets, population.unreadable, "factuals.{0}")
+    model, factuals = population.template, population.factuals
+    return Population.of(model, factuals, own, faults, population.ids, plausible=True)
+
+
+def own_offsets(
+    preferences: Sequence[Preferences], offsets: Sequence[float], faults: Mapping[int, BadInput], where: str
+) -> tuple[list[Preferences], dict[int, BadInput]]:
+    """Everybody's preferences with an offset, and the faults with those added whose offset is not finite."""
+    own, found = [], dict(faults)
+    for k, (one, offset) in enumerate(zip(preferences, offsets, strict=True)):
+        if not math.isfinite(offset) and k not in found:
             allowed = "values that the causal model gives a density to"
-            unreadable[k] = BadInput(f"factuals.{k}", "a density of 0", allowed)
-        own.append(replace(preferences, density_offset=offset if math.isfinite(offset) else None))
-    if len(unreadable) == len(own):
-        raise unreadable[min(unreadable)]
-    first = next(k for k in range(len(own)) if k not in unreadable)
-    template = replace(
-        population.template, plausible=True, factual=population.factuals[first], preferences=own[first]
-    )
-    return replace(population, template=template, preferences=tuple(own), unreadable=unreadable)
+            found[k] = BadInput(where.format(k), "a density of 0", allowed)
+        own.append(replace(one, density_offset=offset if math.isfinite(offset) else None))
+    return own, found
 
 
 def without_offsets(preferences: Preferences) -> Preferences:

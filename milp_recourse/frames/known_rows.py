@@ -9,9 +9,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.frames.columns import TableColumn
-from milp_recourse.frames.rows import read_rows
+from milp_recourse.frames.people_rows import read_rows
 from milp_recourse.frames.verdict import Predict, verdicts
 from milp_recourse.instance import Instance
 
@@ -58,11 +57,7 @@ class KnownRows:
             The model side; its own factual does not matter.
         """
         values, said = self.values[:CHECKED], self.wanted[:CHECKED]
-        inputs, classifier = problem.model_rows(values), problem.classifier
-        if isinstance(classifier, ReluNetwork):
-            scores = classifier.evaluate(inputs)[:, 0]
-        else:
-            scores = classifier.scores(inputs)
+        scores = problem.classifier.scores(problem.model_rows(values))
         distance = scores - problem.accept.threshold
         sure = np.abs(distance) > NEAR * (np.median(np.abs(distance)) if len(distance) else 0.0)
         wrong = np.flatnonzero(sure & ((distance > 0) != said))

@@ -11,11 +11,17 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from milp_recourse.domain.conditions import Condition
-from milp_recourse.errors import BadInput
-from milp_recourse.frames.arguments import is_number
+from milp_recourse.errors import BadInput, is_number
 from milp_recourse.frames.columns import TableColumn, bounds_of, scale_of, shown
-from milp_recourse.frames.from_data import accepted_rows, log_densities, near_rows, prototypes, quantile_level
-from milp_recourse.frames.rows import Rows, read_rows
+from milp_recourse.frames.from_data import (
+    accepted_rows,
+    log_densities,
+    near_rows,
+    own_offsets,
+    prototypes,
+    quantile_level,
+)
+from milp_recourse.frames.people_rows import Rows, read_rows
 from milp_recourse.instance import Instance, Preferences
 
 DENSITY, DOMAIN, NEAR = "scm-density", "domain", "near-data"
@@ -130,13 +136,9 @@ class Plausibility:
         if self.quantile is not None:
             level = quantile_level(problem, _numbers(read_rows(X, columns, X.columns)), self.quantile)
         assert level is not None
-        faults, made = dict(rows.faults), []
         with np.errstate(all="ignore"):
             gaps = level + self.offset - log_densities(problem, rows.values)
-        for k, (one, gap) in enumerate(zip(own, gaps.tolist(), strict=True)):
-            if not np.isfinite(gap) and k not in faults:
-                faults[k] = BadInput("", "a density of 0", "values that the causal model gives a density to")
-            made.append(replace(one, density_offset=gap if np.isfinite(gap) else None))
+        made, faults = own_offsets(own, gaps.tolist(), rows.faults, "")
         return replace(rows, faults=faults), made
 
 

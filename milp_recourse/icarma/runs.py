@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -27,6 +26,7 @@ from milp_recourse.icarma.structural import StructuralModel
 from milp_recourse.icarma.task import Task
 from milp_recourse.icarma.train import train
 from milp_recourse.icarma.training_optima import Optima
+from milp_recourse.reports.number_table import write_table
 
 FLOW_SEED = 0
 
@@ -117,13 +117,3 @@ def loan_flow(
     arrays, content = flow_content(flow)
     write_arrays(path, arrays, {"format": FORMAT, "kind": "flow", "flow": content, "training": settings})
     return flow
-
-
-def write_table(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Rows as csv, numbers to six digits."""
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(
-            {k: f"{v:.6g}" if isinstance(v, float) else v for k, v in row.items()} for row in rows
-        )

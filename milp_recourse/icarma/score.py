@@ -13,7 +13,7 @@ from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.icarma.flow import CausalFlow
 from milp_recourse.icarma.model import Recommender
 from milp_recourse.icarma.sampling import Wishes
-from milp_recourse.instance import Instance
+from milp_recourse.instance import Instance, Population
 
 BoolArray = NDArray[np.bool_]
 FloatArray = NDArray[np.float64]
@@ -113,6 +113,38 @@ def recommend_timed(
     start = time.perf_counter()
     action, limited = model.recommend(rows, wishes)
     return action, limited, time.perf_counter() - start
+
+
+@dataclass(frozen=True)
+class Recommended:
+    """What networks say to a population.
+
+    Attributes
+    ----------
+    rows
+        The factuals, shape (n, d).
+    action
+        Values, nan where not acted on, shape (n, d).
+    limited
+        Whether bounds cut the recommendation.
+    seconds
+        Wall time for all applicants.
+    scored
+        The recommendations, judged.
+    """
+
+    rows: FloatArray
+    action: FloatArray
+    limited: BoolArray
+    seconds: float
+    scored: Scored
+
+
+def recommended(model: Recommender, people: Population, wishes: Wishes) -> Recommended:
+    """Ask networks, and judge what they say."""
+    rows = rows_of_population(people.factuals, model.flow.features)
+    action, limited, seconds = recommend_timed(model, rows, wishes)
+    return Recommended(rows, action, limited, seconds, score(people.template, model, rows, wishes, action))
 
 
 def outside_masks(model: Recommender, rows: FloatArray, wishes: Wishes) -> int:

@@ -3,16 +3,12 @@
 from milp_recourse.program.affine import Affine
 from milp_recourse.program.equilibrate import equilibrate
 from milp_recourse.program.lower import lower
-from milp_recourse.program.model import Action, Ball, CostTerm, Elementary, Program, Row, Switch
+from milp_recourse.program.model import Action, Program, Switch
 
 __all__ = [
     "Action",
     "Affine",
-    "Ball",
-    "CostTerm",
-    "Elementary",
     "Program",
-    "Row",
     "Switch",
     "equilibrate",
     "lower",

@@ -17,7 +17,8 @@ from milp_recourse.domain.expression import (
     Variable,
 )
 from milp_recourse.program.affine import Affine
-from milp_recourse.program.model import Atom, Elementary, Function, constant_value
+from milp_recourse.program.functions import Function
+from milp_recourse.program.model import Atom, Elementary, constant_value
 
 
 class Builder:

@@ -24,12 +24,13 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from milp_recourse.domain.expression import logit, sigmoid
+from milp_recourse.domain.enclosure import exponent
 from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.domain.quantiles import Quantiles
 from milp_recourse.instance import Acceptance
 from milp_recourse.program.affine import Affine
-from milp_recourse.program.model import Action, Atom, Ball, CostTerm, Elementary, Program, Row, Switch
+from milp_recourse.program.functions import evaluate
+from milp_recourse.program.model import Action, Atom, Ball, CostTerm, Program, Row, Switch
 
 Array = NDArray[np.float64]
 
@@ -94,7 +95,7 @@ def _samples(program: Program) -> Array:
                 acted, natural = _evaluate(atom.acted, values), _evaluate(atom.natural, values)
                 values[k] = np.where(rng.random(_SAMPLES) < 0.5, acted, natural)
             else:
-                values[k] = _apply(atom, _evaluate(atom.argument, values))
+                values[k] = evaluate(atom.function, _evaluate(atom.argument, values), atom.level)
     return values
 
 
@@ -104,22 +105,6 @@ def _evaluate(form: Affine, values: Array) -> Array:
         for k, c in form.terms.items():
             total = total + float(c) * values[k]
     return total
-
-
-def _apply(unit: Elementary, x: Array) -> Array:
-    match unit.function:
-        case "relu":
-            return np.maximum(x, 0.0)
-        case "square":
-            return np.square(x)
-        case "sigmoid":
-            return sigmoid(x)
-        case "logit":
-            return logit(x)
-        case "log":
-            return np.log(x)
-        case "indicator":
-            return (np.round(x) == unit.level).astype(np.float64)
 
 
 def _atoms(program: Program, values: Array) -> tuple[list[float], list[Atom]]:
@@ -219,14 +204,9 @@ def _ball(ball: Ball, forms: Sequence[Affine]) -> Ball:
     """Residuals in units of their deviation: w r^2 = (w 4^k) (r / 2^k)^2 with w 4^k about 1."""
     squares = []
     for weight, form in ball.squares:
-        unit = Fraction(2) ** -((_exponent(weight)) // 2)
+        unit = Fraction(2) ** -(exponent(weight) // 2)
         squares.append((weight * unit**2, form.substitute(forms).scaled(1 / unit)))
     return Ball(tuple(squares), ball.linear.substitute(forms))
-
-
-def _exponent(value: Fraction) -> int:
-    """About log2 of a positive rational."""
-    return value.numerator.bit_length() - value.denominator.bit_length()
 
 
 def _cost_term(program: Program, term: CostTerm, forms: Sequence[Affine], unit: float) -> CostTerm:

@@ -112,7 +112,7 @@ def _narrowed(feature: Feature, x: float, row: Row) -> Feature | None:
 
 
 def without_conditions(instance: Instance) -> Instance:
-    """The same problem with nothing demanded besides."""
+    """The same problem without conditions and demands."""
     if not (instance.all_conditions or instance.demands):
         return instance
     return replace(
@@ -121,7 +121,7 @@ def without_conditions(instance: Instance) -> Instance:
 
 
 def folds_away(instance: Instance) -> bool:
-    """Whether masks and domains say every case of the conditions, so that no program needs their rows."""
+    """Whether every case of the conditions can be said by masks and domains, without rows of their own."""
     mask = instance.preferences.actionable
     for one in leaves(unlabelled(instance.demand)):
         if isinstance(one, Row) and (len(one.terms) != 1 or _driven(instance, one.terms[0][0], mask)):

@@ -16,7 +16,7 @@ import numpy as np
 
 from milp_recourse.domain.conditions import TRUE, Demand, unlabelled
 from milp_recourse.domain.conditions import Row as ConditionRow
-from milp_recourse.domain.enclosure import Enclosure
+from milp_recourse.domain.enclosure import Enclosure, exponent
 from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.domain.noise import Bernoulli, Gamma, Noise, Normal
 from milp_recourse.domain.quantiles import Quantiles
@@ -28,6 +28,7 @@ from milp_recourse.instance import Instance
 from milp_recourse.program.affine import Affine
 from milp_recourse.program.demands import Span, reachable_demand, spans
 from milp_recourse.program.equations import Builder
+from milp_recourse.program.functions import EDGE
 from milp_recourse.program.model import Action, Ball, CostCoefficients, CostTerm, Program, Row, Switch
 from milp_recourse.program.rationals import everyone, one
 
@@ -150,7 +151,7 @@ def _turned_out(
     factual: dict[str, Affine],
     planned: Mapping[str, Affine],
 ) -> dict[str, Affine]:
-    """The counterfactual in a scenario; features for which nothing is otherwise keep their planned forms."""
+    """The counterfactual in a scenario; features that it leaves as planned keep their forms."""
     scm, values = instance.scm, dict[str, Affine]()
     actions = {atom.feature: k for k, atom in enumerate(build.atoms) if isinstance(atom, Action)}
     for f in scm.order:
@@ -234,18 +235,13 @@ def _two_slopes(
     ends = sorted({min(low, x), x, max(high, x)})
     values = [(Fraction(end) - Fraction(x)) * slopes[end > x] for end in ends]
     size = max(abs(value) for value in values)
-    unit = Fraction(2) ** -_exponent_above(size) if size else Fraction(1)
+    unit = Fraction(2) ** -(exponent(size) + 1) if size else Fraction(1)
     change = action - Affine.of(x)
     delta = change.scaled(slopes[0] * unit)
     delta = delta + build.unit("relu", change).scaled((slopes[1] - slopes[0]) * unit)
     if len(ends) == 1:
         ends, values = [x, math.nextafter(x, math.inf)], [Fraction(0), Fraction(0)]
     return delta, unit, Quantiles(tuple(ends), tuple(float(value * unit) for value in values))
-
-
-def _exponent_above(value: Fraction) -> int:
-    """k with value <= 2^k, for a positive rational."""
-    return value.numerator.bit_length() - value.denominator.bit_length() + 1
 
 
 def _farthest_logit(instance: Instance, name: str, ranges: dict[str, Enclosure]) -> float:
@@ -292,9 +288,6 @@ def _hull(values: Iterable[float]) -> Enclosure:
 
 
 Energy = tuple[tuple[Fraction, Affine] | None, Affine]
-
-EDGE = 1e-9
-"""Arguments of log and logit stay this far inside their domain; :func:`check_edges` says why."""
 
 
 def check_edges(instance: Instance) -> None:
@@ -353,7 +346,7 @@ def check_edges(instance: Instance) -> None:
 
 
 def _has_edges(instance: Instance) -> bool:
-    """Whether energies other than normal ones move: those have no edge."""
+    """Whether an action can move an energy that has an edge, which a normal one has not."""
     if not instance.plausible:
         return False
     scm = instance.scm

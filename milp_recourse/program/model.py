@@ -19,7 +19,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import product
-from typing import Literal, cast
+from typing import cast
 
 import numpy as np
 
@@ -30,9 +30,8 @@ from milp_recourse.domain.quantiles import Quantiles
 from milp_recourse.instance import Acceptance, Classifier
 from milp_recourse.program.affine import Affine
 from milp_recourse.program.demands import Span, conjuncts, for_acted, nearest_alternative, told_apart
+from milp_recourse.program.functions import Function, enclose
 from milp_recourse.program.rationals import Rationals, agreed, everyone
-
-Function = Literal["relu", "sigmoid", "logit", "log", "square", "indicator"]
 
 
 @dataclass(frozen=True)
@@ -205,7 +204,7 @@ class Program:
             elif isinstance(atom, Switch):
                 values.append((atom.acted if atom.feature in action else atom.natural).enclose(values))
             else:
-                values.append(apply_exact(atom, atom.argument.enclose(values)))
+                values.append(enclose(atom.function, atom.argument.enclose(values), atom.level))
         return values
 
     def configurations(self) -> Iterator[frozenset[str]]:
@@ -373,14 +372,5 @@ def constant_value(atom: Elementary) -> Fraction | None:
         if atom.function not in ("relu", "square"):
             raise everyone(len(argument.numerator))  # irrational for most, rational for some
         return cast(Fraction, getattr(argument, atom.function)())
-    value = apply_exact(atom, Enclosure.of(argument))
+    value = enclose(atom.function, Enclosure.of(argument), atom.level)
     return value.lower if value.exact else None
-
-
-def apply_exact(atom: Elementary, argument: Enclosure) -> Enclosure:
-    """The atom's function in exact arithmetic."""
-    if atom.function == "indicator":
-        low, high = (Fraction(int(end == atom.level)) for end in (argument.lower, argument.upper))
-        return Enclosure(low, high) if argument.exact else Enclosure(Fraction(0), Fraction(1))
-    result: Enclosure = getattr(argument, atom.function)()
-    return result

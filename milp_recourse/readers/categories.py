@@ -9,12 +9,13 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
+from functools import cache
 from itertools import pairwise
 from typing import Any
 
 from milp_recourse.readers.classes import plain
 from milp_recourse.readers.from_xgboost import is_xgboost
-from milp_recourse.readers.refusal import refuse
+from milp_recourse.readers.refusal import listed, refuse
 from milp_recourse.readers.tree_parts import Judged
 
 Codes = list[tuple[object, float]]
@@ -124,28 +125,43 @@ def _xgboost_codes(mine: Sequence[object], stored: Mapping[str, Any], name: obje
     numeric = "offsets" not in stored
     if numeric != all(isinstance(label, int) for label in mine):
         kind = "whole numbers" if numeric else "text"
-        raise refuse(where, f"the categories {_listed(mine)}", f"{kind}, as at the fit")
+        raise refuse(where, f"the categories {listed(mine)}", f"{kind}, as at the fit")
     if numeric:
         known: list[object] = [int(value) for value in stored["values"]]
     else:
         kept = _cut(bytes(value & 0xFF for value in stored["values"]), stored["offsets"])
         texts = [str(label) for label in mine]
-        if _as_stored(texts) == kept:
+        whole = _keeps_whole_texts()
+        if ([text.encode() for text in texts] if whole else _cut_short(texts)) == kept:
             return _in_order(mine)
-        if not all(text.isascii() for text in texts) or not all(text.isascii() for text in kept):
-            # XGBoost 3.2 cuts its texts by characters where it should by bytes, so it finds other labels
-            got = f"labels beyond ASCII in another order than at the fit: {_listed(mine)}"
+        if not whole and not (all(map(str.isascii, texts)) and all(map(bytes.isascii, kept))):
+            got = f"labels beyond ASCII in another order than at the fit: {listed(mine)}"
             raise refuse(where, got, _REMEDY.format(name))
-        known = [text.decode() for text in kept]
+        known = [text.decode(errors="replace") for text in kept]
     strange = [label for label in mine if label not in known]
     if strange:
         got = f"the category {strange[0]!r}, which the model was not fitted on"
-        raise refuse(where, got, f"{_listed(known)}: remove the others from the column's categories")
+        raise refuse(where, got, f"{listed(known)}: remove the others from the column's categories")
     return _in_order(known)
 
 
-def _as_stored(texts: Sequence[str]) -> list[bytes]:
-    """Texts as XGBoost keeps them: one after another in UTF-8, cut by their numbers of characters."""
+@cache
+def _keeps_whole_texts() -> bool:
+    """Whether the installed XGBoost cuts its texts by bytes.
+
+    3.2 and earlier cut them by characters, and find other labels beyond ASCII where the order is another one.
+    """
+    import pandas as pd
+    import xgboost
+
+    label = pd.DataFrame({"label": pd.Categorical(["é", "a"])})
+    data = xgboost.DMatrix(label, label=[0, 1], enable_categorical=True, nthread=1)
+    (kept,) = _stored_by_xgboost(xgboost.train({"nthread": 1}, data, num_boost_round=1)).values()
+    return kept["offsets"][-1] == len("éa".encode())
+
+
+def _cut_short(texts: Sequence[str]) -> list[bytes]:
+    """Texts as XGBoost 3.2 keeps them: one after another in UTF-8, cut by their numbers of characters."""
     offsets = [0]
     for text in texts:
         offsets.append(offsets[-1] + len(text))
@@ -172,8 +188,3 @@ def _category_columns(frame: Any) -> dict[int, list[object]]:
 
 def _in_order(labels: Sequence[object]) -> Codes:
     return [(plain(label), float(k)) for k, label in enumerate(labels)]
-
-
-def _listed(labels: Sequence[object]) -> str:
-    shown = ", ".join(repr(label) for label in labels[:5])
-    return shown + (f" and {len(labels) - 5} more" if len(labels) > 5 else "")

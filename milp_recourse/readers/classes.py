@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from milp_recourse.domain.network import DType, ReluNetwork
 from milp_recourse.errors import BadInput, Unsupported
 from milp_recourse.readers.layers import Layers
 
@@ -100,6 +101,15 @@ def choose_logit(layers: Layers, target: Target, classes: int) -> None:
         layers.choose(rows, "smallest" if classes > 2 else "one")
     else:
         layers.choose(-rows, "largest" if classes > 2 else "one")
+
+
+def two_classes(append: Callable[[Any, Layers], DType], model: Any) -> ReluNetwork:
+    """The network of a model of two classes: one output, or two of which the second is wanted."""
+    layers = Layers()
+    dtype = append(model, layers)
+    if layers.outputs == 2:
+        choose_logit(layers, Target(1, True, "1"), 2)
+    return layers.network(dtype)
 
 
 def _equal(one: object, other: object) -> bool:

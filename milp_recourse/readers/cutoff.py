@@ -11,7 +11,7 @@ import numpy as np
 
 from milp_recourse.instance import Acceptance
 from milp_recourse.readers.classes import plain
-from milp_recourse.readers.refusal import refuse
+from milp_recourse.readers.refusal import not_fitted, refuse
 from milp_recourse.readers.tree_parts import above, last_refused
 
 Probabilities = Callable[[float], tuple[Any, Any]]
@@ -109,7 +109,7 @@ def inner(model: Any, where: str) -> Any:
         return model.estimator_
     if _named(model, "FixedThresholdClassifier"):  # scikit-learn takes a fitted one as it is
         return model.estimator
-    raise refuse(where, "one that is not fitted", "a fitted one: call fit first")
+    raise not_fitted(where)
 
 
 def read_cutoff(model: Any, where: str) -> Cutoff:

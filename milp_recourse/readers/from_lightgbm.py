@@ -13,15 +13,13 @@ import numpy as np
 from milp_recourse.domain.forest import Tree, TreeEnsemble
 from milp_recourse.readers.classes import Target
 from milp_recourse.readers.cutoff import Cutoff, logistic
-from milp_recourse.readers.refusal import refuse
+from milp_recourse.readers.refusal import not_fitted, refuse
 from milp_recourse.readers.tree_parts import (
     CategorySplit,
     Judged,
-    Shares,
-    Splits,
+    ReadTree,
+    Sums,
     above,
-    boosted,
-    checked,
     judged_classes,
     judged_sum,
     last_refused,
@@ -50,7 +48,7 @@ def read_lightgbm(model: Any) -> TreeEnsemble:
     Unsupported
         Another objective or kind of split, averaged trees, linear leaves, or zeros that count as missing.
     """
-    return numbers_only(*_ensemble(_content(model)))
+    return numbers_only(*_sums(_content(model)).only())
 
 
 def is_lightgbm(model: Any) -> bool:
@@ -66,11 +64,12 @@ def judge_lightgbm(model: Any, target: Target, cutoff: Cutoff | None = None) -> 
     the place of 1/2.
     """
     content = _content(model)
-    if class_count(content) > 2:
-        return judged_classes(_class_shares(content), target.index, target.wanted)
+    sums = _sums(content)
+    if len(sums.trees) > 1:
+        return judged_classes(sums, target.index, target.wanted)
     said = str(content.get("objective", "")).split("sigmoid:")
     steepness = float(said[1].split(" ")[0]) if len(said) == 2 else 1.0
-    ensemble, splits = _ensemble(content)
+    ensemble, splits = sums.only()
     if cutoff is not None:
         rule = cutoff.accept(lambda s: logistic(steepness * s))
     else:
@@ -90,47 +89,30 @@ def _content(model: Any) -> dict[str, Any]:
     try:
         booster = getattr(model, "booster_", model)
     except Exception as error:
-        raise refuse("model", "one that is not fitted", "a fitted one: call fit first") from error
+        raise not_fitted("model") from error
     if not hasattr(booster, "dump_model"):
         raise refuse("model", type(model).__name__, "a Booster, an LGBMClassifier or dump_model()'s result")
     content: dict[str, Any] = booster.dump_model()
     return content
 
 
-def _ensemble(model: dict[str, Any]) -> tuple[TreeEnsemble, Splits]:
-    _check(model, "binary")
-    if model.get("num_tree_per_iteration") != 1:
-        raise refuse("objective", "binary with several trees an iteration", "binary")
-    splits: Splits = {}
-    trees = []
-    for k, info in enumerate(model["tree_info"]):
-        tree, found = _tree(info["tree_structure"], k)
-        trees.append(tree)
-        splits |= {(k, node): split for node, split in found.items()}
-    columns = int(model["max_feature_idx"]) + 1
-    return checked(TreeEnsemble(tuple(trees), columns, "sum", 0.0, "float64", "float64")), splits
-
-
-def _class_shares(model: dict[str, Any]) -> Shares:
-    """Per class, the raw score."""
-    _check(model, "multiclass")
-    count = class_count(model)
-    read = [_tree(info["tree_structure"], k) for k, info in enumerate(model["tree_info"])]
-    trees = tuple(tuple(tree for tree, _ in read[c::count]) for c in range(count))
-    splits = tuple({k: found for k, (_, found) in enumerate(read[c::count])} for c in range(count))
-    columns = int(model["max_feature_idx"]) + 1
-    return boosted(trees, (0.0,) * count, "float64", columns, splits, 2.0**-53)
-
-
-def _check(model: dict[str, Any], allowed: str) -> None:
+def _sums(model: dict[str, Any]) -> Sums:
+    """The raw score, or one for each of more than two classes."""
+    count = class_count(model) if class_count(model) > 2 else 1
     objective = str(model.get("objective", "none")).split(" ")[0]
-    if objective != allowed:
+    if objective != ("binary" if count == 1 else "multiclass"):
         raise refuse("objective", objective, "binary or multiclass")
     if model.get("average_output"):
         raise refuse("model", "averaged trees (boosting rf)", "boosting gbdt")
+    if model.get("num_tree_per_iteration") != count:
+        raise refuse("objective", "binary with several trees an iteration", "binary")
+    read = [_tree(info["tree_structure"], k) for k, info in enumerate(model["tree_info"])]
+    columns = int(model["max_feature_idx"]) + 1
+    trees = tuple(tuple(read[c::count]) for c in range(count))
+    return Sums(trees, (0.0,) * count, columns, "float64", "float64")
 
 
-def _tree(root: dict[str, Any], number: int) -> tuple[Tree, dict[int, CategorySplit]]:
+def _tree(root: dict[str, Any], number: int) -> ReadTree:
     where = f"tree {number}"
     rows: list[list[float]] = []
     splits: dict[int, CategorySplit] = {}
@@ -168,4 +150,4 @@ def _tree(root: dict[str, Any], number: int) -> tuple[Tree, dict[int, CategorySp
         np.array(value),
         np.array(missing, dtype=bool),
     )
-    return tree, splits
+    return ReadTree(tree, splits)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milp_recourse.domain.network import DType, ReluNetwork
-from milp_recourse.readers.classes import Target, choose_logit
+from milp_recourse.readers.classes import two_classes
 from milp_recourse.readers.from_torch import HIDDEN
 from milp_recourse.readers.layers import UNIT, Layers
 from milp_recourse.readers.refusal import refuse, require
@@ -60,11 +60,7 @@ def read_onnx(path_or_model: str | PathLike[str] | Any) -> ReluNetwork:
     FileNotFoundError
         There is no such file.
     """
-    layers = Layers()
-    dtype = append_onnx(path_or_model, layers)
-    if layers.outputs == 2:
-        choose_logit(layers, Target(1, True, "1"), 2)
-    return layers.network(dtype)
+    return two_classes(append_onnx, path_or_model)
 
 
 def append_onnx(path_or_model: str | PathLike[str] | Any, layers: Layers) -> DType:

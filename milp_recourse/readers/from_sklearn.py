@@ -10,7 +10,7 @@ from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.readers.fold import standardised
 from milp_recourse.readers.layers import Layers
 from milp_recourse.readers.linear import read_linear
-from milp_recourse.readers.refusal import refuse, require
+from milp_recourse.readers.refusal import not_fitted, refuse, require
 
 _ALLOWED = "binary MLPClassifier or LogisticRegression, alone or last in a Pipeline of StandardScalers"
 
@@ -50,7 +50,7 @@ def read_sklearn(estimator: Any) -> ReluNetwork:
     try:
         return _read(estimator, "estimator")
     except NotFittedError as error:
-        raise refuse("estimator", "one that is not fitted", "a fitted estimator: call fit first") from error
+        raise not_fitted("estimator") from error
 
 
 def _read(estimator: Any, where: str) -> ReluNetwork:

@@ -25,20 +25,18 @@ from milp_recourse.domain.forest import Tree, TreeEnsemble
 from milp_recourse.instance import Acceptance
 from milp_recourse.readers.classes import Target
 from milp_recourse.readers.cutoff import Cutoff, Probabilities
-from milp_recourse.readers.refusal import refuse, require
+from milp_recourse.readers.refusal import not_fitted, refuse, require
 from milp_recourse.readers.tree_parts import (
     LARGEST,
     CategorySplit,
     Judged,
-    Shares,
-    Splits,
+    ReadTree,
+    Sums,
     above,
-    boosted,
     checked,
     judged_classes,
     judged_sum,
     numbers_only,
-    rounding_apart,
 )
 
 _SKLEARN = (
@@ -74,16 +72,31 @@ def read_sklearn_trees(estimator: Any) -> TreeEnsemble:
         raise refuse(
             "estimator", f"classes {estimator.classes_}", "two classes, or read_model with the wanted one"
         )
-    return numbers_only(*_read(estimator))
+    if _boosts(estimator):
+        return numbers_only(*_boosted(estimator).only())
+    members = _members(estimator)
+    return _mean(estimator, members, [m.tree_.value[:, 0, 1] for m in members])
 
 
 def is_sklearn_trees(estimator: Any) -> bool:
     """Whether the estimator is one that is read here."""
     from sklearn import ensemble, tree
 
-    boosting = (ensemble.GradientBoostingClassifier, ensemble.HistGradientBoostingClassifier)
     forests = (ensemble.RandomForestClassifier, ensemble.ExtraTreesClassifier)
-    return isinstance(estimator, (tree.DecisionTreeClassifier, *forests, *boosting))
+    return _boosts(estimator) or isinstance(estimator, (tree.DecisionTreeClassifier, *forests))
+
+
+def _boosts(estimator: Any) -> bool:
+    from sklearn import ensemble
+
+    kinds = (ensemble.GradientBoostingClassifier, ensemble.HistGradientBoostingClassifier)
+    return isinstance(estimator, kinds)
+
+
+def _members(estimator: Any) -> Sequence[Any]:
+    """The trees of a forest, or the one tree."""
+    members: Sequence[Any] = getattr(estimator, "estimators_", [estimator])
+    return members
 
 
 def judge_sklearn_trees(
@@ -107,22 +120,18 @@ def judge_sklearn_trees(
     cutoff
         The threshold that a wrapper puts on it; None: the estimator's own decision.
     """
-    from sklearn import ensemble
-
     _supported(estimator)
     two, index = len(estimator.classes_) == 2, target.index
-    if isinstance(estimator, ensemble.GradientBoostingClassifier):
+    if _boosts(estimator):
+        sums = _boosted(estimator)
         if not two:
-            return judged_classes(_boosting_shares(estimator), index, target.wanted)
-        rule = Acceptance(0.0) if cutoff is None else cutoff.accept(_boosted_probabilities(estimator))
-        return judged_sum(_boosting(estimator), rule, index == 1)
-    if isinstance(estimator, ensemble.HistGradientBoostingClassifier):
-        if not two:
-            return judged_classes(_histogram_shares(estimator), index, target.wanted)
-        made, splits = _histogram_boosting(estimator)
-        rule = above(0.0) if cutoff is None else cutoff.accept(_boosted_probabilities(estimator))
-        return judged_sum(made, rule, index == 1, splits)
-    members = getattr(estimator, "estimators_", [estimator])
+            return judged_classes(sums, index, target.wanted)
+        ensemble, splits = sums.only()
+        # at a raw prediction of 0 gradient boosting predicts the second class, histogram boosting the first
+        own = Acceptance(0.0, strict=hasattr(estimator, "_predictors"))
+        rule = own if cutoff is None else cutoff.accept(_boosted_probabilities(estimator))
+        return judged_sum(ensemble, rule, index == 1, splits)
+    members = _members(estimator)
     shares = [m.tree_.value[:, 0, :] for m in members]
     if cutoff is not None:
         return _forest_cutoff(estimator, members, shares, index, sparse, cutoff)
@@ -131,7 +140,7 @@ def judge_sklearn_trees(
         return Judged(_mean(estimator, members, won, sparse), above(0.5))
     exact = _exact(members)
     if not two:
-        return judged_classes(_forest_shares(estimator, members, exact, sparse), index, target.wanted)
+        return judged_classes(_forest_sums(estimator, members, exact, sparse), index, target.wanted)
     made = _mean(estimator, members, [s[:, index] for s in shares], sparse)
     if exact:
         return Judged(made, Acceptance(0.5, strict=index == 1))
@@ -177,36 +186,31 @@ def _boosted_probabilities(estimator: Any) -> Probabilities:
     return probabilities
 
 
-def _forest_shares(estimator: Any, members: Sequence[Any], exact: bool, sparse: bool) -> Shares:
+def _forest_sums(estimator: Any, members: Sequence[Any], exact: bool, sparse: bool) -> Sums:
     """Per class, the sum of its shares: a class is predicted by the mean, which orders classes alike."""
     missing, classes = not sparse and _takes_missing(estimator), len(estimator.classes_)
     trees = tuple(
-        tuple(_tree(m.tree_, m.tree_.value[:, 0, k], missing) for m in members) for k in range(classes)
-    )
-    apart = 0.0 if exact else rounding_apart(len(members), float(len(members)), 2.0**-53)
-    none: tuple[dict[int, dict[int, CategorySplit]], ...] = ({},) * classes
-    return Shares(trees, (0.0,) * classes, "float32", int(estimator.n_features_in_), none, apart)
-
-
-def _boosting_shares(estimator: Any) -> Shares:
-    """Per class, the raw prediction."""
-    base = _boosting_base(estimator)
-    rate, classes = estimator.learning_rate, len(base)
-    trees = tuple(
-        tuple(_tree(s.tree_, rate * s.tree_.value[:, 0, 0], False) for s in estimator.estimators_[:, k])
+        tuple(ReadTree(_tree(m.tree_, m.tree_.value[:, 0, k], missing)) for m in members)
         for k in range(classes)
     )
-    none: tuple[dict[int, dict[int, CategorySplit]], ...] = ({},) * classes
-    return boosted(trees, base, "float32", int(estimator.n_features_in_), none, 2.0**-53)
+    return Sums(trees, (0.0,) * classes, int(estimator.n_features_in_), "float32", "float64", exact)
 
 
-def _histogram_shares(estimator: Any) -> Shares:
-    """Per class, the raw prediction; the largest probability is predicted."""
-    base = tuple(np.ravel(estimator._baseline_prediction).tolist())
-    read = [[_histogram_tree(stage[k]) for stage in estimator._predictors] for k in range(len(base))]
-    trees = tuple(tuple(tree for tree, _ in own) for own in read)
-    splits = tuple({k: found for k, (_, found) in enumerate(own) if found} for own in read)
-    return boosted(trees, base, "float64", int(estimator.n_features_in_), splits, 2.0**-53)
+def _boosted(estimator: Any) -> Sums:
+    """The raw prediction, or one for each of more than two classes; the largest probability is predicted."""
+    columns = int(estimator.n_features_in_)
+    if hasattr(estimator, "_predictors"):  # histogram boosting
+        base = tuple(np.ravel(estimator._baseline_prediction).tolist())
+        trees = (
+            tuple(_histogram_tree(stage[k]) for stage in estimator._predictors) for k in range(len(base))
+        )
+        return Sums(tuple(trees), base, columns, "float64", "float64")
+    base, rate = _boosting_base(estimator), estimator.learning_rate
+    trees = (
+        tuple(ReadTree(_tree(s.tree_, rate * s.tree_.value[:, 0, 0], False)) for s in stages)
+        for stages in estimator.estimators_.T
+    )
+    return Sums(tuple(trees), base, columns, "float32", "float64")
 
 
 def _supported(estimator: Any) -> None:
@@ -218,20 +222,9 @@ def _supported(estimator: Any) -> None:
     try:
         check_is_fitted(estimator)
     except NotFittedError as error:
-        raise refuse("estimator", "one that is not fitted", "a fitted one: call fit first") from error
+        raise not_fitted("estimator") from error
     if getattr(estimator, "n_outputs_", 1) != 1:
         raise refuse("estimator", f"{estimator.n_outputs_} outputs", "one output")
-
-
-def _read(estimator: Any) -> tuple[TreeEnsemble, Splits]:
-    from sklearn import ensemble
-
-    if isinstance(estimator, ensemble.GradientBoostingClassifier):
-        return _boosting(estimator), {}
-    if isinstance(estimator, ensemble.HistGradientBoostingClassifier):
-        return _histogram_boosting(estimator)
-    members = getattr(estimator, "estimators_", [estimator])
-    return _mean(estimator, members, [m.tree_.value[:, 0, 1] for m in members]), {}
 
 
 def _mean(
@@ -253,15 +246,6 @@ def _takes_missing(estimator: Any) -> bool:
     return True
 
 
-def _boosting(estimator: Any) -> TreeEnsemble:
-    [base] = _boosting_base(estimator)
-    trees = []
-    for [stage] in estimator.estimators_:
-        values = estimator.learning_rate * stage.tree_.value[:, 0, 0]
-        trees.append(_tree(stage.tree_, values, False))
-    return checked(TreeEnsemble(tuple(trees), int(estimator.n_features_in_), "sum", base))
-
-
 def _boosting_base(estimator: Any) -> tuple[float, ...]:
     """What the sums start from: one, or one per class."""
     if estimator.init_ != "zero" and estimator.init is not None:
@@ -281,16 +265,7 @@ def _tree(tree: Any, values: NDArray[np.float64], missing: bool) -> Tree:
     )
 
 
-def _histogram_boosting(estimator: Any) -> tuple[TreeEnsemble, Splits]:
-    read = [_histogram_tree(predictor) for [predictor] in estimator._predictors]
-    splits = {(k, node): split for k, (_, found) in enumerate(read) for node, split in found.items()}
-    base = float(np.ravel(estimator._baseline_prediction)[0])
-    columns = int(estimator.n_features_in_)
-    trees = tuple(tree for tree, _ in read)
-    return checked(TreeEnsemble(trees, columns, "sum", base, "float64", "float64")), splits
-
-
-def _histogram_tree(predictor: Any) -> tuple[Tree, dict[int, CategorySplit]]:
+def _histogram_tree(predictor: Any) -> ReadTree:
     nodes = predictor.nodes
     leaf = nodes["is_leaf"].astype(bool)
     categorical = nodes["is_categorical"].astype(bool) & ~leaf
@@ -310,4 +285,4 @@ def _histogram_tree(predictor: Any) -> tuple[Tree, dict[int, CategorySplit]]:
         nodes["value"].astype(np.float64),
         nodes["missing_go_to_left"].astype(bool),
     )
-    return tree, splits
+    return ReadTree(tree, splits)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milp_recourse.domain.network import DType, ReluNetwork
-from milp_recourse.readers.classes import Target, choose_logit
+from milp_recourse.readers.classes import two_classes
 from milp_recourse.readers.layers import UNIT, Layers
 from milp_recourse.readers.refusal import refuse, require
 
@@ -49,11 +49,7 @@ def read_torch(module: Any) -> ReluNetwork:
         Another layer, more than two outputs, parameters not all float32 or all float64, hooks, or torch is
         not installed.
     """
-    layers = Layers()
-    dtype = append_torch(module, layers)
-    if layers.outputs == 2:
-        choose_logit(layers, Target(1, True, "1"), 2)
-    return layers.network(dtype)
+    return two_classes(append_torch, module)
 
 
 def append_torch(module: Any, layers: Layers) -> DType:

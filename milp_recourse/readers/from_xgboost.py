@@ -10,30 +10,31 @@ import json
 import math
 from collections.abc import Iterator
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from milp_recourse.domain.forest import Tree, TreeEnsemble
 from milp_recourse.readers.classes import Target
 from milp_recourse.readers.cutoff import Cutoff, Probabilities
-from milp_recourse.readers.refusal import refuse, require
+from milp_recourse.readers.refusal import not_fitted, refuse, require
 from milp_recourse.readers.tree_parts import (
     LARGEST,
     CategorySplit,
     Judged,
-    Shares,
-    Splits,
+    ReadTree,
+    Sums,
     above,
-    boosted,
-    checked,
     judged_classes,
     judged_sum,
     last_refused,
     numbers_only,
 )
 
+_TWO = ("binary:logistic", "binary:logitraw")
 _SEVERAL = ("multi:softprob", "multi:softmax")
+_KNOWN = {"cats", "gbtree_model_param", "iteration_indptr", "tree_info", "trees"}
+"""What a model of trees may hold: anything else could change what the trees mean."""
 
 
 def read_xgboost(model: Any) -> TreeEnsemble:
@@ -55,8 +56,7 @@ def read_xgboost(model: Any) -> TreeEnsemble:
     Unsupported
         Another booster, objective or kind of split, or a number that stands for missing values.
     """
-    content, last = _content(model)
-    return numbers_only(*_ensemble(content, last))
+    return numbers_only(*_sums(*_content(model)).only())
 
 
 def is_xgboost(model: Any) -> bool:
@@ -72,10 +72,11 @@ def judge_xgboost(model: Any, target: Target, cutoff: Cutoff | None = None) -> J
     the place of 1/2.
     """
     content, last = _content(model)
-    if _objective(content) in _SEVERAL:
-        return judged_classes(_class_shares(content, last), target.index, target.wanted)
+    sums = _sums(content, last)
+    if len(sums.trees) > 1:
+        return judged_classes(sums, target.index, target.wanted)
     second = target.index == 1
-    ensemble, splits = _ensemble(content, last)
+    ensemble, splits = sums.only()
     if cutoff is not None:
         if _objective(content) == "binary:logitraw":
             raise refuse("model", "a threshold on binary:logitraw", "binary:logistic")
@@ -125,7 +126,7 @@ def _content(model: Any) -> tuple[dict[str, Any], int | None]:
         try:
             booster = model.get_booster()
         except Exception as error:
-            raise refuse("model", "one that is not fitted", "a fitted one: call fit first") from error
+            raise not_fitted("model") from error
         try:
             last = int(model.best_iteration) + 1
         except AttributeError:
@@ -144,56 +145,45 @@ def _objective(model: dict[str, Any]) -> str:
     return str(model.get("learner", {}).get("objective", {}).get("name"))
 
 
-class _Held(NamedTuple):
-    """Trees up to the last iteration, columns, and the base scores as written."""
-
-    trees: list[dict[str, Any]]
-    columns: int
-    prior: str
-
-
-def _held(model: dict[str, Any], last: int | None) -> _Held:
+def _sums(model: dict[str, Any], last: int | None) -> Sums:
+    """The margin, or one for each class, of the trees up to the last iteration."""
+    objective = _objective(model)
     try:
         learner = model["learner"]
         kind = learner["gradient_booster"]["name"]
-        columns = int(learner["learner_model_param"]["num_feature"])
-        prior = str(learner["learner_model_param"]["base_score"]).strip("[]")
+        said = learner["learner_model_param"]
+        columns, prior = int(said["num_feature"]), str(said["base_score"]).strip("[]")
+        count = int(said["num_class"]) if objective in _SEVERAL else 1
         held = learner["gradient_booster"]["model"] if kind == "gbtree" else {"trees": []}
         end = None if last is None else held["iteration_indptr"][last]
         trees = held["trees"][:end]
+        classes = held["tree_info"][:end] if count > 1 else [0] * len(trees)
     except (KeyError, TypeError, ValueError, IndexError) as error:
         raise refuse("model", f"JSON without {error}", "what XGBoost's save_model writes") from error
-    if kind != "gbtree":
-        raise refuse("booster", kind, "gbtree")
-    return _Held(trees, columns, prior)
-
-
-def _ensemble(model: dict[str, Any], last: int | None) -> tuple[TreeEnsemble, Splits]:
-    held, objective = _held(model, last), _objective(model)
-    if objective not in ("binary:logistic", "binary:logitraw"):
-        raise refuse("objective", objective, "binary:logistic or binary:logitraw, which has two classes")
-    base = np.float32(held.prior)
+    if kind != "gbtree" or "weight_drop" in held:  # 3.4 and later keep the trees' weights of dart there
+        raise refuse("booster", "dart" if "weight_drop" in held else kind, "gbtree")
+    if strange := sorted(set(held) - _KNOWN):
+        raise refuse(
+            "booster", f"gbtree with {', '.join(strange)}", f"nothing but {', '.join(sorted(_KNOWN))}"
+        )
+    if objective not in (*_TWO, *_SEVERAL):
+        raise refuse("objective", objective, ", ".join((*_TWO, *_SEVERAL)))
+    base = [float(np.float32(b)) for b in prior.split(",")]
     if objective == "binary:logistic":
-        if not 0 < base < 1:
-            raise refuse("base_score", held.prior, "a probability, above 0 and below 1")
-        odds = float(np.float32(1) / base - np.float32(1))
-        base = np.float32(-math.log(odds))  # as C's logf rounds; numpy's float32 logarithm may be one off
-    made = tuple(map(_tree, held.trees))
-    splits = {(k, node): split for k, tree in enumerate(held.trees) for node, split in _splits(tree)}
-    return checked(TreeEnsemble(made, held.columns, "sum", float(base), "float32", "float32")), splits
+        base = [_log_odds(prior)]
+    mine = tuple(
+        tuple(_tree(tree) for tree, k in zip(trees, classes, strict=True) if k == c) for c in range(count)
+    )
+    return Sums(mine, tuple(base if len(base) == count else base * count), columns, "float32", "float32")
 
 
-def _class_shares(model: dict[str, Any], last: int | None) -> Shares:
-    """Per class, the margin."""
-    held = _held(model, last)
-    count = int(model["learner"]["learner_model_param"]["num_class"])
-    bases = [float(np.float32(b)) for b in held.prior.split(",")]
-    classes = model["learner"]["gradient_booster"]["model"]["tree_info"]
-    mine = [[t for t, k in zip(held.trees, classes, strict=False) if k == c] for c in range(count)]
-    trees = tuple(tuple(map(_tree, own)) for own in mine)
-    splits = tuple({k: dict(_splits(t)) for k, t in enumerate(own)} for own in mine)
-    base = tuple(bases if len(bases) == count else bases * count)
-    return boosted(trees, base, "float32", held.columns, splits, 2.0**-24)
+def _log_odds(prior: str) -> float:
+    """The float32 margin of the probability that XGBoost starts from."""
+    base = np.float32(prior)
+    if not 0 < base < 1:
+        raise refuse("base_score", prior, "a probability, above 0 and below 1")
+    odds = float(np.float32(1) / base - np.float32(1))
+    return float(np.float32(-math.log(odds)))  # as C's logf rounds; numpy's float32 logarithm may be one off
 
 
 def _splits(tree: dict[str, Any]) -> Iterator[tuple[int, CategorySplit]]:
@@ -205,14 +195,14 @@ def _splits(tree: dict[str, Any]) -> Iterator[tuple[int, CategorySplit]]:
         yield int(node), CategorySplit(codes, False, bool(tree["default_left"][node]))
 
 
-def _tree(tree: dict[str, Any]) -> Tree:
+def _tree(tree: dict[str, Any]) -> ReadTree:
     left = np.array(tree["left_children"], dtype=np.int64)
     condition = np.array(tree["split_conditions"], dtype=np.float32)
     with np.errstate(over="ignore"):
         before = np.nextafter(condition, np.float32(-np.inf)).astype(np.float64)
     leaf = left == -1
     missing = tree.get("default_left")
-    return Tree(
+    made = Tree(
         np.where(leaf, -2, np.array(tree["split_indices"], dtype=np.int64)),
         np.where(leaf, -2.0, np.clip(before, -LARGEST, LARGEST)),
         left,
@@ -220,3 +210,4 @@ def _tree(tree: dict[str, Any]) -> Tree:
         np.where(leaf, condition.astype(np.float64), 0.0),
         None if missing is None else np.array(missing, dtype=bool),
     )
+    return ReadTree(made, dict(_splits(tree)))

@@ -13,11 +13,10 @@ from numpy.typing import NDArray
 from milp_recourse.errors import BadInput, RecourseError
 from milp_recourse.readers.classes import plain
 from milp_recourse.readers.operations import apply
-from milp_recourse.readers.refusal import refuse
+from milp_recourse.readers.refusal import listed, refuse
 from milp_recourse.readers.transformers import Track, Walk, add_labels
 
 _ROWS = 256  # rows of X that the operations are checked on
-_SHOWN = 5
 _WRITINGS = (lambda name: "_".join(str(name).split(" ")), str)  # LightGBM's names, XGBoost's
 
 
@@ -75,6 +74,19 @@ class Front:
         return not self.labels and not self.scaled()
 
 
+def check_frame(X: Any) -> None:
+    """Raise BadInput unless X is a DataFrame with rows and columns, each column once."""
+    import pandas as pd
+
+    if not isinstance(X, pd.DataFrame):
+        raise BadInput("X", type(X).__name__, "the pandas DataFrame that the model was fitted on")
+    if not len(X) or not len(X.columns):
+        raise BadInput("X", f"{len(X)} rows and {len(X.columns)} columns", "a table with both")
+    if X.columns.has_duplicates:
+        twice = X.columns[X.columns.duplicated()][0]
+        raise BadInput("X", f"two columns called {twice!r}", "each name once")
+
+
 def model_columns(model: Any, X: Any) -> list[object]:
     """Names of X's columns in the order the model takes them: ``model.predict(X[model_columns(model, X)])``.
 
@@ -93,15 +105,7 @@ def model_columns(model: Any, X: Any) -> list[object]:
     Unsupported
         The model knows no names and takes another number of columns than X has.
     """
-    import pandas as pd
-
-    if not isinstance(X, pd.DataFrame):
-        raise BadInput("X", type(X).__name__, "the pandas DataFrame the model was fitted on")
-    twice = X.columns[X.columns.duplicated()]
-    if len(twice):
-        raise BadInput("X", f"column {twice[0]!r} twice", "each column once")
-    if not len(X):
-        raise BadInput("X", "no rows", "the rows the model was fitted on")
+    check_frame(X)
     names = _known_names(model)
     if names is None:
         count = _count(model)
@@ -116,9 +120,7 @@ def model_columns(model: Any, X: Any) -> list[object]:
     known |= {column: column for column in X.columns}
     missing = [name for name in names if name not in known]
     if missing:
-        raise BadInput(
-            "X", f"no column {missing[0]!r}", f"the model's columns {_listed(names)}, in any order"
-        )
+        raise BadInput("X", f"no column {missing[0]!r}", f"the model's columns {listed(names)}, in any order")
     return [known[name] for name in names]
 
 
@@ -274,8 +276,3 @@ def _count(model: Any) -> int | None:
     except Exception:
         return None
     return None if count is None else int(count)
-
-
-def _listed(names: Sequence[object]) -> str:
-    shown = ", ".join(repr(name) for name in names[:_SHOWN])
-    return shown + (f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else "")

@@ -30,18 +30,19 @@ def to_json(network: ReluNetwork | TreeEnsemble) -> dict[str, Any]:
     {'kind': 'relu-network', 'dtype': 'float64', 'layers': [{'weight': [[1.0, -2.0]], 'bias': [0.5]}]}
     """
     if isinstance(network, TreeEnsemble):
-        return forest_to_json(network)
-    return {
-        "kind": "relu-network",
-        "dtype": network.dtype,
-        "layers": [
-            {"weight": weight.tolist(), "bias": bias.tolist()}
-            for weight, bias in zip(network.weights, network.biases, strict=True)
-        ],
-    }
+        return _forest_to_json(network)
+    return {"kind": "relu-network", "dtype": network.dtype, "layers": layers_to_json(network)}
 
 
-def forest_to_json(forest: TreeEnsemble) -> dict[str, Any]:
+def layers_to_json(network: ReluNetwork) -> list[dict[str, Any]]:
+    """The layers entry."""
+    return [
+        {"weight": weight.tolist(), "bias": bias.tolist()}
+        for weight, bias in zip(network.weights, network.biases, strict=True)
+    ]
+
+
+def _forest_to_json(forest: TreeEnsemble) -> dict[str, Any]:
     """The classifier entry of trees; what is left out is the format's default."""
     keys = ("feature", "threshold", "left", "right", "value")
     said: dict[str, Any] = {"kind": "tree-ensemble", "dtype": forest.dtype}

@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from milp_recourse.domain.network import DType, ReluNetwork
+from milp_recourse.domain.several import pairwise_extreme
 from milp_recourse.errors import Unsupported
 from milp_recourse.readers.refusal import refuse
 
@@ -184,21 +185,10 @@ class Layers:
         self._closed = ""
         rows = np.asarray(weight, dtype=np.float64)
         self.affine(rows, np.zeros(len(rows)), "class", choice=True)
-        count = len(rows)
-        sign = -1.0 if combine == "smallest" else 1.0
-        while count > 1:
-            pairs, odd = divmod(count, 2)
-            up, down = np.zeros((3 * pairs + 2 * odd, count)), np.zeros((pairs + odd, 3 * pairs + 2 * odd))
-            for k in range(pairs + odd):
-                up[3 * k, 2 * k], up[3 * k + 1, 2 * k] = 1.0, -1.0
-                down[k, 3 * k], down[k, 3 * k + 1] = 1.0, -1.0
-                if k < pairs:
-                    up[3 * k + 2, 2 * k + 1], up[3 * k + 2, 2 * k] = sign, -sign
-                    down[k, 3 * k + 2] = sign
-            self.affine(up, np.zeros(len(up)), "class")
+        for before, after in pairwise_extreme(len(rows), combine == "largest"):
+            self.affine(before, np.zeros(len(before)), "class")
             self.relu("class")
-            self.affine(down, np.zeros(len(down)), "class")
-            count = pairs + odd
+            self.affine(after, np.zeros(len(after)), "class")
 
     def network(self, dtype: DType) -> ReluNetwork:
         """The network: each segment's maps multiplied into one layer.

@@ -30,7 +30,7 @@ from milp_recourse.readers.linear import is_linear, logit_from, read_linear
 from milp_recourse.readers.margins import Arithmetic, Entry, margin_of
 from milp_recourse.readers.operations import apply
 from milp_recourse.readers.raw_trees import on_raw_columns
-from milp_recourse.readers.refusal import refuse, require
+from milp_recourse.readers.refusal import not_fitted, refuse, require
 from milp_recourse.readers.transformers import Track
 from milp_recourse.readers.tree_parts import Judged
 
@@ -114,7 +114,7 @@ def read_model(model: Any, X: Any, desired: object = None) -> Reading:
             target = choose_target(desired, classes)
             return _network(final, read_front(steps, names, X), X, classes, target, cutoff)
     except NotFittedError as error:
-        raise refuse("model", "one that is not fitted", "a fitted one: call fit first") from error
+        raise not_fitted("model") from error
     raise refuse("model", type(final).__name__, _ALLOWED)
 
 
@@ -207,7 +207,7 @@ def _classes(final: Any, count: Callable[[Any], int] | None = None) -> tuple[obj
     from_model = getattr(final, "classes_", None)
     if from_model is None:
         if count is None or hasattr(final, "fit"):
-            raise refuse("model", "one that is not fitted", "a fitted one: call fit first")
+            raise not_fitted("model")
         return tuple(range(count(final)))
     if len(from_model) and isinstance(from_model[0], list | tuple | np.ndarray):
         raise refuse("model", f"{len(from_model)} outputs", "one output")

@@ -2,15 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from importlib import import_module
 from types import ModuleType
 
 from milp_recourse.errors import Unsupported
 
+_SHOWN = 5
+
 
 def refuse(where: str, got: str, allowed: str) -> Unsupported:
     """The error ``WHERE: got GOT; allowed: ALLOWED``, on one line."""
     return Unsupported(" ".join(f"{where}: got {got}; allowed: {allowed}".split()))
+
+
+def not_fitted(where: str) -> Unsupported:
+    """The error for a model that was never fitted."""
+    return refuse(where, "one that is not fitted", "a fitted one: call fit first")
+
+
+def listed(labels: Sequence[object]) -> str:
+    """The first five labels, and how many more there are."""
+    shown = ", ".join(repr(label) for label in labels[:_SHOWN])
+    return shown + (f" and {len(labels) - _SHOWN} more" if len(labels) > _SHOWN else "")
 
 
 def require(module: str, reader: str, extra: str) -> ModuleType:

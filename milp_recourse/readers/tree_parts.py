@@ -1,9 +1,14 @@
-"""What the readers of trees share."""
+"""What the readers of trees share: the sums that a model makes, and its decision by them.
+
+Trees are read bit for bit, with their model's rule for missing values where it has one. Where a finite value
+counts as missing, the model is refused. :func:`safe_threshold` gives the ``accept.above`` from which on the
+library predicts class 1; :func:`milp_recourse.readers.read_model` says it exactly.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -107,32 +112,68 @@ def judged_sum(
     return Judged(mirrored, Acceptance(0.0 - accept.threshold, strict=not accept.strict), splits or {})
 
 
-@dataclass(frozen=True)
-class Shares:
-    """What a model of more than two classes adds up for each class, in its own arithmetic.
+@dataclass(frozen=True, eq=False)
+class ReadTree:
+    """One tree of a fitted model, and its splits on categories by node."""
+
+    tree: Tree
+    splits: Mapping[int, CategorySplit] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
+class Sums:
+    """What a fitted model adds up, read from whatever library made it: one sum, or one for each class.
 
     Attributes
     ----------
     trees
-        Per class, the trees whose values add up to its score, with their number among the splits' trees.
+        Per sum, the trees whose values add up to it, in order.
     base
-        Per class, what its sum starts from.
-    splits
-        Splits on categories.
-    apart
-        Where the scores of two classes differ by more, the model orders them as it would without rounding; 0
-        where it adds without rounding.
+        Per sum, what it starts from.
+    inputs
+        How many columns reach the trees.
+    dtype, sum_dtype
+        The precision of comparisons, and of the sums.
+    exact
+        Whether the model is known to add without rounding.
     """
 
-    trees: tuple[tuple[Tree, ...], ...]
+    trees: tuple[tuple[ReadTree, ...], ...]
     base: tuple[float, ...]
-    dtype: Precision
     inputs: int
-    splits: tuple[dict[int, dict[int, CategorySplit]], ...]
-    apart: float
+    dtype: Precision
+    sum_dtype: Precision
+    exact: bool = False
+
+    @property
+    def apart(self) -> float:
+        """Where two scores differ by more, the model orders them as it would without rounding."""
+        if self.exact:
+            return 0.0
+        reach = max(
+            abs(b) + sum(float(np.abs(one.tree.value).max()) for one in own)
+            for b, own in zip(self.base, self.trees, strict=True)
+        )
+        unit = 2.0**-24 if self.sum_dtype == "float32" else 2.0**-53
+        return rounding_apart(len(self.trees[0]), reach, unit)
+
+    def only(self) -> tuple[TreeEnsemble, Splits]:
+        """The one sum of a model of two classes, with its splits on categories.
+
+        Raises
+        ------
+        Unsupported
+            There is one for each class, there are no trees, or a number is not finite.
+        """
+        if len(self.trees) > 1:
+            raise refuse("model", f"{len(self.trees)} classes", "two, or read_model with the wanted one")
+        [own], [base] = self.trees, self.base
+        trees = tuple(one.tree for one in own)
+        splits = {(k, node): split for k, one in enumerate(own) for node, split in one.splits.items()}
+        return checked(TreeEnsemble(trees, self.inputs, "sum", base, self.dtype, self.sum_dtype)), splits
 
 
-def judged_classes(shares: Shares, index: int, wanted: bool) -> Judged:
+def judged_classes(sums: Sums, index: int, wanted: bool) -> Judged:
     r"""The decision of a model that predicts the first of the classes whose score is largest.
 
     A part per rival d of class c. Where c is wanted it is the margin :math:`s_c - s_d`, and all must be above
@@ -142,42 +183,25 @@ def judged_classes(shares: Shares, index: int, wanted: bool) -> Judged:
     trees: list[Tree] = []
     splits: Splits = {}
     parts = []
-    for rival in range(len(shares.trees)):
+    for rival in range(len(sums.trees)):
         if rival == index:
             continue
         first, second = (index, rival) if wanted else (rival, index)
         before = len(trees)
-        base = shares.base[first] - shares.base[second]
-        if shares.apart == 0.0 and first < second:
+        base = sums.base[first] - sums.base[second]
+        if sums.exact and first < second:
             base += _TIE
         trees.append(_constant(base))
         for sign, which in ((1.0, first), (-1.0, second)):
-            for k, tree in enumerate(shares.trees[which]):
-                for node, split in shares.splits[which].get(k, {}).items():
-                    splits[len(trees), node] = split
-                trees.append(tree if sign > 0 else replace(tree, value=0.0 - tree.value))
+            for one in sums.trees[which]:
+                splits |= {(len(trees), node): split for node, split in one.splits.items()}
+                trees.append(one.tree if sign > 0 else replace(one.tree, value=0.0 - one.tree.value))
         parts.append(len(trees) - before)
     combine: Combine = "smallest" if wanted else "largest"
     made = TreeEnsemble(
-        *(tuple(trees), shares.inputs, "sum", 0.0, shares.dtype, "float64", tuple(parts), combine)
+        *(tuple(trees), sums.inputs, "sum", 0.0, sums.dtype, "float64", tuple(parts), combine)
     )
-    return Judged(checked(made), above(shares.apart), splits)
-
-
-def boosted(
-    trees: tuple[tuple[Tree, ...], ...],
-    base: tuple[float, ...],
-    dtype: Precision,
-    inputs: int,
-    splits: tuple[dict[int, dict[int, CategorySplit]], ...],
-    unit: float,
-) -> Shares:
-    """The shares of a boosted model that adds in precision ``unit`` and compares probabilities."""
-    reach = max(
-        abs(b) + sum(float(np.abs(tree.value).max()) for tree in own)
-        for b, own in zip(base, trees, strict=True)
-    )
-    return Shares(trees, base, dtype, inputs, splits, rounding_apart(len(trees[0]), reach, unit))
+    return Judged(checked(made), above(sums.apart), splits)
 
 
 def rounding_apart(terms: int, reach: float, unit: float) -> float:
@@ -219,3 +243,22 @@ def numbers_only(ensemble: TreeEnsemble, splits: Splits) -> TreeEnsemble:
         got = f"tree {min(splits)[0]}"
         raise refuse(got, "a split on categories", "splits on numbers, or read_model with the DataFrame")
     return ensemble
+
+
+def safe_threshold(ensemble: TreeEnsemble, at_zero: bool = False) -> float:
+    r"""The ``accept.above`` from which on the library itself predicts class 1.
+
+    Means: the library compares :math:`p_1` with :math:`p_0`, both rounded sums of n shares that add up to 1,
+    so :math:`p_1 > 1/2 + 2 n 2^{-52}` settles it. Sums: 0, the margin at probability 1/2, plus what rounding
+    of the sigmoid may hide (1e-6 where sums are float32, 1e-12 else).
+
+    Parameters
+    ----------
+    at_zero
+        For sums whose library compares with 0 itself (scikit-learn's boosting): exactly 0.
+    """
+    if ensemble.aggregate == "mean":
+        return 0.5 + 2 * len(ensemble.trees) * 2.0**-52
+    if at_zero:
+        return 0.0
+    return 1e-6 if ensemble.sum_dtype == "float32" else 1e-12

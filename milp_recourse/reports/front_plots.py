@@ -1,19 +1,22 @@
-"""Fronts as pictures: cost against density offset, people one by one and together."""
+"""Fronts as pictures: cost against what is asked for, people one by one and together."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from milp_recourse.density_front import DensityFront, average
 from milp_recourse.front import Front, average_of_actions
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 MOST_LINES = 200
+Line = list[tuple[float, float | None]]
+"""What is asked for, and the cost; None: there is no action."""
 
 
 def plot_density_fronts(fronts: Sequence[DensityFront], path: str | Path) -> None:
@@ -22,37 +25,16 @@ def plot_density_fronts(fronts: Sequence[DensityFront], path: str | Path) -> Non
     A line ends at the offset from which there is no action any more. The cost without any demand on the
     density is drawn at the left end.
     """
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(7.0, 6.0), layout="constrained")
-    FigureCanvasAgg(figure)
-    above, below = figure.subplots(2, 1, sharex=True, height_ratios=[3, 1])
     offsets = [point.offset for point in fronts[0].points if point.offset is not None]
     step = (offsets[-1] - offsets[0]) / max(1, len(offsets) - 1)
-    x = [offsets[0] - 1.5 * step, *offsets]
-    for front in fronts[:MOST_LINES]:
-        costs = [point.result.cost for point in front.points]
-        shown = [(a, c) for a, c in zip(x, costs, strict=True) if c is not None]
-        if shown:
-            above.plot(*zip(*shown, strict=True), color="#4c72b0", alpha=0.25, linewidth=0.8)
-    rows = average(fronts)
-    means = [row["mean cost of these"] for row in rows]
-    if means[0] is not None:
-        count = rows[0]["people with an action at every offset"]
-        above.plot(
-            x, means, color="#c44e52", linewidth=2.2, label=f"mean of the {count} with an action throughout"
-        )
-        above.legend(frameon=False)
-    above.set_ylabel("least cost, proven")
-    below.plot(x, [row["share with an action"] for row in rows], color="#222222", marker=".")
-    below.set_ylabel("share with\nan action")
-    below.set_ylim(0, 1.05)
-    below.set_xlabel("log density of the outcome, at least so much above today's (nats)")
-    _name_the_left_end(below, x)
-    for axes in (above, below):
-        axes.spines[["top", "right"]].set_visible(False)
-        axes.axvline(0.0, color="#999999", linewidth=0.8, linestyle=":")
+    x, rows = [offsets[0] - 1.5 * step, *offsets], average(fronts)
+    lines: list[Line] = [list(zip(x, (p.result.cost for p in front.points), strict=True)) for front in fronts]
+    said = f"{rows[0]['people with an action at every offset']} with an action throughout"
+    figure, axes = _drawn(lines, list(zip(x, rows, strict=True)), said)
+    axes[1].set_xlabel("log density of the outcome, at least so much above today's (nats)")
+    _name_the_left_end(axes[1], x)
+    for one in axes:
+        one.axvline(0.0, color="#999999", linewidth=0.8, linestyle=":")
     figure.savefig(path, dpi=150)
 
 
@@ -65,31 +47,38 @@ def _name_the_left_end(axes: Axes, x: Sequence[float]) -> None:
 
 def plot_action_fronts(fronts: Sequence[Front], path: str | Path) -> None:
     """Above, everybody's cost with at most so many actions and a mean; below, whom so many suffice."""
+    rows = average_of_actions(fronts)
+    lines: list[Line] = [[(p.actions, p.result.cost) for p in front.points] for front in fronts]
+    said = f"{rows[0]['people whom one action suffices']} whom one action suffices"
+    figure, axes = _drawn(lines, [(row["at most actions"], row) for row in rows], said)
+    axes[1].set_xticks([row["at most actions"] for row in rows])
+    axes[1].set_xlabel("features acted on, at most")
+    figure.savefig(path, dpi=150)
+
+
+def _drawn(
+    lines: Sequence[Line], rows: Sequence[tuple[float, dict[str, Any]]], whose: str
+) -> tuple[Figure, tuple[Axes, Axes]]:
+    """Everybody's costs and the mean of those compared; below, the shares of people with an action."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(6.0, 6.0), layout="constrained")
+    figure = Figure(figsize=(6.5, 6.0), layout="constrained")
     FigureCanvasAgg(figure)
     above, below = figure.subplots(2, 1, sharex=True, height_ratios=[3, 1])
-    for front in fronts[:MOST_LINES]:
-        shown = [(p.actions, p.result.cost) for p in front.points if p.result.cost is not None]
+    for line in lines[:MOST_LINES]:
+        shown = [(x, cost) for x, cost in line if cost is not None]
         if shown:
             above.plot(*zip(*shown, strict=True), color="#4c72b0", alpha=0.25, linewidth=0.8, marker=".")
-    rows = average_of_actions(fronts)
-    means = [(row["at most actions"], row["mean cost of these"]) for row in rows]
-    means = [(k, cost) for k, cost in means if cost is not None]
+    means = [(x, row["mean cost of these"]) for x, row in rows if row["mean cost of these"] is not None]
     if means:
-        count = rows[0]["people whom one action suffices"]
-        label = f"mean of the {count} whom one action suffices"
-        above.plot(*zip(*means, strict=True), color="#c44e52", linewidth=2.2, label=label)
+        above.plot(*zip(*means, strict=True), color="#c44e52", linewidth=2.2, label=f"mean of the {whose}")
         above.legend(frameon=False)
     above.set_ylabel("least cost, proven")
-    ks = [row["at most actions"] for row in rows]
-    below.plot(ks, [row["share with an action"] for row in rows], color="#222222", marker=".")
+    shares = [row["share with an action"] for _, row in rows]
+    below.plot([x for x, _ in rows], shares, color="#222222", marker=".")
     below.set_ylabel("share with\nan action")
     below.set_ylim(0, 1.05)
-    below.set_xticks(ks)
-    below.set_xlabel("features acted on, at most")
     for axes in (above, below):
         axes.spines[["top", "right"]].set_visible(False)
-    figure.savefig(path, dpi=150)
+    return figure, (above, below)

@@ -40,6 +40,10 @@ class Steps:
         """So many steps in all, where that was not known at first."""
         self.bar.update(self.task, total=total)
 
+    def expect_more(self, steps: int) -> None:
+        """So many steps more than were expected so far."""
+        self.expect(int(self.bar.tasks[self.task].total or 0) + steps)
+
 
 class RateColumn(ProgressColumn):
     """Steps per second since the start."""

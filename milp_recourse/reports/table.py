@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from rich.console import Console
 from rich.table import Table
 
+from milp_recourse.formats.write import result_part
 from milp_recourse.instance import Instance
 from milp_recourse.reports.words import action_in_words, short
 from milp_recourse.result import Result
@@ -39,19 +40,9 @@ def header(features: Sequence[str], ids: bool = False, confirmed: bool = False) 
 def cells(index: int, result: Result, features: Sequence[str]) -> list[str]:
     """One row of results.csv, without the columns ``id`` and ``confirmed``; empty cells are null."""
     action, counterfactual = result.action or {}, result.counterfactual or {}
-    fixed = (
-        index,
-        result.status.value,
-        result.cost,
-        result.lower_bound,
-        result.gap,
-        result.proof,
-        result.backend,
-        round(result.seconds, 6),
-        result.certificate,
-    )
+    fixed = result_part(result, *COLUMNS[2:]) | {"seconds": round(result.seconds, 6)}
     values = (part.get(name) for part in (action, counterfactual) for name in features)
-    return [*(_cell(value) for value in (*fixed, *values)), one_line(result.message or "")]
+    return [*map(_cell, (index, *fixed.values(), *values)), one_line(result.message or "")]
 
 
 def cells_of_unread(index: int, reason: str, features: Sequence[str]) -> list[str]:

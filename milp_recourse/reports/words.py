@@ -35,6 +35,12 @@ def short(value: float | int | str | None, digits: int = 6) -> str:
     return value if isinstance(value, str) else f"{value:.{digits}g}"
 
 
+def in_one_line(instance: Instance, result: Result) -> str:
+    """Status, cost, lower bound and, where there is one, the action."""
+    changes = "" if result.action is None else f"; {describe_action(instance, result.action)}"
+    return f"{result.status.value} cost={result.cost!r} lower_bound={result.lower_bound!r}{changes}"
+
+
 def describe_given(instance: Instance, result: Result) -> str:
     """A few lines about an action that somebody gave, which need not be the cheapest."""
     head, *rest = describe(instance, result).splitlines()

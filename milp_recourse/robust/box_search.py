@@ -22,13 +22,13 @@ from __future__ import annotations
 
 import heapq
 import math
-import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 
 import numpy as np
 
+from milp_recourse.backends.protocol import Proposal
 from milp_recourse.domain.conditions import Acted, Condition, Demand, LabelIn, Not, Sum, meaning
 from milp_recourse.domain.conditions import Any as AnyOf
 from milp_recourse.domain.conditions import holds as satisfied
@@ -38,14 +38,14 @@ from milp_recourse.domain.forest import TreeEnsemble
 from milp_recourse.domain.scenario import Scenario
 from milp_recourse.errors import Unsupported
 from milp_recourse.instance import Instance, demanding
-from milp_recourse.judge import judge, known_factual
+from milp_recourse.judge import known_factual
+from milp_recourse.options import Clock
 from milp_recourse.program.lower import reachable
-from milp_recourse.result import Proof, Result, Status
-from milp_recourse.robust.found import Found, indices
-from milp_recourse.robust.outcomes import Outcomes, holds, outcomes_of
+from milp_recourse.result import Result, Status
+from milp_recourse.robust.certain_search import CertainSearch
+from milp_recourse.robust.outcomes import Outcomes, outcomes_of
 from milp_recourse.robust.refused import Refusals, RefusedBox, keeping_out
 from milp_recourse.robust.uncertainty import Uncertainty
-from milp_recourse.solve import solve
 
 
 @dataclass(order=True)
@@ -57,13 +57,8 @@ class _Case:
     ways: tuple[Condition, ...] = field(compare=False)
 
 
-class TreeSearch:
-    """The search of one applicant.
-
-    Parameters
-    ----------
-    instance
-        With the highest threshold already.
+class TreeSearch(CertainSearch):
+    """The search over a tree ensemble.
 
     Raises
     ------
@@ -72,8 +67,9 @@ class TreeSearch:
     """
 
     def __init__(
-        self, instance: Instance, uncertainty: Uncertainty, backend: str | None, deadline: float | None
+        self, instance: Instance, uncertainty: Uncertainty, backend: str | None, clock: Clock
     ) -> None:
+        super().__init__(instance, uncertainty, backend, clock)
         forest = instance.classifier
         assert isinstance(forest, TreeEnsemble)
         gone = next((name for name in instance.levers if name in instance.missing), None)
@@ -81,8 +77,7 @@ class TreeSearch:
             raise Unsupported(
                 f"certainty for trees: the value of {gone!r}, which can be acted on, is missing"
             )
-        self.instance, self.forest, self.uncertainty = instance, forest, uncertainty
-        self.backend, self.deadline = backend, deadline
+        self.forest = forest
         self.alone = all(instance.scm.descendants({name}) == {name} for name in instance.levers)
         if not self.alone:
             _check_sums(instance)
@@ -96,52 +91,41 @@ class TreeSearch:
             if ends.lower < ends.upper or feature.name in instance.levers:
                 self.columns[feature.name] = list(range(column, column + width))
             column += width
-        self.action: dict[str, float] | None = None
-        self.cost = math.inf
         self._boxes: list[tuple[AnyOf, Demand]] = []
         self._heap: list[_Case] = []
         self._filed: set[frozenset[Condition]] = set()
         self._closed = math.inf  # least lower bound of the cases that need no more search
         self._features = {f.name: f for f in instance.features}
-        self.proof: Proof = "rigorous" if self.alone else "solver"
-        self.rounds = self.nodes = 0
-        self.worst: tuple[float, Scenario] | None = None
+        self.proof = "rigorous" if self.alone else "solver"
         self._seen_worst: tuple[float, Scenario] | None = None
-        self.message: str | None = None
-        self._rng = np.random.default_rng(0)
 
-    def run(self) -> Found:
+    @property
+    def cuts(self) -> int:
+        """Refused boxes."""
+        return len(self._boxes)
+
+    def run(self) -> Proposal:
         """Branch over the ways out of refused boxes, the cheapest case first."""
         self._push(0.0, ())
-        while self._heap and self._heap[0].bound < self._target:
-            left = self._left()
-            if left is not None and left <= 0:
-                self.message = "the time limit was reached"
+        while self._heap and self._heap[0].bound < self.best.target:
+            result = self.ask(demanding(self.instance, self._heap[0].ways))
+            if result is None:
                 break
             case = heapq.heappop(self._heap)
-            result = solve(demanding(self.instance, case.ways), self.backend, left)
-            self._count(result)
             if result.status is Status.INFEASIBLE:
                 continue
             bound = max(case.bound, result.lower_bound or 0.0)
-            if bound >= self._target or not self._take(case, bound, result):
+            if bound >= self.best.target or not self._take(case, bound, result):
                 self._closed = min(self._closed, bound)
-        bound = min([self._closed, self.cost, *(case.bound for case in self._heap)])
-        message = None if bound >= self._target or bound == math.inf else self.message or "the gap is open"
-        boxes = len(self._boxes)
-        return Found(self.action, bound, self.proof, boxes, self.rounds, self.nodes, message, self.worst)
-
-    @property
-    def _target(self) -> float:
-        """Bounds that reach it need no proof."""
-        return math.inf if self.action is None else self.cost - 0.5 * self.instance.gap_tolerance(self.cost)
+        bound = min([self._closed, self.best.cost, *(case.bound for case in self._heap)])
+        return self.proposal(bound, bound >= self.best.target or bound == math.inf)
 
     def _take(self, case: _Case, bound: float, result: Result) -> bool:
         """Split a case over what its optimum breaks; False: nothing is left to split."""
         if result.action is None:
             self.message = result.message or result.status.sentence
             return False
-        action = indices(self.instance, result.action)
+        action = self.instance.numbers(result.action)
         broken = self._broken(action)
         if broken is None:
             outcomes = outcomes_of(self.instance, action, self.uncertainty)
@@ -149,9 +133,7 @@ class TreeSearch:
             if refuted is None:
                 return False
             if not refuted:
-                cost = float(judge(self.instance, action).cost)
-                if cost < self.cost:
-                    self.action, self.cost, self.worst = action, cost, self._seen_worst
+                self.take(action, self._seen_worst)
                 self.message = result.message
                 return False
             broken = self._keep_out(outcomes, refuted)
@@ -179,28 +161,16 @@ class TreeSearch:
         problem, self._seen_worst = outcomes.refusal, None
         if problem is None:
             return {}
-        [(score, point)] = outcomes.worst(1, self._rng)
+        [(score, point)] = outcomes.worst(1, self.rng)
         if score <= self.instance.accept.above:
             return point
-        left = self._left()
-        if left is not None and left <= 0:
-            self.message = "the time limit was reached"
-            return None
-        result = solve(problem, self.backend, left)
-        self._count(result)
-        held = holds(result)
-        if held:
+        found = self.refused_outcome(problem)
+        if found == {}:
             self._seen_worst = score, outcomes.scenario(point, self.uncertainty)
-            return {}
-        if held is None:
-            self.message = "whether the action in hand always holds stayed open: " + (result.message or "")
-            return None
-        assert result.action is not None
-        found = indices(problem, result.action)
-        return {name: found.get(name, problem.factual[name]) for name in problem.levers}
+        return found
 
     def _keep_out(self, outcomes: Outcomes, point: Mapping[str, float]) -> AnyOf:
-        """That no outcome reaches into the refused box around this one."""
+        """The condition that no outcome reaches into the refused box around this one: the ways to meet it."""
         problem = outcomes.refusal
         assert problem is not None
         row = np.full(len(problem.features), np.nan)
@@ -218,7 +188,7 @@ class TreeSearch:
         return AnyOf(tuple(ways))
 
     def _order(self, outcomes: Outcomes) -> list[str]:
-        """The features that boxes are let go along, in order: those left alone first."""
+        """The order in which features are widened in a refused box: those not acted on first."""
         return sorted(self.columns, key=lambda name: name in outcomes.action)
 
     def _ways_out(
@@ -267,15 +237,6 @@ class TreeSearch:
                 ends = own + least, own + most_
             made[name] = ends
         return made
-
-    def _count(self, result: Result) -> None:
-        self.rounds += 1
-        self.nodes += result.nodes or 0
-        if result.proof == "solver":
-            self.proof = "solver"
-
-    def _left(self) -> float | None:
-        return None if self.deadline is None else self.deadline - time.perf_counter()
 
 
 def _check_sums(instance: Instance) -> None:

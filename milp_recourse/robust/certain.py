@@ -8,13 +8,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from milp_recourse.backends.protocol import Proposal
 from milp_recourse.certificates import without_certificate
 from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.domain.scenario import Scenario
 from milp_recourse.errors import Unsupported
+from milp_recourse.formats.write import result_part
 from milp_recourse.instance import Instance
 from milp_recourse.judge import conclude
+from milp_recourse.options import Clock
 from milp_recourse.result import Result
 from milp_recourse.robust.box_search import TreeSearch
 from milp_recourse.robust.scenario_search import NetworkSearch
@@ -66,12 +67,7 @@ class Robust:
             worst = {"output": output, "missed": dict(happened.missed), "noise": dict(happened.noise)}
         return {
             "format": ROBUST_FORMAT,
-            "status": result.status.value,
-            "cost": result.cost,
-            "lower_bound": result.lower_bound,
-            "proof": result.proof,
-            "action": result.action,
-            "counterfactual": result.counterfactual,
+            **result_part(result, "cost", "lower_bound", "proof", "action", "counterfactual"),
             "withstands": self.uncertainty.to_dict(),
             "worst": worst,
             "cuts": self.cuts,
@@ -115,7 +111,7 @@ def robust(
         As for :func:`milp_recourse.solve`.
     """
     check_options(time_limit)
-    start = time.perf_counter()
+    start, clock = time.perf_counter(), Clock.start(time_limit)
     given = as_instance(problem)
     uncertainty = uncertainty_of(given, missed, threshold, noise)
     instance = at_worst_threshold(given, uncertainty)
@@ -125,10 +121,8 @@ def robust(
     name = chosen.name
     if not uncertainty.of_outcomes:  # the highest threshold is the worst: an ordinary problem
         return Robust(given, solve(instance, name, time_limit, certificates), uncertainty, None, 0, 1)
-    deadline = None if time_limit is None else start + time_limit
-    search = NetworkSearch if isinstance(instance.classifier, ReluNetwork) else TreeSearch
-    found = search(instance, uncertainty, name, deadline).run()
-    proposal = Proposal(found.action, found.lower_bound, found.proof, found.nodes, found.message)
-    result = conclude(instance, proposal, name, time.perf_counter() - start, as_given=True)
+    kind = NetworkSearch if isinstance(instance.classifier, ReluNetwork) else TreeSearch
+    search = kind(instance, uncertainty, name, clock)
+    result = conclude(instance, search.run(), name, time.perf_counter() - start, as_given=True)
     result = without_certificate(instance, result, NO_CERTIFICATE)
-    return Robust(given, result, uncertainty, found.worst, found.cuts, found.rounds)
+    return Robust(given, result, uncertainty, search.worst, search.cuts, search.rounds)

@@ -26,7 +26,6 @@ from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.domain.scenario import Scenario
 from milp_recourse.domain.scm import StructuralCausalModel, independent
 from milp_recourse.instance import Acceptance, Classifier, Instance, Preferences
-from milp_recourse.result import Result, Status
 from milp_recourse.robust.uncertainty import Uncertainty
 
 Array = NDArray[np.float64]
@@ -107,8 +106,7 @@ class Outcomes:
             rows[:, place[name]] = points[:, j]
         with np.errstate(all="ignore"):
             after = problem.scm.counterfactual(problem.factual_row, rows)
-            rows, model = problem.model_rows(after), problem.classifier
-            depth = model.evaluate(rows)[:, 0] if isinstance(model, ReluNetwork) else model.scores(rows)
+            depth = problem.classifier.scores(problem.model_rows(after))
         return np.where(np.isnan(depth), -np.inf, depth)
 
 
@@ -155,13 +153,6 @@ def outcomes_of(instance: Instance, action: Mapping[str, float], uncertainty: Un
         demands=() if alone else tuple(Switched(name, True) for name in action),
     )
     return Outcomes(action, refusal, noisy)
-
-
-def holds(result: Result) -> bool | None:
-    """What an answer to the refusal problem says of the action; None: it stayed open."""
-    if result.status is Status.INFEASIBLE:
-        return True
-    return False if result.action is not None else None
 
 
 def _targets(

@@ -37,7 +37,7 @@ class RefusedBox:
 
 
 class Refusals:
-    """What is refused around points that are.
+    """Boxes of inputs, all refused, around inputs that are refused.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ class Refusals:
         self._starts = np.cumsum([0, *(len(tree.value) for tree in leaves[:-1])])
 
     def around(self, row: NDArray[np.float64], groups: Sequence[Sequence[int]]) -> RefusedBox:
-        """A box around a refused row that no group of columns can be let out of further.
+        """A box of refused inputs around a refused row, in which no group of columns can be widened.
 
         Parameters
         ----------
@@ -71,7 +71,7 @@ class Refusals:
         return RefusedBox(low, high)
 
     def _free(self, low: Cells, high: Cells, group: Sequence[int]) -> bool:
-        """Let columns go altogether, if all of it is still refused."""
+        """Widen columns to their whole range, if everything in the box is still refused."""
         before = low[list(group)].copy(), high[list(group)].copy()
         for c in group:
             low[c], high[c] = 0, len(self.forest.cuts[c])
@@ -81,7 +81,7 @@ class Refusals:
         return False
 
     def _widen(self, low: Cells, high: Cells, column: int) -> None:
-        """Move both ends of a column as far as all of it is still refused; a larger box is refused less."""
+        """Move both ends of a column outward as far as the whole box is still refused, by bisection."""
         least, most = 0, int(low[column])
         while least < most:
             low[column] = (least + most) // 2
@@ -98,7 +98,7 @@ class Refusals:
         high[column] = least
 
     def _refused(self, low: Cells, high: Cells) -> bool:
-        """Whether the largest values in reach add up to no accepted score."""
+        """Whether the leaves that the box reaches add up, at their largest, to a score that is refused."""
         all_ = self._all
         gone = low == MISSING
         met = (all_.low <= high) & (all_.high >= low) & (all_.low <= all_.high)

@@ -2,10 +2,12 @@ r"""The cheapest certain action of a network, from both sides.
 
 .. math:: \min_u c(u) \quad\text{such that}\quad h(x'(u, e)) \ge t \text{ for every } e \in E(u)
 
-has infinitely many rows. Below: the same with finitely many scenarios e, a network of copies of the network.
-Above: an action for which :mod:`~milp_recourse.robust.outcomes` proves that no outcome is refused. It
-comes from the same finite problem with t raised by a hair, so that the proof has room; each action that some
-outcome refutes gives the next scenario. The hair is made smaller until the two sides meet.
+has infinitely many rows; u is the action, E(u) what may go wrong under it, h the logit, t the threshold. The
+lower bound is that of the same problem with finitely many scenarios e, in which the network has a copy for
+each. The upper bound is the cost of an action for which :mod:`~milp_recourse.robust.outcomes` proves that no
+outcome is refused. It comes from the same finite problem with t raised by a small amount (``hair``), so that
+the proof has room; an outcome that refutes an action becomes the next scenario. The amount is made smaller
+until the two bounds meet.
 
 References
 ----------
@@ -16,21 +18,18 @@ https://doi.org/10.1080/02331934.2010.527970 (bounds from both sides for semi-in
 from __future__ import annotations
 
 import math
-import time
 from dataclasses import replace
 from fractions import Fraction
 
-import numpy as np
-
-from milp_recourse.domain.network import ReluNetwork
+from milp_recourse.backends.protocol import Proposal
 from milp_recourse.domain.scenario import Scenario
 from milp_recourse.instance import Instance
 from milp_recourse.judge import judge
-from milp_recourse.result import Proof, Result, Status, is_closed
-from milp_recourse.robust.found import Found, indices
-from milp_recourse.robust.outcomes import Outcomes, holds, outcomes_of
+from milp_recourse.options import Clock
+from milp_recourse.result import Result, Status, is_closed
+from milp_recourse.robust.certain_search import CertainSearch
+from milp_recourse.robust.outcomes import Outcomes, outcomes_of
 from milp_recourse.robust.uncertainty import Uncertainty
-from milp_recourse.solve import solve
 
 MOST_SCENARIOS = 24
 """Copies of the network; with more, the answer is a limit."""
@@ -40,32 +39,22 @@ _EACH_TIME = 2  # scenarios added at once
 _ROUNDING = 2.0**-40
 
 
-class NetworkSearch:
-    """The search of one applicant.
-
-    Parameters
-    ----------
-    instance
-        With the highest threshold already.
-    """
+class NetworkSearch(CertainSearch):
+    """The search over a network."""
 
     def __init__(
-        self, instance: Instance, uncertainty: Uncertainty, backend: str | None, deadline: float | None
+        self, instance: Instance, uncertainty: Uncertainty, backend: str | None, clock: Clock
     ) -> None:
-        assert isinstance(instance.classifier, ReluNetwork)
-        self.instance, self.uncertainty = instance, uncertainty
-        self.backend, self.deadline = backend, deadline
+        super().__init__(instance, uncertainty, backend, clock)
         self.scenarios: list[Scenario] = []
-        self.action: dict[str, float] | None = None
-        self.cost = math.inf
         self.bound = 0.0
-        self.proof: Proof = "rigorous"
-        self.worst: tuple[float, Scenario] | None = None
-        self.rounds = self.nodes = 0
-        self.message: str | None = None
-        self._rng = np.random.default_rng(0)
 
-    def run(self) -> Found:
+    @property
+    def cuts(self) -> int:
+        """Scenarios."""
+        return len(self.scenarios)
+
+    def run(self) -> Proposal:
         """Search until both sides meet, or something stops it."""
         needed = Fraction(self.instance.accept.threshold) + Fraction(self.instance.accept.margin)
         logit = judge(self.instance, {}).logit
@@ -78,7 +67,7 @@ class NetworkSearch:
             if below is None:
                 break
             if below.status is Status.INFEASIBLE:
-                self.bound = math.inf if self.action is None else self.bound
+                self.bound = math.inf if self.best.action is None else self.bound
                 break
             self.bound = max(self.bound, below.lower_bound or 0.0)
             if self._closed or not above:
@@ -86,22 +75,13 @@ class NetworkSearch:
             hair *= _FINER
         else:
             self.message = self.message or "the two sides did not meet"
-        message = None if self._closed or self.bound == math.inf else self.message or "the gap is open"
-        return Found(
-            self.action,
-            self.bound,
-            self.proof,
-            len(self.scenarios),
-            self.rounds,
-            self.nodes,
-            message,
-            self.worst,
-        )
+        return self.proposal(self.bound, self._closed or self.bound == math.inf)
 
     @property
     def _closed(self) -> bool:
-        bound = min(self.bound, self.cost)
-        return self.action is not None and is_closed(self.cost, bound, self.instance.gap_allowance)
+        cost = self.best.cost
+        allowance = self.instance.gap_allowance
+        return self.best.action is not None and is_closed(cost, min(self.bound, cost), allowance)
 
     def _above(self, hair: float) -> bool:
         """Look for a certain action with the threshold raised by a hair; whether to go on afterwards."""
@@ -113,16 +93,13 @@ class NetworkSearch:
                 if result.status is not Status.INFEASIBLE:
                     self.message = result.message or "a problem on the way stayed open"
                 return result.status is Status.INFEASIBLE
-            action = indices(self.instance, result.action)
+            action = self.instance.numbers(result.action)
             outcomes = outcomes_of(self.instance, action, self.uncertainty)
             refuted = self._refuted(outcomes)
             if refuted is None:
                 return False
             if not refuted:
-                cost = float(judge(self.instance, action).cost)
-                if cost < self.cost:
-                    self.action, self.cost = action, cost
-                    self.worst = self._worst_of(outcomes)
+                self.take(action, self._worst_of(outcomes))
                 return True
             if len(self.scenarios) + len(refuted) > MOST_SCENARIOS:
                 self.message = f"more than {MOST_SCENARIOS} scenarios are needed"
@@ -135,28 +112,12 @@ class NetworkSearch:
             return []
         needed = self.instance.accept.threshold + self.instance.accept.margin
         room = _ROUNDING * (1.0 + abs(needed))
-        found = [point for logit, point in outcomes.worst(_EACH_TIME, self._rng) if logit < needed - room]
+        found = [point for logit, point in outcomes.worst(_EACH_TIME, self.rng) if logit < needed - room]
         if not found:
-            left = self._left()
-            if left is not None and left <= 0:
-                self.message = "the time limit was reached"
-                return None
-            result = solve(outcomes.refusal, self.backend, left)
-            self.nodes += result.nodes or 0
-            if result.proof == "solver":
-                self.proof = "solver"
-            held = holds(result)
-            if held:
-                return []
-            if held is None:
-                self.message = "whether the action in hand always holds stayed open: " + (
-                    result.message or ""
-                )
-                return None
-            assert result.action is not None
-            levers = outcomes.refusal.levers
-            found = [{name: outcomes.refusal.factual[name] for name in levers}]
-            found[0] |= indices(outcomes.refusal, result.action)
+            point = self.refused_outcome(outcomes.refusal)
+            if not point:
+                return None if point is None else []
+            found = [dict(point)]
         made = [outcomes.scenario(point, self.uncertainty) for point in found]
         new = [one for k, one in enumerate(made) if one not in self.scenarios and one not in made[:k]]
         if not new:
@@ -165,17 +126,11 @@ class NetworkSearch:
         return new
 
     def _worst_of(self, outcomes: Outcomes) -> tuple[float, Scenario] | None:
-        found = outcomes.worst(1, self._rng)
+        found = outcomes.worst(1, self.rng)
         return (found[0][0], outcomes.scenario(found[0][1], self.uncertainty)) if found else None
 
     def _master(self, hair: float) -> Result | None:
         """The problem with the scenarios at hand, the threshold raised by so much; None: no time is left."""
-        left = self._left()
-        if left is not None and left <= 0:
-            self.message = "the time limit was reached"
-            return None
-        left = None if left is None else left / 2  # the other side, and the proof, need some too
-        self.rounds += 1
         accept = self.instance.accept
         problem = replace(
             self.instance,
@@ -183,13 +138,7 @@ class NetworkSearch:
             scenarios=tuple(self.scenarios),
             reference=None,
         )
-        result = solve(problem, self.backend, left)
-        self.nodes += result.nodes or 0
-        if result.proof == "solver":
-            self.proof = "solver"
-        if not hair and result.status is Status.LIMIT:
+        result = self.ask(problem, 0.5)  # the other side, and the proof, need some too
+        if not hair and result is not None and result.status is Status.LIMIT:
             self.message = result.message
         return result
-
-    def _left(self) -> float | None:
-        return None if self.deadline is None else self.deadline - time.perf_counter()

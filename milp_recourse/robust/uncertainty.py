@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from milp_recourse.domain.network import ReluNetwork
-from milp_recourse.errors import BadInput
+from milp_recourse.errors import BadInput, is_number
 from milp_recourse.instance import Instance
 
 Interval = tuple[float, float]
@@ -69,18 +69,18 @@ def uncertainty_of(
             raise BadInput(where, amount, f"a feature: {names}")
         if known[name].kind not in ("continuous", "integer"):
             raise BadInput(where, f"{known[name].kind} feature", "a continuous or an integer one")
-        if not _number(amount) or amount < 0:
+        if not is_number(amount) or amount < 0:
             raise BadInput(where, amount, "a number, 0 or more, in the feature's unit")
         made[name] = float(math.floor(amount)) if known[name].integral else float(amount)
-    if threshold is not None and not _number(threshold):
+    if threshold is not None and not is_number(threshold):
         raise BadInput("threshold", threshold, "a finite number")
     intervals: dict[str, Interval] = {}
     for name, ends in (noise or {}).items():
         where = f"noise.{name}"
         if name not in known:
             raise BadInput(where, ends, f"a feature: {names}")
-        pair = [-ends, ends] if _number(ends) else ends  # type: ignore[operator]
-        good = isinstance(pair, Sequence) and len(pair) == 2 and all(_number(end) for end in pair)
+        pair = [-ends, ends] if is_number(ends) else ends  # type: ignore[operator]
+        good = isinstance(pair, Sequence) and len(pair) == 2 and all(is_number(end) for end in pair)
         if not good or not pair[0] <= 0 <= pair[1]:  # type: ignore[index, operator]
             raise BadInput(where, ends, "an amount, 0 or more, or [least, most] with 0 between them")
         if known[name].integral:
@@ -98,7 +98,3 @@ def at_worst_threshold(instance: Instance, uncertainty: Uncertainty) -> Instance
         single = np.float32(highest)
         highest = float(single if float(single) >= highest else np.nextafter(single, np.float32(np.inf)))
     return replace(instance, accept=replace(instance.accept, threshold=highest), reference=None)
-
-
-def _number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)

@@ -1,17 +1,13 @@
 """Why not: what stands in the way, what each restriction costs, and how little widening would do."""
 
-from milp_recourse.why.answer import WHY_FORMAT, Lifted, Why, why
+from milp_recourse.why.answer import Why, why
 from milp_recourse.why.population import PopulationWhy, why_population
 from milp_recourse.why.restrictions import lift, restrictions
-from milp_recourse.why.widening import Widened, ends_of, widen
+from milp_recourse.why.widening import widen
 
 __all__ = [
-    "WHY_FORMAT",
-    "Lifted",
     "PopulationWhy",
     "Why",
-    "Widened",
-    "ends_of",
     "lift",
     "restrictions",
     "why",

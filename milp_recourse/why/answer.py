@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from milp_recourse.formats.write import result_part
 from milp_recourse.instance import Instance
+from milp_recourse.options import Clock
 from milp_recourse.result import Result, Status
 from milp_recourse.solve import as_instance, check_options, solve
 from milp_recourse.why.minimal import minimal_sets
@@ -58,9 +59,7 @@ class Why:
         """As a ``why-1`` document."""
         return {
             "format": WHY_FORMAT,
-            "status": self.result.status.value,
-            "cost": self.result.cost,
-            "lower_bound": self.result.lower_bound,
+            **result_part(self.result, "cost", "lower_bound"),
             "restrictions": list(self.restrictions),
             "minimal": [{"lift": list(one.lift), **_numbers(one.result)} for one in self.minimal],
             "complete": self.complete,
@@ -112,12 +111,11 @@ class _Asker:
 
     def __init__(self, instance: Instance, backend: str | None, time_limit: float | None) -> None:
         self.instance, self.backend = instance, backend
-        self.deadline = None if time_limit is None else time.perf_counter() + time_limit
+        self.clock = Clock.start(time_limit)
         self.known: dict[frozenset[str], Result] = {}
 
     def solve(self, instance: Instance) -> Result:
-        left = None if self.deadline is None else max(self.deadline - time.perf_counter(), 1e-3)
-        return solve(instance, self.backend, left)
+        return solve(instance, self.backend, self.clock.left())
 
     def lifted(self, ids: frozenset[str]) -> Result:
         if ids not in self.known:
@@ -126,16 +124,23 @@ class _Asker:
 
     def suffices(self, ids: frozenset[str]) -> bool | None:
         """Whether there is an action without these restrictions; None where that stayed open."""
-        result = self.lifted(ids)
-        if result.action is not None:
-            return True
-        return False if result.status is Status.INFEASIBLE else None
+        return is_possible(self.lifted(ids))
+
+
+def is_possible(result: Result) -> bool | None:
+    """Whether there is an action; None where that stayed open."""
+    return True if result.action is not None else False if result.status is Status.INFEASIBLE else None
+
+
+def cheapest_first(ids: Sequence[str], found: Mapping[frozenset[str], Result]) -> tuple[Lifted, ...]:
+    """What lifting each set leads to, each set in the order of the ids."""
+    ways = [Lifted(tuple(one for one in ids if one in some), result) for some, result in found.items()]
+    return tuple(sorted(ways, key=lambda one: (one.result.cost or 0.0, len(one.lift), one.lift)))
 
 
 def _impossible(instance: Instance, ids: list[str], found: Result, asker: _Asker) -> Why:
     sets, settled = minimal_sets(ids, asker.suffices)
-    minimal = [Lifted(tuple(one for one in ids if one in some), asker.lifted(some)) for some in sets]
-    minimal.sort(key=lambda one: (one.result.cost or 0.0, len(one.lift), one.lift))
+    minimal = cheapest_first(ids, {some: asker.lifted(some) for some in sets})
     settled = settled and all(one.result.status is Status.OPTIMAL for one in minimal)
     smallest = []
     for one in minimal:
@@ -149,7 +154,7 @@ def _impossible(instance: Instance, ids: list[str], found: Result, asker: _Asker
                 continue
             if widened is not None:
                 smallest.append(widened)
-    return Why(instance, found, tuple(ids), tuple(minimal), settled, smallest=tuple(smallest))
+    return Why(instance, found, tuple(ids), minimal, settled, smallest=tuple(smallest))
 
 
 def _priced(instance: Instance, ids: list[str], found: Result, asker: _Asker) -> Why:

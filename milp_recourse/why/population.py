@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from milp_recourse.instance import Instance, Population
 from milp_recourse.result import Result, Status
-from milp_recourse.solve import check_options, solve_population, solve_together
-from milp_recourse.why.answer import Lifted, Why
+from milp_recourse.solve import check_options, choose_backend, solve_as_finished, solve_together
+from milp_recourse.why.answer import Why, cheapest_first, is_possible
 from milp_recourse.why.minimal import Asking, Set, asking
 from milp_recourse.why.restrictions import lift, restrictions
+from milp_recourse.workers import Workers
 
 WHY_POPULATION_FORMAT = "milp-recourse/why-population-1"
 
@@ -79,27 +80,18 @@ def why_population(
     jobs
         Processes for the first answers; the questions after them are asked of all people together.
     """
-    check_options(time_limit, jobs)
-    readable = [k for k in range(len(population)) if k not in population.unreadable]
     counts: Counter[str] = Counter({"bad-input": len(population.unreadable)} if population.unreadable else {})
-    stuck: dict[int, Result] = {}
-    everybody = population if len(readable) == len(population) else _only(population, readable)
-    results = solve_population(everybody, backend, time_limit, jobs=jobs)
-    for k, result in zip(readable, results, strict=True):
+    name, everybody = choose_backend(population.template, backend).name, range(len(population))
+    found: dict[int, Result] = {}
+    for k, result in solve_as_finished(
+        population, name, check_options(time_limit, jobs), everybody, Workers(jobs)
+    ):
         counts[result.status.value] += 1
         if result.status is Status.INFEASIBLE:
-            stuck[k] = result
+            found[k] = result
+    stuck = {k: found[k] for k in sorted(found)}
     problems = {k: population[k] for k in stuck}
     return PopulationWhy(counts, dict(_answers(problems, stuck, backend, time_limit)))
-
-
-def _only(population: Population, kept: Sequence[int]) -> Population:
-    """The population of some of its people."""
-    return Population(
-        population.template,
-        [population.factuals[k] for k in kept],
-        tuple(population.preferences[k] for k in kept),
-    )
 
 
 def _answers(
@@ -119,15 +111,12 @@ def _answers(
         some = [lift(problems[k], asked[k]) for k in people]
         for k, result in zip(people, solve_together(some, backend, time_limit), strict=True):
             known[k][asked[k]] = result
-            possible = result.action is not None
-            answer = True if possible else False if result.status is Status.INFEASIBLE else None
             try:
-                asked[k] = open_[k].send(answer)
+                asked[k] = open_[k].send(is_possible(result))
             except StopIteration as end:
                 done[k] = end.value
                 del asked[k]
     for k, (sets, settled) in done.items():
-        ways = [Lifted(tuple(one for one in ids[k] if one in way), known[k][way]) for way in sets]
-        ways.sort(key=lambda way: (way.result.cost or 0.0, len(way.lift), way.lift))
+        ways = cheapest_first(ids[k], {way: known[k][way] for way in sets})
         closed = settled and all(way.result.status is Status.OPTIMAL for way in ways)
-        yield k, Why(problems[k], stuck[k], tuple(ids[k]), tuple(ways), closed)
+        yield k, Why(problems[k], stuck[k], tuple(ids[k]), ways, closed)

@@ -173,12 +173,7 @@ def _guess(
     found = solve(alone)
     if found.action is None or found.counterfactual is None:
         return None
-    value = found.counterfactual[name]
-    return (
-        float(value)
-        if isinstance(value, int | float)
-        else float((feature.categories or ()).index(str(value)))
-    )
+    return feature.number(found.counterfactual[name] or 0.0)
 
 
 def _span(instance: Instance, id: str) -> tuple[float, tuple[float, float], bool]:

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from milp_recourse.bounds.curves import CURVES, band, value_range
 from milp_recourse.bounds.tape import relu_lines
+from milp_recourse.program.functions import CURVES, band, value_range
 
 RANGES = {"sigmoid": (-40.0, 40.0), "logit": (1e-9, 1 - 1e-9), "log": (1e-9, 1e6), "square": (-1e4, 1e4)}
 

@@ -416,6 +416,18 @@ def thetas_far_too_large(c):
         node[4] = [1e300] * len(node[4])
 
 
+@attack("budget.json", "or -n for n zeros", MALFORMED)
+def zeros_without_end(c):
+    """More zeros among the thetas than any network has ends of neurons."""
+    bounded_leaves(c)[0][4] = [-1e15]
+
+
+@attack("budget.json", "allowed: a list of")
+def one_zero_too_many(c):
+    """A theta more than neurons have ends, by a number that stands for zeros."""
+    bounded_leaves(c)[0][4].append(-1.0)
+
+
 @attack("budget.json", "allowed: a list of", MALFORMED)
 def one_theta_too_few(c):
     """A theta fewer than neurons have ends."""

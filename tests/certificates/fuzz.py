@@ -26,7 +26,7 @@ from milp_recourse.instance import Instance
 from milp_recourse.judge import judge
 from milp_recourse.solve import solve
 from tests.certificates.attacks import ACCEPTED, load
-from verify.fast.box import arithmetic
+from verify.fast.box import arithmetics
 from verify.files.certificate import Certificate
 from verify.files.check import within
 from verify.files.instance import Source
@@ -60,7 +60,7 @@ def verify(certificate: Certificate, file: Source) -> None:
     if applicant.digest != certificate.digest:
         raise Rejected("instance_sha256")
     with within(60):
-        check(certificate, applicant.numbers(certificate.action), applicant.problem, arithmetic)
+        check(certificate, applicant.numbers(certificate.action), applicant.problem, arithmetics)
 
 
 def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:

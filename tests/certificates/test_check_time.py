@@ -1,4 +1,4 @@
-"""No answer is called rigorous whose certificate would take more than ten seconds to check."""
+"""No answer is called rigorous whose certificate would take more than a minute to check."""
 
 from __future__ import annotations
 
@@ -12,13 +12,6 @@ from milp_recourse.certificates.limits import MOST_SECONDS, check_seconds
 from milp_recourse.result import Status
 from milp_recourse.solve import solve
 from tests.helpers.certificate_kinds import KINDS
-
-
-def test_a_check_that_takes_long_is_not_promised():
-    """A network in units 2^60 apart: 8000 leaves in fifteen configurations took 15 to 20 s to check."""
-    result = solve(KINDS["other units"](4383), None, 30.0, certificates=True)
-    assert result.status is Status.OPTIMAL and result.proof == "solver" and result.evidence is None
-    assert "No certificate: " in (result.message or "")
 
 
 def test_the_estimate_is_what_stops_it(monkeypatch):
@@ -36,7 +29,9 @@ def test_the_estimate_is_what_stops_it(monkeypatch):
     ):
         with monkeypatch.context() as patch:
             patch.setattr(module, "MOST_SECONDS", limit)
-            assert solve(instance, None, 30.0, certificates=True).proof == proof
+            result = solve(instance, None, 30.0, certificates=True)
+            assert result.status is Status.OPTIMAL and result.proof == proof
+            assert ("No certificate: " in (result.message or "")) == (proof == "solver")
 
 
 @pytest.mark.parametrize("kind", ["e", "d", "p", "t", "m"])

@@ -304,7 +304,8 @@ def test_tables_cut_nothing_off(width) -> None:
     from rich.console import Console
 
     from milp_recourse.formats import read_instance
-    from milp_recourse.lab.studies.commands import SHOWN, _table
+    from milp_recourse.lab.run_table import folded
+    from milp_recourse.lab.studies.commands import SHOWN
     from milp_recourse.reports.table import print_table
 
     instance = read_instance(ROOT / "instances/smoke/hold.json")
@@ -312,5 +313,5 @@ def test_tables_cut_nothing_off(width) -> None:
     console = Console(file=printed, width=width, force_terminal=True)
     print_table([("a_name_of_some_length", instance, solve(instance), "agrees")], console)
     columns = list(SHOWN)[:8]
-    console.print(_table("table", [dict.fromkeys(columns, 0.123)], columns))
+    console.print(folded("table", [dict.fromkeys(columns, 0.123)], columns))
     assert "…" not in printed.getvalue()

@@ -53,6 +53,16 @@ def test_the_wheel_holds_the_trained_networks(wheel):
     assert {f"milp_recourse/icarma/checkpoints/{name}" for name in shipped} <= names
 
 
+def test_the_wheel_holds_the_data_of_experiments(wheel):
+    """Printed numbers, columns of published tables, the report's frame."""
+    names = set(zipfile.ZipFile(wheel).namelist())
+    lab = ROOT / "milp_recourse" / "lab"
+    shipped = {
+        path.relative_to(ROOT).as_posix() for kind in ("csv", "html") for path in lab.rglob(f"*.{kind}")
+    }
+    assert len(shipped) == 3 and shipped <= names
+
+
 def test_the_wheel_holds_the_pages_style_and_script(wheel):
     """Every file beside the pages' modules."""
     names = set(zipfile.ZipFile(wheel).namelist())

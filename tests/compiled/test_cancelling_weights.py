@@ -9,7 +9,7 @@ import pytest
 
 from milp_recourse.compiled import propose
 from milp_recourse.compiled.layout import FACTUAL, UNIT, ZH, ZL
-from milp_recourse.compiled.problem import _in_units
+from milp_recourse.compiled.lever_arrays import in_units
 from milp_recourse.domain.cost import Cost
 from milp_recourse.domain.expression import Relu, Variable, as_expression
 from milp_recourse.domain.features import Feature
@@ -85,7 +85,7 @@ def broken(instance: Instance, seed: int, slack: float = 1.0) -> tuple[int, int]
         state = propose.Run(instance)
         p, box = state.problem, state.problem.box.copy()
         for i, (low, high) in enumerate(ends):
-            box[:, :2, i] = _in_units(low, high, p.lever[FACTUAL, i], p.lever[UNIT, i])
+            box[:, :2, i] = in_units(low, high, p.lever[FACTUAL, i], p.lever[UNIT, i])
         p = state.problem = p._replace(box=box, line=slack * p.line)
         state.begin(careful=False)
         state.examine(1)

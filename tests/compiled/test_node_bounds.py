@@ -28,7 +28,8 @@ from milp_recourse.compiled.layout import (
     ZH,
     ZL,
 )
-from milp_recourse.compiled.problem import ACTED, IDLE, case, decode, impossible, lower
+from milp_recourse.compiled.lever_arrays import ACTED, IDLE
+from milp_recourse.compiled.problem import case, decode, impossible, lower
 from milp_recourse.domain.cost import Cost
 from milp_recourse.domain.expression import as_expression
 from milp_recourse.domain.features import Feature

@@ -11,8 +11,8 @@ import pytest
 
 from milp_recourse.compiled import levers
 from milp_recourse.compiled.layout import FIXED, HI, KNOTS, LARGEST, LINEAR, LO, MODE, RATE, TOP_RATE
+from milp_recourse.compiled.lever_arrays import knots_of
 from milp_recourse.compiled.numerics import slacks
-from milp_recourse.compiled.problem import _knots
 from milp_recourse.domain.quantiles import Quantiles
 
 
@@ -52,7 +52,7 @@ def drawn(seed: int) -> tuple[Quantiles, float, float, float, float]:
 def test_knots_are_nowhere_above_the_percentiles(seed: int) -> None:
     """In exact arithmetic, at random points of the interval and next to every knot; and not far below."""
     quantiles, x, low, high, unit = drawn(seed)
-    places, shares = ([Fraction(v) for v in row] for row in _knots(quantiles, x, low, high, unit).tolist())
+    places, shares = ([Fraction(v) for v in row] for row in knots_of(quantiles, x, low, high, unit).tolist())
     near = [Fraction(v) for v in quantiles.values if low <= v <= high]
     rng = np.random.default_rng(seed)
     for value in [*map(Fraction, rng.uniform(low, high, 50).tolist()), *near]:
@@ -71,7 +71,7 @@ def test_knots_are_nowhere_above_the_percentiles(seed: int) -> None:
 def test_a_node_s_line_is_nowhere_above_the_cost(seed: int) -> None:
     """Over random intervals, on one side of the factual or over it; and nothing that is paid for is cut."""
     quantiles, x, low, high, unit = drawn(seed)
-    knots = _knots(quantiles, x, low, high, unit)
+    knots = knots_of(quantiles, x, low, high, unit)
     rng, made = np.random.default_rng(seed), slacks([4], 1, 1, 8)
     lever = np.zeros((13, 1))
     lever[KNOTS], lever[RATE], lever[TOP_RATE] = knots.shape[1], 1.7, 0.6

@@ -71,7 +71,7 @@ def test_what_rows_leave_is_found_and_proven(name: str) -> None:
 
 
 def test_a_corner_is_met_exactly_in_rational_arithmetic() -> None:
-    """A point a hair off the one that rows allow is moved onto it."""
+    """A point within rounding of the one that rows allow is moved onto it."""
     instance = with_conditions(two_levers(), CORNERS["one point"][1][2:])
     program = lower(instance).fix(frozenset({"x", "y"}))
     moved = list(onto_rows(program, {"x": 2.5 - 1e-9, "y": 1.5}))

@@ -150,40 +150,49 @@ def test_examples_of_the_schemas_hold(tmp_path: Path) -> None:
     jsonschema.validate(said(cost={"kind": "l2", "scale": scale}), schema)
 
 
-NEW_LINE = """    "twice-l1": CostKind("twice the sum of weight × |change| / scale", {"l1": 2.0}),\n"""
-ASKED = """
-import json, sys
-from milp_recourse.formats import instance_from_dict, instance_to_dict
+NEW_LINES = {
+    "milp_recourse/domain/cost.py": (
+        "KINDS: dict[str, CostKind] = {\n",
+        """    "both": CostKind("twice the sum of changes, and each", {"l1": 2.0, "l0": 0.5}),\n""",
+    ),
+    "verify/files/instance.py": (
+        "for part in PARTS} | {\n",
+        """    "both": ({"l1": 2.0, "l0": 0.5}, {}),\n""",
+    ),
+}
+WORDS = """
+from milp_recourse.formats import read_instance
 from milp_recourse.reports.pages.gather import facts_of
-from milp_recourse.solve import solve
 
-problem = json.loads(sys.stdin.read())
-for kind in ("l1", "twice-l1"):
-    instance = instance_from_dict(problem | {"cost": problem["cost"] | {"kind": kind}})
-    assert instance_to_dict(instance)["cost"]["kind"] == kind
-    result = solve(instance, "highs")
-    print(result.status.value, result.cost, facts_of(instance)["Cost"], sep=";")
+print(facts_of(read_instance("both.json"))["Cost"])
 """
 
 
-def test_a_new_name_for_a_cost_is_one_line_in_one_table(tmp_path: Path) -> None:
-    """In a copy of the package with that line, files, back ends and pages know the name."""
+def test_a_new_name_for_a_cost_is_one_line_in_each_of_two_tables(tmp_path: Path) -> None:
+    """In a copy with those lines, files, back ends, pages, certificates and the checker know the name."""
     ignored = shutil.ignore_patterns("__pycache__", "checkpoints")
-    copy_of = shutil.copytree(Path(milp_recourse.__file__).parent, tmp_path / "milp_recourse", ignore=ignored)
-    table = copy_of / "domain" / "cost.py"
-    start = "KINDS: dict[str, CostKind] = {\n"
-    source = table.read_text(encoding="utf-8")
-    assert source.count(start) == 1
-    table.write_text(source.replace(start, start + NEW_LINE), encoding="utf-8")
-    done = subprocess.run(
-        [sys.executable, "-c", ASKED],
-        input=json.dumps(BASE),
-        capture_output=True,
-        text=True,
-        check=True,
-        cwd=tmp_path,
-    )
-    plain, twice = (line.split(";") for line in done.stdout.splitlines())
-    assert plain[0] == twice[0] == "optimal"
-    assert float(twice[1]) == pytest.approx(2 * float(plain[1]))
-    assert twice[2].startswith("twice-l1: twice the sum")
+    for folder in ("milp_recourse", "verify"):
+        shutil.copytree(Path(milp_recourse.__file__).parents[1] / folder, tmp_path / folder, ignore=ignored)
+    for name, (start, line) in NEW_LINES.items():
+        source = (tmp_path / name).read_text(encoding="utf-8")
+        assert source.count(start) == 1
+        (tmp_path / name).write_text(source.replace(start, start + line), encoding="utf-8")
+
+    def said_by(*command: str) -> str:
+        done = subprocess.run(
+            [sys.executable, *command], capture_output=True, text=True, check=True, cwd=tmp_path
+        )
+        return done.stdout
+
+    parts = {"kind": "mixture", "l1": 2, "l0": 0.5}
+    costs = {}
+    for kind, cost in {"both": {"kind": "both"}, "mixture": parts}.items():
+        (tmp_path / f"{kind}.json").write_text(json.dumps(said(cost=BASE["cost"] | cost)))
+        answer = f"{kind}_certificate.json"
+        assert said_by("-m", "milp_recourse", "solve", f"{kind}.json", "--certificate", answer).startswith(
+            "optimal"
+        )
+        assert said_by("-m", "verify", answer, f"{kind}.json").startswith("VERIFIED optimal")
+        costs[kind] = json.loads((tmp_path / answer).read_text())["cost"]
+    assert costs["both"] == costs["mixture"] > 0
+    assert said_by("-c", WORDS).startswith("both: twice the sum of changes")

@@ -18,7 +18,7 @@ from milp_recourse.domain.loan import loan
 from milp_recourse.instance import Acceptance, Instance
 from milp_recourse.instances_path import instances_path
 from milp_recourse.judge import already_good
-from milp_recourse.readers.trees import read_sklearn_trees
+from milp_recourse.readers import read_sklearn_trees
 from milp_recourse.solve import solve
 from tests.helpers.tree_checks import examined, same
 

@@ -11,14 +11,13 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("zuko")
 
-from milp_recourse.domain.elicitation import LOAN_ACTIONABLE
+from milp_recourse.domain.elicitation import LOAN_ACTIONABLE, sample_rankings
 from milp_recourse.icarma.checkpoint import read_recommender
 from milp_recourse.icarma.exact import Certified
 from milp_recourse.icarma.score import rows_of_population, score
 from milp_recourse.icarma.shipped import shipped
 from milp_recourse.instance import Population
 from milp_recourse.judge import judge
-from milp_recourse.lab.benchmarks.settings import preferences
 from milp_recourse.lab.gap.gap import compare, kind_of, plan, write
 from milp_recourse.lab.gap.tables import SETTINGS, draw
 
@@ -50,11 +49,17 @@ def test_settings_have_unique_names_and_all_published_rows() -> None:
     assert len(plan((1, 2))) == 5 + 8 + 5
 
 
-@pytest.mark.parametrize("setting", [s for s in SETTINGS if s.table == 1], ids=lambda s: s.label)
-def test_table_ones_masks_are_the_benchmarks(setting) -> None:
-    """So that its recorded optima are about the same problems."""
-    wishes = draw(setting, 200, 0)
-    assert wishes.preferences(LOAN_ACTIONABLE) == preferences(setting.label, 200, 0)
+def test_rankings_and_scores_are_the_recorded_ones() -> None:
+    """The seeds behind the recorded optima: a ranking of everybody, cut where the setting says."""
+    of = {s.key: draw(s, 200, 4) for s in SETTINGS}
+    ranks = sample_rankings("uniform", 200, np.random.default_rng([4, 0]))
+    counts = np.random.default_rng([4, 1]).integers(1, 5, 200)
+    assert (of["table 1: 2"].actionable == (ranks <= 2)).all()
+    assert (of["table 1: random"].actionable == (ranks <= counts[:, None])).all()
+    causal = sample_rankings("causal", 200, np.random.default_rng([4, 0]))
+    assert (of["table 5: causal 1"].actionable == (causal <= 1)).all()
+    hard = np.random.default_rng([4, 3]).integers(1, 6, (200, 4))
+    assert (of["table 3: hard, linear"].actionable == (hard < 5)).all()
 
 
 def test_scores_agree_with_exact_judgement(people, model) -> None:
@@ -99,14 +104,20 @@ def test_polishing_stands_between(compared) -> None:
     assert dearer, "or the comparison says nothing"
 
 
+def saying(compared, scored):
+    """The same with other recommendations."""
+    said = replace(compared.answer.said, scored=scored)
+    return replace(compared, answer=replace(compared.answer, said=said))
+
+
 def test_a_recommendation_that_refutes_a_proof_is_seen(compared) -> None:
     """Cheaper than the optimum, or for somebody who was proven to have none."""
     one = next(c for c in compared if c.both.any() and c.exact.impossible.any())
-    cheap = replace(one, answer=replace(one.answer, scored=replace(one.scored, cost=0.9 * one.exact.cost)))
+    cheap = saying(one, replace(one.scored, cost=0.9 * one.exact.cost))
     assert cheap.contradicted.sum() == one.both.sum()
     served = np.ones(HERE, dtype=bool)
     wonder = replace(one.scored, sure=served, plausible=served)
-    miracle = replace(one, answer=replace(one.answer, scored=wonder))
+    miracle = saying(one, wonder)
     assert (miracle.contradicted & one.exact.impossible).sum() == one.exact.impossible.sum()
 
 

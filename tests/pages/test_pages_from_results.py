@@ -14,9 +14,10 @@ from milp_recourse.formats import instance_from_dict, read_instance, read_popula
 from milp_recourse.instance import Population, Preferences
 from milp_recourse.instances_path import instances_path
 from milp_recourse.judge import judge
-from milp_recourse.reports.pages import facts_of, person_of, persons_of
+from milp_recourse.reports.pages import Outcome, facts_of, person_of, persons_of
 from milp_recourse.reports.pages.folder import people_in, person_in
 from milp_recourse.reports.pages.gather import changes_of
+from milp_recourse.reports.pages.person import outcome
 from milp_recourse.solve import solve, solve_population
 from tests.helpers.format_samples import tree_instance
 from tests.helpers.page_samples import Reader
@@ -150,7 +151,7 @@ def test_an_instance_has_a_page_of_its_own(tmp_path, capsys):
     assert main(["report", str(tmp_path), str(file), "--out", str(tmp_path / "again.html")]) == 0
     assert (tmp_path / "again.html").read_text(encoding="utf-8") == page
     person = person_in(tmp_path, read_instance(file), "credit_003")
-    assert person.status == "optimal"
+    assert outcome(person) is Outcome.PROVEN
     assert person.id in Reader(page).text
     capsys.readouterr()
 

@@ -123,7 +123,7 @@ REFUSALS = {
     ),
     "not fitted": (
         lambda: make_pipeline(StandardScaler(), perceptron()),
-        "estimator: got one that is not fitted; allowed: a fitted estimator: call fit first",
+        "estimator: got one that is not fitted; allowed: a fitted one: call fit first",
     ),
     "no estimator": (lambda: None, "estimator: got NoneType; allowed: binary"),
 }

@@ -121,7 +121,10 @@ def xgboost_json(**changes):
         "learner": {
             "objective": {"name": changes.get("objective", "binary:logistic")},
             "learner_model_param": {"num_feature": "1", "base_score": "[5E-1]"},
-            "gradient_booster": {"name": changes.get("name", "gbtree"), "model": {"trees": [tree]}},
+            "gradient_booster": {
+                "name": changes.get("name", "gbtree"),
+                "model": {"trees": [tree], **changes.get("held", {})},
+            },
         }
     }
 
@@ -171,6 +174,8 @@ REFUSED = {
     ),
     "xgboost regression": (lambda: read_xgboost(xgboost_json(objective="reg:squarederror")), "objective"),
     "xgboost dart": (lambda: read_xgboost(xgboost_json(name="dart")), "gbtree"),
+    "xgboost dart of 3.4": (lambda: read_xgboost(xgboost_json(held={"weight_drop": [0.5]})), "gbtree"),
+    "xgboost to come": (lambda: read_xgboost(xgboost_json(held={"vectors": 1})), "vectors"),
     "xgboost categories": (
         lambda: read_xgboost(
             xgboost_json(

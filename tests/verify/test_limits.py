@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from verify.__main__ import examine
-from verify.fast.box import Scaled
+from verify.fast.box import Floats
 from verify.files.certificate import Certificate
 from verify.files.instance import Source
 from verify.files.many import Journal
@@ -163,7 +163,7 @@ def test_memory_of_deep_sign_splits(tmp_path):
     source = Source(paths[1])
     certificate = Certificate(parse_json(paths[0].read_bytes(), "c"))
     configuration = Configuration(source.applicant(None).problem, ["x0"])
-    tree = Tree(Scaled(configuration), None, Fraction(1))
+    tree = Tree([Floats(configuration)], None, Fraction(1))
     tracemalloc.start()
     try:
         with pytest.raises(Rejected, match="ends before"):

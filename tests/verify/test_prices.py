@@ -24,7 +24,7 @@ from verify.files.reading import parse_json
 from verify.kernel.certificate import check
 from verify.kernel.checks import Rejected
 from verify.kernel.forms import Configuration
-from verify.kernel.prices import Exact, Gone, Prices
+from verify.kernel.prices import Gone, Prices
 from verify.kernel.problem import total
 from verify.kernel.trees import float32
 
@@ -200,7 +200,7 @@ def test_cells_stand_for_others_only_where_nothing_else_is_asked(tmp_path):
     applicant = Source(file).applicant(None)
     certificate = Certificate(parse_json((HERE / "accepted/taken_out_trees.json").read_bytes(), "here"))
     with pytest.raises(Rejected, match="where nothing else is asked"):
-        check(certificate, applicant.numbers(certificate.action), applicant.problem, Exact)
+        check(certificate, applicant.numbers(certificate.action), applicant.problem)
 
 
 def test_a_number_stands_for_empty_lists(tmp_path):

@@ -65,7 +65,7 @@ def test_imports_point_inwards(ring):
 
 def test_the_check_of_imports_sees_what_it_should():
     """Outward, relative and impure imports."""
-    assert outward("kernel", "from verify.fast.box import Scaled")
+    assert outward("kernel", "from verify.fast.box import Floats")
     assert outward("kernel", "def f():\n    from verify import files")
     assert outward("kernel", "import os") and outward("kernel", "from . import box")
     assert outward("fast", "from verify.files.reading import parse_json")
@@ -111,7 +111,7 @@ def test_slow_imports_no_fast_path(capsys, monkeypatch):
     def broken(*_):
         raise AssertionError
 
-    monkeypatch.setattr(verify.fast.box.Scaled, "__init__", broken)
+    monkeypatch.setattr(verify.fast.box.Floats, "__init__", broken)
     files = [str(ROOT / "docs/examples" / f"toy_{what}.json") for what in ("certificate", "instance")]
     assert main([*files, "--slow"]) == 0
     assert main(files) == 4

@@ -1,5 +1,6 @@
-"""The fast path, which need not be trusted: the kernel's bounds in whole numbers over common denominators.
+"""The fast path: the kernel's bounds, several times as fast; a check with ``--slow`` does not use it.
 
-It answers what ``verify.kernel.prices.Exact`` answers, several times as fast; ``--slow`` leaves it out.
-Tests compare the two on every certificate in the repository, also on those that must be rejected (attacks).
+Networks are bounded in doubles rounded outward (``box``), trees in whole numbers (``cells``, ``prices``).
+Without ``--slow`` the verdict rests on this folder too. Tests compare the two ways on every certificate in
+the repository, also on those that must be rejected (attacks).
 """

@@ -1,45 +1,61 @@
-"""Affine bounds on a box as the kernel defines them, in whole numbers over common denominators.
+"""Affine bounds on a box in floating point, rounded outward; what they do not settle is left to the kernel.
 
-The same numbers as :class:`verify.kernel.box.Box`, which is what to read; tests compare the two.
+The same intervals, lines and bounds as :class:`verify.kernel.box.Box`, which is what to read, but every
+number is the nearest double. A form's bound is then off by at most gamma times the form's *size*, which is
+what it comes to if every product on the way counts by its absolute value (Higham 2002, section 3.1), and that
+is added. docs/certificate_constants.md derives it. Intervals come out a little wider, and lines with them;
+any line that holds on an interval is valid. What is too large for a double settles nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from functools import cached_property, partial
-from itertools import chain
-from math import floor, lcm
-from operator import mul
-from typing import Any
+from functools import cached_property, lru_cache, partial
+from math import floor, inf
+from operator import add, mul
+from typing import Any, NamedTuple
 
 from verify.fast.cells import TooLarge
-from verify.fast.neurons import Composed, Neurons
 from verify.fast.prices import Prices
-from verify.fast.rows import Row, whole_numbers
-from verify.fast.spending import Spending
-from verify.kernel import box, problem
+from verify.kernel import box
 from verify.kernel.box import FREE, Budget, Signs
-from verify.kernel.checks import Clock, Empty, Rejected
-from verify.kernel.curves import ZERO, lines
-from verify.kernel.feasible import row_form
+from verify.kernel.checks import Clock, Empty
+from verify.kernel.curves import GRID, ZERO, lines
 from verify.kernel.forms import ONE, Configuration, Form
 from verify.kernel.prices import Exact
 from verify.kernel.prices import Prices as KernelPrices
-from verify.kernel.problem import Demand, Interval
+from verify.kernel.problem import Interval, Term
 
 MOST_COLUMNS = 600
 """Rows are dense: a configuration with more actions and units is left to the kernel, whose forms are not."""
 
-Line = list[tuple[int, int]]
-"""A unit's line: the coefficients that are not 0, with their places."""
+ROUNDOFF = 2.0**-53
+TINY = 2.0**-960
+"""Times sizes: what products lose below the smallest normal number."""
+
+LEAST = 2.0**-1000
+"""Added to sizes, for the same loss in these: a weight further on may make much of it."""
+
+MOST = 2.0**900
+"""Forms of a larger size are left to the kernel, so that nothing overflows on the way."""
+
+HUGE = Fraction(2) ** 1100
+"""A bound that settles nothing."""
+
+Sparse = list[tuple[int, float]]
+"""A form's coefficients and their places: 0 for the constant, k + 1 for the kernel's key k."""
+
+Line = tuple[float, float]
 
 
-def arithmetic(configuration: Configuration) -> Exact:
-    """The fast path, or the kernel's own where that takes less room."""
+def arithmetics(configuration: Configuration) -> list[Exact]:
+    """How boxes are bounded, one after the other until one settles it."""
+    exact = Exact(configuration)
+    exact.prices = partial(prices, configuration)
     size = len(configuration.acted) + len(configuration.units)
     size += sum(len(f.table) for f in configuration.model.features if f.table)
-    return Scaled(configuration) if size <= MOST_COLUMNS else Exact(configuration)
+    return [Floats(configuration), exact] if configuration.model.layers and size <= MOST_COLUMNS else [exact]
 
 
 def prices(configuration: Configuration, tables: Any) -> KernelPrices:
@@ -50,198 +66,379 @@ def prices(configuration: Configuration, tables: Any) -> KernelPrices:
         return KernelPrices(configuration, tables)
 
 
-class Scaled(Exact):
-    """One configuration's forms as rows: coefficients of 1, actions, labels and the units that are needed."""
+def near(value: Fraction) -> float:
+    """The nearest double, or what is not finite."""
+    try:
+        return float(value)
+    except OverflowError:
+        return inf if value > 0 else -inf
+
+
+def sparse(form: Form) -> Sparse:
+    """A form in doubles."""
+    return [(key + 1, near(c)) for key, c in form.items()]
+
+
+class Floats(Exact):
+    """One configuration of a network in doubles.
+
+    Attributes
+    ----------
+    units
+        (function, argument) by place; labels' and the network's own are left as they are.
+    first
+        By place, what the first layer's arguments take from it.
+    gamma
+        Bound of the relative error of a sum of products, of which none takes more roundings than this counts.
+    """
 
     def __init__(self, configuration: Configuration) -> None:
         super().__init__(configuration)
-        self.box, self.prices = partial(Box, self), partial(prices, configuration)
-        layers, units, labels = configuration.model.layers, configuration.units, configuration.labels
-        columns = configuration.columns() if layers else list(configuration.values.values())
-        energy = configuration.energy
-        forms = [
-            *columns,
-            energy.rest,
-            *(r for _, r in energy.squares),
-            *(configuration.values[f.name] for f in configuration.model.features if f.domain),
-            *(row_form(row, configuration.values) for row in leaves(configuration.demand)),
+        self.box = partial(Box, self)
+        columns, _ = list(map(sparse, configuration.columns())), configuration.energy
+        start, layers = len(configuration.acted) + 1, configuration.model.layers or ()
+        self.units = [
+            ("indicator", []) if key in configuration.neurons else (unit.function, sparse(unit.argument))
+            for key, unit in configuration.units.items()
         ]
-        logs = {key for key, unit in units.items() if unit.function == "log"}
-        needed = logs.union(*forms)
-        for key in sorted(units, reverse=True):
-            if key in needed:
-                needed |= units[key].argument.keys()
-        self.place = {ONE: 0} | {k: k + 1 for k in range(len(configuration.acted))}
+        self.inputs, self.layers = columns, layers
+        self.absolute = [[list(map(abs, row)) for row in layer["weight"]] for layer in layers]
         self.labels: dict[int, dict[int, int]] = {}  # an action's place -> number -> place
-        for key in sorted(labels.keys() & needed):
-            action, number = labels[key]
-            self.labels.setdefault(action + 1, {})[number] = self.place[key] = len(self.place)
-        self.keys = list(self.place)
-        self.units: list[tuple[str, Row]] = []
-        for key in sorted((units.keys() & needed) - labels.keys()):
-            function, argument = units[key]
-            row = list(self.row(argument))
-            while len(row) > len(self.keys) and not row[-1]:
-                row.pop()
-            self.units.append((function, row))
-            self.place[key] = len(self.place)
-        inputs = [self.row(column) for column in columns]
-        self.network = Composed(configuration.model, inputs) if layers else None
+        for key, (action, number) in configuration.labels.items():
+            self.labels.setdefault(action + 1, {})[number] = key + 1
+        places = start + len(self.units)
+        self.first = [[0.0] * len(layers[0]["bias"]) for _ in range(places)]
+        self.first[0] = list(layers[0]["bias"])
+        for column, weights in zip(columns, zip(*layers[0]["weight"], strict=True), strict=True):
+            for place, c in column:
+                self.first[place] = [a + c * w for a, w in zip(self.first[place], weights, strict=True)]
+        self.needed = Fraction(configuration.model.at_least) + Fraction(configuration.model.margin)
+        self.depth = [0] * places
+        for place, (_, argument) in enumerate(self.units, start):
+            self.depth[place] = 1 + max((self.depth[p] for p, _ in argument), default=0)
+        count = sum(len(layer["bias"]) + 4 for layer in layers) + len(columns) + 4
+        count += max(self.depth) * (len(self.units) + 4) + places + 32
+        self.gamma = 2 * count * ROUNDOFF if count * ROUNDOFF < 0.25 else inf
+        self.lever = lru_cache(2**10)(self._lever)
 
-    def row(self, form: Form) -> Row:
-        """A form as coefficients of 1, the actions and the units so far."""
-        row = [Fraction(0)] * len(self.place)
-        for key, c in form.items():
-            row[self.place[key]] = c
-        return row
+    def _lever(self, place: int, low: Fraction, high: Fraction) -> Lever:
+        return Lever(self.configuration.terms[place - 1], low, high, self.labels.get(place, {}))
 
 
-def leaves(demand: Demand) -> Iterator[problem.Row]:
-    """The rows in a demand."""
-    if isinstance(demand, problem.Row):
-        yield demand
-    else:
-        yield from chain.from_iterable(map(leaves, demand.parts))
+class Lever:
+    """An action's cost on an interval, ready to be weighed against many forms.
+
+    Attributes
+    ----------
+    points
+        (value, place of its label or 0, cost) where a piece ends, or of every label.
+    bends
+        (rate, start, least and most size) of pieces on which the derivative may be 0 between the ends.
+    reach, dear
+        The most that the value, or a size over its rate, can be; the most that it costs.
+    """
+
+    def __init__(self, term: Term, low: Fraction, high: Fraction, labels: Mapping[int, int]) -> None:
+        pieces = term.within(low, high)
+        ends = {Fraction(a): piece for piece in pieces for a in (piece.low, piece.high)}
+        if labels:
+            numbers = map(Fraction, range(floor(low), floor(high) + 1))
+            ends = {k: piece for k in numbers for piece in pieces if piece.low <= k <= piece.high}
+        self.kappa, self.beta = near(term.kappa), near(term.beta)
+        self.points = [
+            (near(a), labels.get(floor(a), 0), near(term.paid(piece.size(a))[0])) for a, piece in ends.items()
+        ]
+        self.numbers = [(a, at) for a, at, _ in self.points] if labels else []
+        self.low, self.high = (0.0, 0.0) if labels else (min(self.points)[0], max(self.points)[0])
+        self.reach, self.dear = max(abs(a) for a, _, _ in self.points), max(c for _, _, c in self.points)
+        self.bends: list[tuple[float, float, float, float]] = []
+        for piece in pieces if term.kappa and not labels else ():
+            least, most = sorted(near(piece.size(Fraction(a))) for a in (piece.low, piece.high))
+            if piece.rate:
+                self.bends.append((near(piece.rate), near(piece.start), least, most))
+                self.reach = max(self.reach, (most + abs(near(piece.start))) / abs(near(piece.rate)))
+
+    def most(self, row: Sequence[float], c: float, theta: float) -> float:
+        """The most of coefficient times value less theta times the cost."""
+        found = max([c * a + (row[at] if at else 0.0) - theta * cost for a, at, cost in self.points])
+        steep = 2.0 * theta * self.kappa
+        if self.bends and steep < TINY:
+            return inf
+        for rate, start, least, most in self.bends:
+            size = (c / rate - theta * self.beta) / steep
+            if least < size < most:
+                value = c * ((size - start) / rate) - theta * (self.kappa * size + self.beta) * size
+                found = max(found, value)
+        return found
 
 
-def sparse(row: Sequence[int]) -> Line:
-    """Where a row is not 0, and what it is there: most lines are of a single action, or constants."""
-    return [(place, c) for place, c in enumerate(row) if c]
+class Neuron(NamedTuple):
+    """A hidden neuron, ``place`` in its layer, that may be positive or whose sign was split on.
+
+    Attributes
+    ----------
+    reads, bias
+        The weights of what its layer reads, places or neurons of the layer before, and what is added.
+    size, slope, rise, free
+        Of its argument; its upper line; whether the lower line's slope is for the leaf to say.
+    """
+
+    number: int
+    place: int
+    reads: Sequence[float]
+    bias: float
+    size: float
+    slope: float
+    rise: float
+    free: bool
+
+
+class Layer:
+    """A hidden layer's neurons that count, attribute by attribute; ``columns`` by what they read."""
+
+    def __init__(self, neurons: list[Neuron], reads: int) -> None:
+        self.neurons = neurons
+        self.places, self.bias = [one.place for one in neurons], [one.bias for one in neurons]
+        self.slope, self.rise = [one.slope for one in neurons], [one.rise for one in neurons]
+        self.outputs = [LEAST + one.slope * one.size + one.rise for one in neurons]
+        self.columns = list(zip(*(one.reads for one in neurons), strict=True)) or [()] * reads
+
+    def lower(self, slopes: str) -> list[float]:
+        """The lower lines' slopes."""
+        return [float(slopes[one.number]) if one.free else one.slope for one in self.neurons]
 
 
 class Box(box.Box):
-    """A box of actions, and the lines of every unit on it; those of neurons when they are first needed.
+    """A box of actions with the lines of every unit; those of neurons when they are first needed.
 
-    Actions are counted in units of 1 / grid, so that the box has whole ends, and every other
-    quantity with them: a row of a form f stands for ``grid`` f. Replacing the units multiplies a row by
-    ``factor``.
+    Attributes
+    ----------
+    sizes
+        By place, the size of what it stands for; ``largest`` of all so far.
+    bounds
+        Lower and upper line of every unit; None where there is none, or nothing is known.
+    hidden
+        The network's layers; all of them where :attr:`empty` says no.
     """
 
     def __init__(
-        self, forms: Scaled, ends: Sequence[Interval], slopes: str, signs: Signs, budget: Budget = FREE
+        self, floats: Floats, ends: Sequence[Interval], slopes: str, signs: Signs, budget: Budget = FREE
     ) -> None:
-        self.forms, self.ends, self.slopes, self.signs, self.budget = forms, ends, slopes, signs, budget
-        self.grid = lcm(*(end.denominator for pair in ends for end in pair))
-        labels = [0] * (len(forms.keys) - len(ends) - 1)
-        self.low, self.high = ([1, *(int(p[k] * self.grid) for p in ends), *labels] for k in (0, 1))
-        self.numbers: list[tuple[int, range, dict[int, int]]] = []
-        for action, places in forms.labels.items():  # their maximum is taken number by number
-            first, last = map(floor, ends[action - 1])
-            self.numbers.append((action, range(first, last + 1), places))
-            self.low[action] = self.high[action] = 0
-        self.still: dict[int, int] = {}  # what does not move counts as a constant
-        for place, (low, high) in enumerate(ends, start=1):
-            if low == high:
-                self.still[place] = int(low * self.grid)
-                at = forms.labels.get(place, {})
-                self.still |= {column: self.grid * (number == low) for number, column in at.items()}
-        self.lower: list[Line | None] = []
-        self.upper: list[Line] = []
-        self.factors: list[int] = []
-        self.factor = 1
-        for function, argument in forms.units:
+        self.floats, self.ends, self.slopes, self.signs, self.budget = floats, ends, slopes, signs, budget
+        self.levers = [floats.lever(place, *pair) for place, pair in enumerate(ends, 1)]
+        self.low = [1.0, *(lever.low for lever in self.levers)]
+        self.high = [1.0, *(lever.high for lever in self.levers)]
+        self.sizes = [1.0, *(LEAST + lever.reach for lever in self.levers)]
+        self.largest = max(self.sizes)
+        self.labelled = [
+            (place, lever.numbers) for place, lever in enumerate(self.levers, 1) if lever.numbers
+        ]
+        self.spent = near(budget.most)
+        self.dear = LEAST + sum([lever.dear for lever in self.levers])
+        self.bounds: list[tuple[Line | None, Line | None]] = []
+        for function, argument in floats.units:
             Clock.look()
-            below, above = lines(function, *self._interval(argument))
-            rows = []
-            for slope, intercept in filter(None, (below, above)):
-                rows.append([slope * c for c in self.row(argument)])
-                rows[-1][0] += intercept * self.grid
-            whole, factor = whole_numbers(rows)
-            self.upper.append(sparse(whole.pop()))
-            self.lower.append(sparse(whole.pop()) if below else None)
-            self.factors.append(factor)
-            self.factor *= factor
+            size, above, below = self._lines(function, argument)
+            self.sizes.append(size)
+            self.largest = max(self.largest, size)
+            self.bounds.append((below, above))
 
-    @cached_property
-    def neurons(self) -> Neurons:
-        """The network's lines."""
-        assert self.forms.network is not None
-        return Neurons(self.forms.network, self, self.slopes, self.signs)
+    def _lines(self, function: str, argument: Sparse) -> tuple[float, Line | None, Line | None]:
+        """A unit's size, and its upper and lower line."""
+        if function == "indicator":
+            return 1.0, None, None
+        size = self._size(argument)
+        low, high = (side * self._most(self._row(argument, side), size) for side in (-1.0, 1.0))
+        if not max(abs(low), abs(high)) < MOST:
+            return inf, None, None
+        below, above = lines(function, Fraction(low), Fraction(high))
+        pair = [line and (near(line[0]), near(line[1])) for line in (above, below)]
+        return LEAST + max(abs(line[0]) * size + abs(line[1]) for line in pair if line), pair[0], pair[1]
+
+    # -- forms ------------------------------------------------------------------------------
+
+    def _size(self, form: Sparse) -> float:
+        return self._least() + sum(abs(c) * self.sizes[place] for place, c in form)
+
+    def _least(self) -> float:
+        """What counts as a size although the products it comes from are lost."""
+        return LEAST * (1.0 + self.largest)
+
+    def _slack(self, size: float) -> float:
+        """What rounding may have taken from a bound; infinite where numbers may have been too large."""
+        most = max(size, self.largest)
+        return self.floats.gamma * size + TINY * (1.0 + most) if most < MOST else inf
+
+    def _row(self, form: Sparse, factor: float = 1.0) -> list[float]:
+        """A multiple of a form, its units replaced from above, by place."""
+        return self._flat(self._dense(form, factor))
+
+    def _dense(self, form: Sparse, factor: float = 1.0) -> list[float]:
+        row = [0.0] * len(self.floats.first)
+        for place, c in form:
+            row[place] = factor * c
+        return row
+
+    def _flat(self, row: list[float]) -> list[float]:
+        """The row with its units replaced from above, the last first; labels stay."""
+        start = len(self.low)
+        for place in range(start + len(self.bounds) - 1, start - 1, -1):
+            c, (function, argument) = row[place], self.floats.units[place - start]
+            if not c or function == "indicator":
+                continue
+            line, row[place] = self.bounds[place - start][c > 0], 0.0
+            slope, intercept = line or (0.0, inf)
+            row[0] += abs(c) * inf if line is None else c * intercept
+            for at, a in argument:
+                row[at] += c * slope * a
+        return row
+
+    def _most(self, row: list[float], size: float) -> float:
+        """The maximum of a row without units, from above."""
+        found = sum(map(max, map(mul, row, self.low), map(mul, row, self.high)))
+        for place, numbers in self.labelled:
+            found += max([row[place] * a + (row[at] if at else 0.0) for a, at in numbers])
+        slack = self._slack(size)
+        return found + slack if slack < inf else inf
+
+    def _within(self, row: list[float], size: float, theta: float) -> float:
+        """The same where no more than the budget is spent, by one theta."""
+        if not theta:
+            return self._most(row, size)
+        found = row[0] + theta * self.spent
+        for place, lever in enumerate(self.levers, 1):
+            found += lever.most(row, row[place], theta)
+        slack = self._slack(size + theta * (abs(self.spent) + 4.0 * self.dear))
+        return found + slack if slack < inf else inf
+
+    def most(self, form: Form, theta: Fraction = ZERO) -> Fraction:
+        """The maximum of the form from above; without a budget."""
+        assert not theta
+        return self._settled(sparse(form), 1.0)
+
+    def least(self, form: Form) -> Fraction:
+        """The minimum of the form from below."""
+        return -self._settled(sparse(form), -1.0)
+
+    def _settled(self, form: Sparse, factor: float) -> Fraction:
+        return known(self._most(self._row(form, factor), self._size(form)))
+
+    def interval(self, form: Form) -> Interval:
+        """The form's interval: from below and from above (section 7)."""
+        return self.least(form), self.most(form)
+
+    # -- the network ------------------------------------------------------------------------
 
     @property
     def empty(self) -> bool:
         """Whether some neuron's argument has nowhere to lie."""
-        return self.neurons.empty
+        return len(self.hidden) < len(self.floats.layers) - 1
+
+    @cached_property
+    def hidden(self) -> list[Layer]:
+        """The hidden layers, up to one with a neuron whose argument has nowhere to lie."""
+        found, number = list[Layer](), 0
+        for depth, layer in enumerate(self.floats.layers[:-1]):
+            lower, neurons = [one.lower(self.slopes) for one in found], list[Neuron]()
+            for place in range(len(layer["bias"])):
+                Clock.look()
+                reads, bias, size = self._reads(depth, place, found)
+                sign, thetas = self.signs.get(number, 0), (ZERO, ZERO)
+                if self.budget.thetas:
+                    thetas = self.budget.thetas[number]
+                ends = list[float]()
+                for side, theta in zip((1.0, -1.0), thetas, strict=True):
+                    row = self._flat(self._argument(reads, bias, side, found, lower))
+                    ends.append(side * self._within(row, size, near(theta)))
+                high, low = ends
+                low, high = max(low, 0.0) if sign > 0 else low, min(high, 0.0) if sign < 0 else high
+                if low > high:
+                    return found
+                if high > 0.0 or sign:
+                    line = upper(low, high)
+                    neurons.append(Neuron(number, place, reads, bias, size, *line, low < 0.0 < high))
+                number += 1
+            found.append(Layer(neurons, len(reads)))
+            self.largest = max([self.largest, *found[-1].outputs])
+        return found
+
+    def _reads(self, depth: int, place: int, layers: list[Layer]) -> tuple[Sequence[float], float, float]:
+        """The weights of a unit by what its layer reads, what is added, and its argument's size."""
+        floats, bias = self.floats, self.floats.layers[depth]["bias"][place]
+        if not layers:  # the constant's place holds the bias
+            size = self._least() + abs(bias) + sum(map(mul, floats.absolute[0][place], self.inputs))
+            reads, bias = [column[place] for column in floats.first], 0.0
+        else:
+            weight = floats.layers[depth]["weight"][place]
+            reads = [weight[one] for one in layers[-1].places]
+            size = self._least() + abs(bias) + sum(map(mul, map(abs, reads), layers[-1].outputs))
+        self.largest = max(self.largest, size)
+        return reads, bias, size
+
+    @cached_property
+    def inputs(self) -> list[float]:
+        """The sizes of what the network reads."""
+        return list(map(self._size, self.floats.inputs))
+
+    def _argument(
+        self,
+        reads: Sequence[float],
+        bias: float,
+        factor: float,
+        layers: list[Layer],
+        lower: list[list[float]],
+        more: Sequence[Sequence[float]] = (),
+    ) -> list[float]:
+        """A multiple of what a unit adds up, from above, by place; ``more``: and of neurons' arguments."""
+        outputs, constant = [factor * w for w in reads], factor * bias
+        for k in range(len(layers) - 1, -1, -1):
+            layer = layers[k]
+            constant += sum([c * rise for c, rise in zip(outputs, layer.rise, strict=True) if c > 0.0])
+            both = zip(outputs, layer.slope, lower[k], strict=True)
+            arguments = [c * (over if c > 0.0 else under) for c, over, under in both]
+            if more:
+                arguments = list(map(add, arguments, more[k]))
+            constant += sum(map(mul, arguments, layer.bias))
+            outputs = [sum(map(mul, arguments, column)) for column in layer.columns]
+        outputs[0] += constant
+        return outputs
 
     def above(
         self, form: Form, slopes: str, logit: Fraction, arguments: Sequence[tuple[int, Fraction]]
     ) -> Form:
         """The sum's units replaced from above, the last first."""
-        row = self.row(self.forms.row(form))
+        given = sparse(form)
+        row, size = self._dense(given), self._size(given)
         if logit or arguments:
             if self.empty:
                 raise Empty
-            more = self.neurons.from_above(slopes, logit, arguments)
-            row = [a + b for a, b in zip(row, more, strict=True)]
-        [whole], unit = whole_numbers([row])
-        constant, *inclines = (Fraction(c, unit * self.factor) for c in self.replaced(whole))
-        return {ONE: constant / self.grid} | dict(zip(self.forms.keys[1:], inclines, strict=True))
+            layers, factors = self.hidden, dict(arguments)
+            more = [[near(factors.get(one.number, ZERO)) for one in layer.neurons] for layer in layers]
+            reads, bias, own = self._reads(len(layers), 0, layers)
+            lower = [layer.lower(slopes) for layer in layers]
+            added = self._argument(reads, bias, near(logit), layers, lower, more)
+            added[0] -= near(logit * self.floats.needed)
+            row = list(map(add, row, added))
+            size += near(logit) * (own + abs(near(self.floats.needed)))
+            for layer, factor in zip(layers, more, strict=True):
+                size += sum(abs(m) * one.size for m, one in zip(factor, layer.neurons, strict=True))
+        row = self._flat(row)
+        constant = known(row[0] + self._slack(size)) if self._slack(size) < inf else HUGE
+        return {ONE: constant} | {place - 1: known(c) for place, c in enumerate(row) if place and c}
 
-    def row(self, form: Row) -> list[Fraction]:
-        """A form in the box's own units."""
-        return [form[0] * self.grid, *form[1:]]
 
-    def replaced(self, row: Sequence[Any]) -> list[Any]:
-        """The row with each unit replaced from above, the last first; times the factors."""
-        form = list(row)
-        for k in range(len(form) - len(self.low) - 1, -1, -1):
-            c, factor = form.pop(), self.factors[k]
-            if factor != 1:
-                form = [factor * a for a in form]
-            if not c:
-                continue
-            line = self.upper[k] if c > 0 else self.lower[k]
-            if line is None:
-                raise Rejected("no line beyond the end of a logarithm's domain (section 7)")
-            for place, b in line:
-                form[place] += c * b
-        return form
+def upper(low: float, high: float) -> Line:
+    """Slope and intercept of a relu's upper line."""
+    if low >= 0.0:
+        return 1.0, 0.0
+    if high <= 0.0:
+        return 0.0, 0.0
+    if not high - low < MOST:
+        return 1.0, inf
+    slope = floor(high / (high - low) * GRID) / GRID
+    return slope, max(-slope * low, (1.0 - slope) * high)
 
-    def most_of(self, row: Sequence[Any]) -> Any:
-        """The maximum of a row from above."""
-        form = self.replaced(row) if len(row) > len(self.low) else row
-        found = sum(map(max, map(mul, form, self.low), map(mul, form, self.high)))
-        for action, numbers, places in self.numbers:
-            c = form[action]
-            found += self.grid * max(c * k + (form[places[k]] if k in places else 0) for k in numbers)
-        return found
 
-    def most_within(self, row: Sequence[int], unit: int, theta: Fraction) -> int:
-        """The same where no more than the budget is spent, by one theta, rounded up.
-
-        Parameters
-        ----------
-        unit
-            What the row's numbers are times, besides the grid.
-        """
-        form = self.replaced(row) if len(row) > len(self.low) else row
-        return form[0] + self.spending.most(form, theta.numerator * unit * self.grid, theta.denominator)
-
-    @cached_property
-    def spending(self) -> Spending:
-        """What the actions cost on this box."""
-        terms = self.forms.configuration.terms
-        return Spending(self.budget.most, terms, self.ends, self.grid, self.forms.labels)
-
-    def interval(self, form: Form) -> Interval:
-        """The form's interval: from below and from above (section 7)."""
-        return self._interval(self.forms.row(form))
-
-    def most(self, form: Form, theta: Fraction = ZERO) -> Fraction:
-        """The maximum of the form from above; without a budget."""
-        assert not theta
-        return self._maximum(self.forms.row(form))
-
-    def least(self, form: Form) -> Fraction:
-        """The minimum of the form from below."""
-        return -self._maximum([-c for c in self.forms.row(form)])
-
-    def _interval(self, form: Row) -> Interval:
-        return -self._maximum([-c for c in form]), self._maximum(form)
-
-    def _maximum(self, form: Row) -> Fraction:
-        factor = self.grid
-        for k in range(len(form) - len(self.low)):
-            factor *= self.factors[k]
-        [whole], unit = whole_numbers([self.row(form)])
-        return Fraction(self.most_of(whole), factor * unit)
+def known(value: float) -> Fraction:
+    """A bound as a fraction."""
+    return Fraction(value) if abs(value) < inf else HUGE

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from verify.files.cells import reader
+from verify.files.classifier import MOST_WEIGHTS
 from verify.files.shapes import Reading, anything, conform, maybe, not_negative, refuse
 from verify.kernel.certificate import Proof, Stated
 from verify.kernel.checks import Rejected
@@ -81,6 +82,16 @@ def _proof(given: dict[str, Any], where: str, reading: Reading) -> Proof:
     return Proof(given["acted"], trees)
 
 
+def written_out(thetas: list[float], where: str) -> list[float]:
+    """Thetas, where a whole number below zero, -n, stands for n zeros."""
+    found: list[float] = []
+    for value in thetas:
+        if value < 0 and (value != int(value) or len(found) - value > 2 * MOST_WEIGHTS):
+            refuse(f"{where}.thetas", value, "a number at least 0, or -n for n zeros")
+        found += [value] if value >= 0 else [0.0] * -int(value)
+    return found
+
+
 class Nodes:
     """A tree's nodes, each looked at when it is its turn."""
 
@@ -99,6 +110,8 @@ class Nodes:
                 raise Rejected(f"{here}: a node of prices in a configuration without prices")
             if kind == "d" and len(found[2]) > MOST_TERMS:
                 raise Rejected(f"{here}: more than {MOST_TERMS} terms (section 9)")
+            if len(found) > FEWEST + 1:
+                found = *found[:-1], written_out(found[-1], here)
             self.reading.place = here
             yield found
         self.reading.place = self.where

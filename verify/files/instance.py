@@ -48,21 +48,23 @@ def _scale(value: Any, where: str) -> Any:
 
 RELATIVE = "factual"
 SCALE = {str: _scale}
-ROOT = "l2"
-KINDS = {part: (part, None) for part in PARTS} | {
-    ROOT: ("l2-squared", None),
-    "percentile": ("l1", share),
-    "percentile-max": ("linf", share),
-    "log-percentile": ("l1", not_negative),
-    "log-percentile-max": ("linf", not_negative),
+KINDS: dict[str, tuple[dict[str, float], dict[str, Any]]] = {part: ({part: 1.0}, {}) for part in PARTS} | {
+    "l2": ({"l2-squared": 1.0}, {"root": True}),
+    "percentile": ({"l1": 1.0}, {"ranks": share}),
+    "percentile-max": ({"linf": 1.0}, {"ranks": share}),
+    "log-percentile": ({"l1": 1.0}, {"ranks": not_negative}),
+    "log-percentile-max": ({"linf": 1.0}, {"ranks": not_negative}),
 }
-"""Per name of a cost its part, and what the second numbers of its knots are where it is of percentiles."""
+"""For each name of a cost its coefficients, whether it is their sum's root, and for costs in percentiles what
+the second numbers of knots are."""
 COST = by(
     "kind",
     {"mixture": {f"{part}?": not_negative for part in PARTS} | {"scale?": SCALE}}
     | {
-        kind: {"quantiles": {str: [(float, ranks)]}} if ranks else {f"scale{'?' * (part == 'l0')}": SCALE}
-        for kind, (part, ranks) in KINDS.items()
+        kind: {"quantiles": {str: [(float, more["ranks"])]}}
+        if "ranks" in more
+        else {"scale?" if set(parts) == {"l0"} else "scale": SCALE}
+        for kind, (parts, more) in KINDS.items()
     },
 )
 NOISE = by(
@@ -195,7 +197,8 @@ class Everyone:
         return [canonical(one, self.variables, f"{where}.{k}") for k, one in enumerate(conditions or [])]
 
     def _check_whole(self, moved: set[str]) -> None:
-        """Whole numbers are moved by actions on themselves only, labels have no causes (section 1).
+        """Whole numbers are moved by actions on themselves only; features with labels have no causes, and
+        categorical ones have no effects (section 1).
 
         ``moved``: what can be acted on, to which what follows from it is added.
         """
@@ -220,7 +223,7 @@ class Everyone:
         weights, ranges, scale = given["weights"] or {}, given["ranges"] or {}, self.content["cost"]["scale"]
         movable = [f["name"] for f in self.content["features"] if f["actionable"]]
         if not {*given["actionable"], *weights, *ranges} <= set(movable):
-            raise Rejected("preferences: name what is not actionable")
+            raise Rejected("preferences: a feature that is not actionable is named")
         actionable = [f for f in movable if f in given["actionable"]]
         if len(given["actionable"]) > len(actionable):
             raise Rejected("preferences.actionable: a name twice")
@@ -294,7 +297,7 @@ class Everyone:
 
 
 def _mechanism(given: dict[str, Any]) -> Mechanism:
-    """What the kernel knows of a feature's causes: its noise as -log of a density (section 2)."""
+    """A feature's mechanism for the kernel: equation, link, noise as -log of a density (section 2)."""
     link, noise = given["link"], {key: n for key, n in (given["noise"] or {}).items() if key != "kind"}
     size, kind = {key: Fraction(n) for key, n in noise.items()}, (given["noise"] or {}).get("kind")
     known = Noise()
@@ -389,14 +392,13 @@ class Source:
 def _cost(data: dict[str, Any], features: list[dict[str, Any]]) -> dict[str, Any]:
     """The canonical cost: coefficients, scale, and the knots of what is measured in percentiles."""
     kinds = {f["name"]: f["kind"] for f in features}
-    parts = dict.fromkeys(PARTS, 0.0)
-    if data["kind"] != "mixture":
-        parts[KINDS[data["kind"]][0]] = 1.0
+    own, more = KINDS.get(data["kind"], (data, {}))  # a mixture says its coefficients itself
+    parts = {part: own.get(part) or 0.0 for part in PARTS}
     if "quantiles" in data:
         for name, knots in data["quantiles"].items():
             rising = all(a[0] < b[0] and a[1] <= b[1] for a, b in pairwise(knots))
             if kinds.get(name, "categorical") == "categorical" or len(knots) < 2 or not rising:
-                raise Rejected(f"cost.quantiles.{name}: of no feature, of a category, or no distribution")
+                raise Rejected(f"cost.quantiles.{name}: unknown, categorical, or knots that do not rise")
         ones = [name for name, kind in kinds.items() if kind == "categorical" or name in data["quantiles"]]
         return parts | {"scale": dict.fromkeys(ones, 1.0), "quantiles": data["quantiles"]}
     if set(data["scale"] or ()) - kinds.keys():
@@ -404,11 +406,10 @@ def _cost(data: dict[str, Any], features: list[dict[str, Any]]) -> dict[str, Any
     for name, scale in (data["scale"] or {}).items():
         labels = {"categorical", "ordinal"} if scale == RELATIVE else {"categorical"}
         if not isinstance(scale, float) and kinds[name] in labels:
-            raise Rejected(f"cost.scale.{name}: not of a feature that is {kinds[name]}")
-    parts |= {part: data[part] for part in PARTS if data.get(part)}
+            raise Rejected(f"cost.scale.{name}: not this kind of scale for a feature that is {kinds[name]}")
     if not any(parts.values()):
         raise Rejected("cost: coefficients that are all 0")
-    return parts | {"scale": data["scale"] or {}} | ({"root": True} if data["kind"] == ROOT else {})
+    return parts | {"scale": data["scale"] or {}} | ({"root": True} if "root" in more else {})
 
 
 def _own(scale: Any, given: Any, name: str) -> Any:
@@ -442,7 +443,7 @@ def _object(parts: dict[str, str]) -> str:
 
 
 class People:
-    """Applicants from CSV, read when they are asked for: an empty cell is null, what is no number text."""
+    """Applicants from CSV, read when asked for. An empty cell is null; one that is no number is text."""
 
     def __init__(self, path: Path, features: list[Variable]) -> None:
         self.lines, names = Lines(path), {f.name for f in features}
@@ -499,7 +500,7 @@ def _scm(data: dict[str, Any], names: list[str]) -> tuple[dict[str, Any], dict[s
 
 
 def _check_equation(expression: Any, names: set[str], depth: int = 0) -> None:
-    """An equation has a form that there is."""
+    """Reject an equation that is not of a known form, reads an unknown feature, or is nested too deeply."""
     if depth > DEEPEST:
         raise Rejected(f"scm: an equation nested more than {DEEPEST} deep")
     if not isinstance(expression, dict):

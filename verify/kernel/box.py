@@ -5,7 +5,7 @@ from fractions import Fraction
 from math import floor
 from typing import NamedTuple
 
-from verify.kernel.checks import Clock, Empty, Rejected
+from verify.kernel.checks import Empty, Rejected
 from verify.kernel.curves import ZERO, Line, lines
 from verify.kernel.forms import ONE, Configuration, Form, add, constant, plus
 from verify.kernel.problem import Interval, Term
@@ -45,8 +45,7 @@ class Box:
     ) -> None:
         self.configuration, self.ends, self.slopes = moved, ends, slopes
         self.units, self.signs, self.budget = moved.units, signs, budget
-        self.arguments: list[Interval] = []
-        self.lines: list[tuple[Line | None, Line | None]] = []
+        self.arguments, self.lines = list[Interval](), list[tuple[Line | None, Line | None]]()
         # a logarithm that is nowhere defined raises Empty, whatever the box is asked for
         self._make(max((key for key, unit in self.units.items() if unit.function == "log"), default=-1))
 
@@ -88,7 +87,6 @@ class Box:
 
     def most(self, form: Form, theta: Fraction = ZERO) -> Fraction:
         """The maximum of the form from above, where no more than the budget is spent unless theta is 0."""
-        Clock.look()
         affine = self._replaced(form, self.slopes)
         moved, most = parts(self.configuration, affine), affine.get(ONE, ZERO) + theta * self.budget.most
         for k in range(len(self.ends)) if theta else moved:

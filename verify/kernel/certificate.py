@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from math import floor, inf, nextafter
 from typing import Any, NamedTuple
 
@@ -42,7 +43,10 @@ class Stated:
 
 
 def check(
-    stated: Stated, action: Mapping[str, Fraction], problem: Problem, arithmetic: type[Exact] | Any = Exact
+    stated: Stated,
+    action: Mapping[str, Fraction],
+    problem: Problem,
+    arithmetics: Any = lambda one: [Exact(one)],
 ) -> None:
     """Return if a certificate proves its claim about the problem; raise :class:`Rejected` if not.
 
@@ -50,14 +54,13 @@ def check(
     ----------
     action
         The certificate's, labels by their numbers; nothing where the claim is infeasible.
-    arithmetic
-        How boxes are bounded: the kernel's own way, or the fast path's.
+    arithmetics
+        How a configuration's boxes are bounded: a list of ways, each of which may settle a leaf.
     """
     bound, model = None, problem.model
     if stated.claim != "infeasible":
-        assert stated.cost is not None and stated.lower_bound is not None
-        bound, cost, power = Fraction(stated.lower_bound), Fraction(stated.cost), problem.power
-        check_action(problem, action, stated.cost)
+        bound, cost, power = Fraction(stated.lower_bound or 0), Fraction(stated.cost or 0), problem.power
+        check_action(problem, action, stated.cost or 0.0)
         if not 0 <= bound <= cost:
             raise Rejected("lower_bound: above the cost, or below 0")
         excess = max(cost - bound - RELATIVE_GAP * cost, Fraction(0))
@@ -66,15 +69,21 @@ def check(
         bound = bound**power  # what trees prove is of squares where the cost is a root
     if (bound is None or bound > 0) and not Point(problem, {}).why_not():
         raise Rejected("claim: doing nothing is feasible and costs nothing")
-    check_coverage(problem, [proof.acted for proof in stated.proofs])
+    configured = lru_cache(2**8)(lambda part, *acted: Configuration(problem, list(acted), part))
+    cubes = [(frozenset[str](), frozenset[str]())]  # nothing: checked above
+    for k, (acted, _) in enumerate(stated.proofs):
+        if not acted or acted != [f for f in problem.levers if f in acted]:
+            raise Rejected(f"configurations.{k}.acted: not levers in the order of the features, or none")
+        cubes.append((frozenset(acted) - idle(configured(None, *acted)), frozenset(acted)))
+    check_coverage(problem, cubes)
     for acted, trees in stated.proofs:
         parts, every = [part for part, _, _ in trees], list(range(len(model.forests)))
         if parts != [None] and not (model.one_suffices and parts == every):
             raise Rejected("cases: allowed: one per sum, where the classifier takes the largest sum")
         for part, nodes, read in trees:
-            configuration = Configuration(problem, acted, part)
+            configuration = configured(part, *acted)
             target = configuration.costs(configuration.box)[1] + 1 if bound is None else bound
-            Tree(arithmetic(configuration), read, target).check(nodes)
+            Tree(arithmetics(configuration), read, target).check(nodes)
 
 
 def allowance(problem: Problem) -> Fraction:
@@ -105,32 +114,26 @@ def check_action(problem: Problem, action: Mapping[str, Fraction], cost: float) 
         raise Rejected(f"cost: not the action's, {float64(exact)!r}")
 
 
-def idle(problem: Problem, acted: list[str]) -> set[str]:
+def idle(moved: Configuration) -> set[str]:
     """The features acted on for which not acting is the same as their factual value, and as cheap."""
-    moved, barred = Configuration(problem, acted), problem.missing | problem.asked_about | impossible(problem)
-    same = zip(acted, moved.box, moved.whole, (problem.factual[f] for f in acted), strict=True)
-    return {
-        f for f, (low, high), whole, x in same
-        if f not in barred and not problem.fixed[f] and moved.equations[f][0] == moved.equations[f][1]
-        and low <= x <= high and (not whole or x.denominator == 1)
-    }  # fmt: skip
+    problem, x = moved.problem, moved.problem.factual
+    barred = problem.missing | problem.asked_about | impossible(problem)
+    inside = {f for f, (low, high) in zip(moved.acted, moved.box, strict=True) if low <= x[f] <= high}
+    broken = {f for f, whole in zip(moved.acted, moved.whole, strict=True) if whole and x[f].denominator != 1}
+    still = {f for f in inside - barred - broken if moved.equations[f][0] == moved.equations[f][1]}
+    return {f for f in still if not problem.fixed[f]}
 
 
-def check_coverage(problem: Problem, configurations: list[list[str]]) -> None:
-    """Every non-empty set of levers is stood for by some set that is acted on (section 5).
+def check_coverage(problem: Problem, cubes: list[tuple[frozenset[str], frozenset[str]]]) -> None:
+    """Every set of levers is stood for by some set that is acted on (section 5).
 
     Sets that conditions rule out need not be (section 11). A configuration stands for a cube: the sets from
     what it acts on without its idle levers to all of it. The cube of all sets is halved, by a lever that is
     in or not, until one stands for all of each.
     """
-    levers, cubes = list(problem.levers), [(frozenset[str](), frozenset[str]())]  # nothing: checked by itself
-    for k, acted in enumerate(configurations):
-        Clock.look()
-        chosen = frozenset(acted)
-        if not acted or acted != [f for f in levers if f in chosen]:
-            raise Rejected(f"configurations.{k}.acted: not levers in the order of the features, or none")
-        cubes.append((chosen - idle(problem, acted), chosen))
-    waiting = [(frozenset[str](), frozenset(levers), cubes)]  # sets from one to another, cubes that meet them
+    waiting = [
+        (frozenset[str](), frozenset(problem.levers), cubes)
+    ]  # sets from one to another, cubes that meet them
     while waiting:
         Clock.look()
         least, most, close = waiting.pop()
@@ -140,19 +143,19 @@ def check_coverage(problem: Problem, configurations: list[list[str]]) -> None:
         open_ = most - least
         parts = (open_ & low | open_ - high for low, high in met)
         if apart := next(filter(None, parts), open_ & problem.asked_about):
-            f = min(apart, key=levers.index)
+            f = min(apart, key=list(problem.levers).index)
             waiting += [(least | {f}, most, met), (least, most - {f}, met)]
         elif problem.demand(least) != FALSE:
-            names = ", ".join(f for f in levers if f in (least or most))
+            names = ", ".join(f for f in problem.levers if f in (least or most))
             raise Rejected(f"configurations: nothing stands for acting on exactly {names}")
 
 
 class Tree:
     """A configuration's tree: its leaves cover the whole box, and each of them holds (section 6)."""
 
-    def __init__(self, arithmetic: Exact, read: Read | None, target: Fraction) -> None:
-        self.configuration, self.arithmetic, self.target = arithmetic.configuration, arithmetic, target
-        self.prices: Any = arithmetic.prices(read(self.configuration)) if read else None
+    def __init__(self, arithmetics: Sequence[Exact], read: Read | None, target: Fraction) -> None:
+        self.arithmetics, self.target, self.configuration = arithmetics, target, arithmetics[0].configuration
+        self.prices: Any = arithmetics[0].prices(read(self.configuration)) if read else None
         self.region = Region(list(self.configuration.box), spliced(self.configuration.demand))
 
     def check(self, nodes: Iterable[Any]) -> None:
@@ -161,8 +164,7 @@ class Tree:
         for node in nodes:
             Clock.look()
             self.enter(waiting)
-            split = self.split(node)
-            if split:
+            if split := self.split(node):
                 part, which, before, children = split
                 waiting.append((part, which, before, False))
                 waiting += [(part, which, child, True) for child in reversed(children)]
@@ -173,10 +175,9 @@ class Tree:
         """Make the region the next child's; the splits between are undone."""
         while waiting:
             part, which, value, is_child = waiting.pop()
+            part[which] = value
             if value is None:
                 del part[which]
-            else:
-                part[which] = value
             if is_child:
                 return
         raise Rejected("the tree was complete before this node")
@@ -204,12 +205,10 @@ class Tree:
                     raise Rejected("splits on a sign that is settled above")
                 return region.signs, neuron, None, [-1, 1]
             case ["c", f, at]:
-                plain = {one.name for one in configuration.model.features if one.table is None}
-                allowed = (
-                    plain - {*configuration.acted} - configuration.missing if configuration.forests else ()
-                )
-                if f not in allowed:
-                    raise Rejected(f"got {f[:40]!r}; allowed: one of {sorted(allowed)}")
+                tables = {one.name for one in configuration.model.features if one.table}
+                out = tables.union(configuration.acted, configuration.missing)
+                if not configuration.forests or f in out or f not in configuration.values:
+                    raise Rejected(f"got {f[:40]!r}; allowed: one of the features that only causes move")
                 least, most = region.cells.get(f, (-inf, inf))
                 halves = [(least, min(most, at)), (max(least, nextafter(at, inf)), most)]
                 return region.cells, f, region.cells.get(f), halves
@@ -228,15 +227,15 @@ class Tree:
 
     def leaf(self, node: Any) -> None:
         """Raise :class:`Rejected` unless a leaf of one of the three kinds holds, or Empty (section 7)."""
-        region, bound = self.region, None
+        region, target, holds = self.region, self.target, False
         match node:
             case ["e"]:
-                if not closed(self.arithmetic, region, self.target):
-                    raise Rejected("an 'e' leaf that none of the rules closes")
-                return
+                holds = any(closed(one, region, target) for one in self.arithmetics)
             case ["p", k]:
-                bound = self.prices.bound(k, region.ends, region.gone)
+                holds = self.prices.bound(k, region.ends, region.gone) >= target
             case ["d", *leaf]:
-                bound = proven(self.arithmetic, region, leaf, self.target)
-        if bound is None or bound < self.target:
-            raise Rejected("a leaf that proves less than is claimed, or no node that there is")
+                holds = any(proven(one, region, leaf, target) >= target for one in self.arithmetics)
+        if not holds:
+            raise Rejected(
+                f"an {node[0]!r} leaf that none of the rules closes: it proves less than is claimed"
+            )

@@ -34,9 +34,9 @@ def multipliers(given: Sequence[Any] | None, count: int, most: float = math.inf)
     numbers = list(map(Fraction, [0] * count if given is None else given))
     if len(numbers) != count:
         raise Rejected(f"got {len(numbers)} numbers; allowed: a list of {count}")
-    if min(numbers, default=0) < 0:
+    if min(given or (), default=0) < 0:
         raise Rejected(f"got {given!r:.40}; allowed: a number at least 0")
-    if sum(numbers) > most:
+    if most < math.inf and sum(numbers) > most:
         raise Rejected("shares that sum to more than 1")
     return numbers
 

@@ -126,11 +126,6 @@ def rounded(value: Fraction, way: Callable[[Fraction], int]) -> Fraction:
     return Fraction(way(value * 2**BITS), 2**BITS)
 
 
-def exact(function: str, y: Fraction) -> Fraction:
-    """A relu's or a square's value."""
-    return max(y, ZERO) if function == "relu" else bounded(y) ** 2
-
-
 def lines(function: str, low: Fraction, high: Fraction) -> tuple[Line | None, Line]:
     """A unit's lower and upper line on an interval of its argument; None where it has none below."""
     if function in CURVES:

@@ -1,13 +1,14 @@
 """Whether an action is feasible, in exact arithmetic (section 2)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, reduce
+from math import lcm
 from typing import Any
 
 from verify.kernel.box import Box
 from verify.kernel.forms import Configuration, Form, combined, constant
-from verify.kernel.problem import Demand, Problem, Row
+from verify.kernel.problem import Demand, Interval, Model, Problem, Row
 from verify.kernel.trees import float32, float64
 
 
@@ -22,13 +23,12 @@ class Point:
     def why_not(self) -> str | None:
         """Why a permitted action is not feasible; None where it is."""
         moved, box = self.configuration, self.box
-        for (f, _), row in moved.domains({}).items():
-            if box.least(row) < 0:
-                return f"{f} leaves its domain"
+        if out := [f for (f, _), row in moved.domains({}).items() if box.least(row) < 0]:
+            return f"{out[0]} leaves its domain"
         if not self.meets(moved.demand):
             return "a condition does not hold"
         seen = {f: box.interval(value) for f, value in moved.values.items()} if moved.forests else {}
-        if not (moved.accepts(seen, min) if seen else box.least(moved.logit) >= 0):
+        if not (moved.accepts(seen, min) if seen else accepts(moved.model, self.inputs())):
             return "the classifier does not accept the counterfactual"
         if self.impossible():
             return "the counterfactual has density zero"
@@ -48,11 +48,14 @@ class Point:
             return self.box.least(row_form(demand, self.configuration.values)) >= 0
         return (all if demand.every else any)(map(self.meets, demand.parts))
 
+    def inputs(self) -> list[Interval]:
+        """What the classifier's columns are."""
+        return list(map(self.box.interval, self.configuration.columns()))
+
     def deployed(self) -> bool:
         """Whether a network accepts as it computes: in its dtype, without the margin."""
-        model = self.configuration.model
-        columns = [float64(sum(self.box.interval(form)) / 2) for form in self.configuration.columns()]
-        return computed(model.layers, columns, model.single) >= model.at_least
+        model, inputs = self.configuration.model, [float64(sum(pair) / 2) for pair in self.inputs()]
+        return computed(model.layers, inputs, model.single) >= model.at_least
 
 
 @lru_cache(1)
@@ -68,18 +71,33 @@ def row_form(row: Row, values: Mapping[str, Form]) -> Form:
     return combined((1, *factors), (constant(-row.least), *forms))
 
 
+def whole(rows: Iterable[Sequence[Any]]) -> tuple[list[list[int]], int]:
+    """Rows of numbers times their least common denominator, and that."""
+    pairs = [[Fraction(c).as_integer_ratio() for c in row] for row in rows]
+    unit = lcm(*(d for row in pairs for _, d in row))
+    return [[n * (unit // d) for n, d in row] for row in pairs], unit
+
+
+def accepts(model: Model, inputs: Sequence[Interval]) -> bool:
+    """Whether a network surely accepts, layer by layer; in whole numbers, as fractions take too long."""
+    (low, high), unit = whole(zip(*inputs, strict=True))
+    for k, layer in enumerate(model.layers or ()):
+        rows, scale = whole((b, *w) for b, w in zip(layer["bias"], layer["weight"], strict=True))
+        ends = [[unit, *(max(v, 0) if k else v for v in side)] for side in (low, high)]
+        low = [sum(w * ends[w < 0][i] for i, w in enumerate(row)) for row in rows]
+        high = [sum(w * ends[w > 0][i] for i, w in enumerate(row)) for row in rows]
+        unit *= scale
+    return Fraction(low[0], unit) >= Fraction(model.at_least) + Fraction(model.margin)
+
+
 def computed(layers: Any, inputs: Sequence[float], single: bool) -> float:
     """The output in floats: every product and sum rounded, left to right, the bias last (section 4)."""
     rounded = float32 if single else float64
+    step = lambda total, pair: rounded(total + rounded(pair[0] * pair[1]))  # noqa: E731
     values = list(map(rounded, inputs))
     for k, layer in enumerate(layers):
         if k:
             values = [0.0 if v <= 0 else v for v in values]  # what is not a number stays so
-        sums = []
-        for row, bias in zip(layer["weight"], layer["bias"], strict=True):
-            partial = 0.0
-            for w, v in zip(row, values, strict=True):
-                partial = rounded(partial + rounded(w * v))
-            sums.append(rounded(partial + bias))
-        values = sums
+        pairs = zip(layer["weight"], layer["bias"], strict=True)
+        values = [rounded(reduce(step, zip(row, values, strict=True), 0.0) + bias) for row, bias in pairs]
     return values[0]

@@ -2,12 +2,12 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
-from functools import cached_property, partial, reduce
+from functools import cached_property, lru_cache, partial, reduce
 from math import inf, nextafter
 from typing import Any, NamedTuple
 
 from verify.kernel.checks import Clock, Empty, Rejected, bounded
-from verify.kernel.curves import ZERO, exact
+from verify.kernel.curves import ZERO
 from verify.kernel.problem import Interval, Problem, total
 from verify.kernel.trees import Number, Range, options
 
@@ -51,11 +51,6 @@ def combined(factors: Iterable[Fraction | float], forms: Iterable[Form]) -> Form
 def plus(p: Form, q: Form, factor: Fraction | int = 1) -> Form:
     """p + factor q."""
     return combined((1, factor), (p, q))
-
-
-def is_constant(p: Form) -> bool:
-    """Whether neither actions nor units enter."""
-    return p.keys() <= {ONE}
 
 
 class Energy(NamedTuple):
@@ -116,14 +111,12 @@ class Configuration:
         self.whole = [f.whole for f in self.model.features if f.name in place]
         self.terms = [problem.terms[f] for f in acted]
         self.fixed = sum((problem.fixed[f] for f in acted), ZERO)
+        self._paid = lru_cache(2**10)(lambda k, *ends: self.terms[k].ends(*ends))
         self.demand, self.missing = problem.demand(acted), problem.missing - place.keys()
         self.widths = [len(layer["bias"]) for layer in (self.model.layers or ())[:-1]]
-        self.units: dict[int, Unit] = {}
-        self.neurons = range(0)
-        self.labels: dict[int, tuple[int, int]] = {}
-        self.values: dict[str, Form] = {}
-        self._known: dict[Any, int] = {}
-        self.equations: dict[str, tuple[Form, Form]] = {}
+        self.units, self.neurons, self._known = dict[int, Unit](), range(0), dict[Any, int]()
+        self.labels, self.values = dict[int, tuple[int, int]](), dict[str, Form]()
+        self.equations = dict[str, tuple[Form, Form]]()
         factual = {f: constant(x) for f, x in problem.factual.items()}
         for f, mechanism in self.model.mechanisms.items():  # causes before effects
             before, after = (self._lower(mechanism.equation, values) for values in (factual, self.values))
@@ -134,7 +127,7 @@ class Configuration:
 
     def costs(self, ends: Sequence[Interval]) -> Interval:
         """The least and the most that each part of the cost can be on a box, added up (sections 5, 7.1)."""
-        both = [term.ends(*pair) for term, pair in zip(self.terms, ends, strict=True)]
+        both = [self._paid(k, *pair) for k, pair in enumerate(ends)]
         return self.fixed + total(least for least, _ in both), self.fixed + total(most for _, most in both)
 
     def domains(self, cells: Mapping[str, Range]) -> dict[tuple[str, int], Form]:
@@ -146,9 +139,8 @@ class Configuration:
             found[f] = max(low, nextafter(least, -inf)), min(high, nextafter(most, inf))
         if any(low > high for low, high in found.values()):
             raise Empty
-        sides = [(f, side, end) for f, ends in found.items() for side, end in zip((1, -1), ends, strict=True)]
-        values = self.values
-        return {(f, s): combined((s, -s * end), (values[f], UNIT)) for f, s, end in sides if abs(end) < inf}
+        rows = [(f, side, end) for f, ends in found.items() for side, end in zip((1, -1), ends, strict=True)]
+        return {(f, s): combined((s, -s * e), (self.values[f], UNIT)) for f, s, e in rows if abs(e) < inf}
 
     def accepts(self, seen: Mapping[str, tuple[Number, Number]], pick: Any) -> bool:
         """Whether trees accept values in intervals everywhere (``min``), or can somewhere (``max``)."""
@@ -219,9 +211,9 @@ class Configuration:
 
     def _folded(self, function: str, argument: Form) -> Form:
         """A unit, the same one for the same argument; a number where the argument is one (section 5)."""
-        if is_constant(argument) and function in ("relu", "square", "indicator"):
+        if argument.keys() <= {ONE} and function in ("relu", "square", "indicator"):
             y = argument.get(ONE, ZERO)
-            return constant(Fraction(not y) if function == "indicator" else exact(function, y))
+            return constant({"relu": max(y, ZERO), "square": bounded(y) ** 2}.get(function, Fraction(not y)))
         unit = (function, frozenset(argument.items()))
         if unit not in self._known:
             self._known[unit] = self._new(Unit(function, argument))
@@ -244,7 +236,7 @@ class Configuration:
 
     def _product(self, p: Form, q: Form) -> Form:
         for a, b in ((p, q), (q, p)):
-            if is_constant(a):
+            if a.keys() <= {ONE}:
                 return plus({}, b, a.get(ONE, ZERO))
         sides = [self._folded("square", plus(p, q, sign)) for sign in (1, -1)]
         return combined((Fraction(1, 4), Fraction(-1, 4)), sides)

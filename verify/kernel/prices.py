@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Protocol
 
 from verify.kernel.box import Box
 from verify.kernel.checks import Clock, Rejected, multipliers
-from verify.kernel.forms import ONE, ZERO, Configuration, is_constant
+from verify.kernel.forms import ONE, ZERO, Configuration
 from verify.kernel.problem import Interval
 from verify.kernel.trees import Ensemble, Inside, options
 
@@ -55,7 +55,7 @@ class Prices:
         cells, self.seen = dict(zip(self.actions, tables.cells, strict=True)), list[Any]()
         for j, f in enumerate(features):
             value = configuration.values[f.name]
-            if j not in cells and not is_constant(value):
+            if j not in cells and not value.keys() <= {ONE}:
                 raise Rejected("prices need actions that move nothing else (section 7.3)")
             known = cells.get(j, [(value.get(ONE, ZERO),) * 2])
             ends = [None] if f.name in configuration.missing else known

@@ -57,8 +57,8 @@ class Term(NamedTuple):
 
     def variation(self, low: Fraction, high: Fraction) -> Fraction:
         """How much the size changes on the way from one end of an interval to the other."""
-        moved = ((p.rate, Fraction(p.high) - Fraction(p.low)) for p in self.within(low, high))
-        return sum((abs(rate) * length for rate, length in moved), Fraction(0))
+        met = self.within(low, high)
+        return sum((abs(p.rate) * (Fraction(p.high) - Fraction(p.low)) for p in met), Fraction(0))
 
 
 def total(parts: Iterable[tuple[Fraction, Fraction]]) -> Fraction:

@@ -5,16 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 from importlib.util import find_spec
 
-from milp_recourse.backends.cases import has_conditions, solve_case_by_case
+from milp_recourse.backends.cases import solve_case_by_case
 from milp_recourse.backends.cells import CellSearch
 from milp_recourse.backends.cheapest_part import cheapest_part
 from milp_recourse.backends.cpsat.cells import CellModel
 from milp_recourse.backends.cpsat.process import ask
 from milp_recourse.backends.cpsat.regions import RegionSearch
 from milp_recourse.backends.protocol import Options, Proposal
+from milp_recourse.backends.trees import why_not_trees
 from milp_recourse.domain.forest import TreeEnsemble
 from milp_recourse.forests.axes import separable
-from milp_recourse.forests.pieces import why_not_pieces
 from milp_recourse.instance import Instance
 from milp_recourse.program.fold import folds_away, without_conditions
 
@@ -42,25 +42,19 @@ class CpsatBackend:
         """Trees only; and no costs in percentiles where actions move other features."""
         if not isinstance(instance.classifier, TreeEnsemble):
             return "tree ensembles only"
-        plain = without_conditions(instance)
-        if separable(plain) and folds_away(instance):
-            return None
-        if instance.missing:
-            return "missing values beside conditions on sums or on holding a feature"
-        if instance.cost.quantiles or instance.cost.decrease:
+        bent = instance.cost.quantiles or instance.cost.decrease
+        if bent and not (separable(without_conditions(instance)) and folds_away(instance)):
             return (
                 "costs in percentiles, or with two scales, where actions move other features, or under "
                 "plausibility; use bab"
             )
-        return why_not_pieces(plain)
+        return why_not_trees(instance)
 
     def solve(self, instance: Instance, options: Options) -> Proposal:
         """Solve the integer model; forbid what does not hold exactly, and solve again."""
         if not self.in_process:
             return ask(instance, replace(options, watch=None))  # a function does not go through a pipe
-        if has_conditions(instance):
-            return solve_case_by_case(instance, options, _solve_parts)
-        return _solve_parts(instance, options)
+        return solve_case_by_case(instance, options, _solve_parts)
 
 
 def _solve_parts(instance: Instance, options: Options) -> Proposal:

@@ -16,14 +16,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from milp_recourse.backends.cells import Cells, Watch
-from milp_recourse.backends.cpsat.leaves import LARGEST, LeafModel, floored
+from milp_recourse.backends.cpsat.leaves import LARGEST, SatModel, floored
+from milp_recourse.backends.leaf_model import Cells, Watch
 from milp_recourse.forests.axes import Axis, rounded_down
 from milp_recourse.forests.table import LeafTable
 from milp_recourse.result import gap_tolerance
 
 
-class CellModel(LeafModel):
+class CellModel(SatModel):
     """The integer model; see :class:`milp_recourse.backends.cells.CellModel`."""
 
     def __init__(

@@ -31,8 +31,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from milp_recourse.backends.cells import Cells
-from milp_recourse.backends.cpsat.leaves import LARGEST, LeafModel
+from milp_recourse.backends.cpsat.leaves import LARGEST, SatModel
+from milp_recourse.backends.leaf_model import Cells
+from milp_recourse.domain.enclosure import exponent
 from milp_recourse.forests.causal import Costs
 from milp_recourse.forests.pieces import Forms, Piece
 from milp_recourse.forests.table import LeafTable
@@ -95,7 +96,7 @@ class _Whole:
         return max(abs(self.least), abs(self.most))
 
 
-class PieceModel(LeafModel):
+class PieceModel(SatModel):
     """The relaxation of one piece.
 
     Parameters
@@ -287,6 +288,5 @@ def _affordable(piece: Piece, costs: Costs, incumbent: float) -> tuple[Array, Ar
 
 def _power(value: Fraction) -> Fraction:
     """The largest power of two not above a positive number."""
-    exponent = value.numerator.bit_length() - value.denominator.bit_length()
-    power = Fraction(2) ** exponent
+    power = Fraction(2) ** exponent(value)
     return power if power <= value else power / 2

@@ -17,14 +17,13 @@ from __future__ import annotations
 
 import heapq
 import math
-import time
 
 import numpy as np
 
 from milp_recourse.backends.bab import BabBackend
-from milp_recourse.backends.cells import Cells
 from milp_recourse.backends.cpsat.pieces import PieceModel
 from milp_recourse.backends.incumbent import Incumbent
+from milp_recourse.backends.leaf_model import Cells
 from milp_recourse.backends.protocol import Options, Proposal
 from milp_recourse.domain.forest import TreeEnsemble
 from milp_recourse.forests.causal import Costs
@@ -32,6 +31,7 @@ from milp_recourse.forests.pieces import Piece, pieces_of
 from milp_recourse.forests.regions import region
 from milp_recourse.forests.table import BITS, LeafTable
 from milp_recourse.instance import Instance
+from milp_recourse.options import Clock
 
 Leaves = tuple[int, ...]
 """One leaf per tree: its position in the tree's leaves."""
@@ -46,7 +46,7 @@ class RegionSearch:
     def __init__(self, instance: Instance, options: Options) -> None:
         assert isinstance(instance.classifier, TreeEnsemble)
         self.instance, self.forest = instance, instance.classifier
-        self.deadline = None if options.time_limit is None else time.perf_counter() + options.time_limit
+        self.clock = Clock.start(options.time_limit)
         self.best = Incumbent(instance)
         self.nodes = 0
         self.solved: dict[tuple[Leaves, Labels], float] = {}
@@ -60,18 +60,10 @@ class RegionSearch:
         message = None
         while heap and heap[0][0] < self.best.target and message is None:
             k = heap[0][1]
-            message = "the time limit was reached" if self.late() else pieces[k].step()
+            message = "the time limit was reached" if self.clock.over else pieces[k].step()
             heapq.heapreplace(heap, (pieces[k].bound, k))
         bound = min([self.best.cost, *(piece.bound for piece in pieces), *self.solved.values()])
         return Proposal(self.best.action, bound, "solver", self.nodes, message)
-
-    def left(self) -> float | None:
-        """Seconds until the deadline."""
-        return None if self.deadline is None else max(self.deadline - time.perf_counter(), 1e-3)
-
-    def late(self) -> bool:
-        """Whether the deadline has passed."""
-        return self.deadline is not None and time.perf_counter() > self.deadline
 
     def solve(self, leaves: Leaves, labels: Labels) -> None:
         """Solve the problem that some leaves and labels leave, and remember its bound."""
@@ -82,7 +74,7 @@ class RegionSearch:
             problem = region(self.instance, first, last, dict(labels), outward)
             found = Proposal(None, math.inf)
             if problem is not None:
-                found = BabBackend().solve(problem, Options(self.left()))
+                found = BabBackend().solve(problem, Options(self.clock.left()))
             self.nodes += found.nodes or 0
             if outward:
                 assert found.lower_bound is not None
@@ -111,7 +103,7 @@ class _Piece:
         if self.model is None:
             self.bound = math.inf
             return None
-        status, bound, point = self.model.solve(search.left())
+        status, bound, point = self.model.solve(search.clock.left())
         search.nodes += self.model.branches
         # infeasible: nothing here costs less than the incumbent it was made for
         self.bound = max(self.bound, self.made_for if status == "infeasible" else bound)
@@ -124,7 +116,7 @@ class _Piece:
             self.model.forbid(point, self._label_axes)
         if status != "stopped":
             return None
-        return "the time limit was reached" if search.late() else "CP-SAT stopped early"
+        return "the time limit was reached" if search.clock.over else "CP-SAT stopped early"
 
     def _made(self) -> PieceModel | None:
         """The model for the action in hand; None where no leaves are accepted."""

@@ -11,7 +11,7 @@ The bound rests on HiGHS' floating-point verdicts: ``proof: solver``.
 
 from __future__ import annotations
 
-from milp_recourse.backends.cases import has_conditions, solve_case_by_case
+from milp_recourse.backends.cases import solve_case_by_case
 from milp_recourse.backends.cells import CellSearch
 from milp_recourse.backends.cheapest_part import cheapest_part
 from milp_recourse.backends.cost_units import in_cost_units
@@ -39,7 +39,7 @@ class HighsBackend:
         return None
 
     def why_not(self, instance: Instance) -> str | None:
-        """Trees whose inputs do not cause each other only."""
+        """Refuses trees where an action moves other features, and conditions that need rows of their own."""
         if not isinstance(instance.classifier, TreeEnsemble):
             return None
         if not separable(without_conditions(instance)):
@@ -51,9 +51,7 @@ class HighsBackend:
     def solve(self, instance: Instance, options: Options) -> Proposal:
         """Search every configuration; see the module's docstring. Trees: one MILP of cells and leaves."""
         if isinstance(instance.classifier, TreeEnsemble):
-            if has_conditions(instance):
-                return solve_case_by_case(instance, options, _solve_trees)
-            return _solve_trees(instance, options)
+            return solve_case_by_case(instance, options, _solve_trees)
         return in_cost_units(lambda own: HighsSearch(own, options).run(), instance)
 
 

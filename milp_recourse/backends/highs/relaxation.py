@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -12,6 +10,7 @@ from milp_recourse.backends.highs.tangents import seed_tangents
 from milp_recourse.bounds.program import program_bounds
 from milp_recourse.bounds.tape import Bounds, Tape
 from milp_recourse.encodings import encode
+from milp_recourse.options import Clock
 
 Array = NDArray[np.float64]
 
@@ -38,7 +37,7 @@ class Relaxation:
         self.tangent_points: list[Array] = []
         self.bound = 0.0
 
-    def tighten(self, late: Callable[[], bool]) -> Bounds | None:
+    def tighten(self, clock: Clock) -> Bounds | None:
         """Tighter bounds, or None when the relaxation is empty."""
         b = self.bounds
         if not self._theta():
@@ -56,7 +55,7 @@ class Relaxation:
         index = {name: k for k, name in enumerate(self.model.names)}
         for layer, (low, high) in enumerate(zip(b.hidden_low, b.hidden_high, strict=True)):
             for j in np.flatnonzero((low[0] < 0) & (high[0] > 0)):
-                if late():
+                if clock.over:
                     return b
                 column = index.get(f"pre_{layer}_{j}")
                 if column is None:

@@ -35,7 +35,7 @@ class HighsSearch(BoxSearch):
         for _ in range(PASSES):
             before = int(bounds.unstable()[0])  # tighten narrows these bounds in place
             relaxation = Relaxation(tape, bounds, low, high, target, self.incumbent.action, PIECES)
-            tightened = relaxation.tighten(self.late)
+            tightened = relaxation.tighten(self.clock)
             bound = max(bound, relaxation.bound)
             if tightened is None or bound > target:
                 return
@@ -45,7 +45,7 @@ class HighsSearch(BoxSearch):
             if bounds.logit_high[0] < tape.threshold:
                 return
             after = int(bounds.unstable()[0])
-            if after <= FEW_UNSTABLE or (shrunk > 0.7 and after > 0.8 * before) or self.late():
+            if after <= FEW_UNSTABLE or (shrunk > 0.7 and after > 0.8 * before) or self.clock.over:
                 break
         tight = Node(bound, node.order, tape, low, high, bounds)
         if bounds.unstable()[0] > MANY_UNSTABLE:
@@ -62,7 +62,7 @@ class HighsSearch(BoxSearch):
         for point in relaxation.tangent_points:
             copy_tangents(highs, relaxation.highs, point)
         for _ in range(ROUNDS):
-            outcome = highs.solve(self.seconds_left())
+            outcome = highs.solve(self.clock.left(0.01))
             self.nodes += outcome.nodes
             if outcome.kind == "infeasible":
                 return

@@ -13,7 +13,7 @@ values). Elsewhere both sides are closed: not at most n is at least n. A double 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -86,22 +86,21 @@ TRUE, FALSE = AllOf(()), AnyOf(())
 
 def all_of(parts: Sequence[Demand]) -> Demand:
     """The conjunction, flattened and with constants settled."""
-    kept: dict[Demand, None] = {}
-    for part in parts:
-        if part == FALSE:
-            return FALSE
-        kept |= dict.fromkeys(part.parts if isinstance(part, AllOf) else (part,))
-    return next(iter(kept)) if len(kept) == 1 else AllOf(tuple(kept))
+    return _joined(parts, AllOf)
 
 
 def any_of(parts: Sequence[Demand]) -> Demand:
     """The disjunction, flattened and with constants settled."""
-    kept: dict[Demand, None] = {}
+    return _joined(parts, AnyOf)
+
+
+def _joined(parts: Iterable[Demand], by: type[AllOf | AnyOf]) -> Demand:
+    kept, settles = dict[Demand, None](), FALSE if by is AllOf else TRUE
     for part in parts:
-        if part == TRUE:
-            return TRUE
-        kept |= dict.fromkeys(part.parts if isinstance(part, AnyOf) else (part,))
-    return next(iter(kept)) if len(kept) == 1 else AnyOf(tuple(kept))
+        if part == settles:
+            return settles
+        kept |= dict.fromkeys(part.parts if isinstance(part, by) else (part,))
+    return next(iter(kept)) if len(kept) == 1 else by(tuple(kept))
 
 
 def meaning(
@@ -131,13 +130,10 @@ class _Reader:
                 return self.read(part, not sign)
             case IfThen(first, then):
                 parts = [self.read(first, not sign), self.read(then, sign)]
-                return any_of(parts) if sign else all_of(parts)
-            case Any(members):
+                return _joined(parts, AnyOf if sign else AllOf)
+            case Any(members) | All(members):
                 parts = [self.read(part, sign) for part in members]
-                return any_of(parts) if sign else all_of(parts)
-            case All(members):
-                parts = [self.read(part, sign) for part in members]
-                return all_of(parts) if sign else any_of(parts)
+                return _joined(parts, AnyOf if isinstance(condition, Any) == sign else AllOf)
             case AtMostActions(count):
                 return Counted(at_most=count) if sign else Counted(at_least=count + 1)
             case Acted(feature):
@@ -182,7 +178,7 @@ class _Reader:
         for end, lower in ((condition.at_least, True), (condition.at_most, False)):
             if end is not None:
                 sides.append(_side(terms, start, Fraction(end), lower, sign, whole))
-        return all_of(sides) if sign else any_of(sides)
+        return _joined(sides, AllOf if sign else AnyOf)
 
     def _known(self, name: str) -> float:
         x = self.factual[name]
@@ -239,8 +235,7 @@ def holds(demand: Demand, values: Mapping[str, Enclosure], acted: Collection[str
 def unlabelled(demand: Demand) -> Demand:
     """The same demand with labels as rows: every run of consecutive labels is an interval of indices."""
     if isinstance(demand, AllOf | AnyOf):
-        parts = [unlabelled(part) for part in demand.parts]
-        return all_of(parts) if isinstance(demand, AllOf) else any_of(parts)
+        return _joined(map(unlabelled, demand.parts), type(demand))
     if not isinstance(demand, Labelled):
         return demand
     runs = []
@@ -264,7 +259,6 @@ def leaves(demand: Demand) -> Iterator[Row | Labelled | Switched | Counted]:
 def settled(demand: Demand, decide: Callable[[Demand], bool | None]) -> Demand:
     """A demand with those leaves decided that ``decide`` answers for."""
     if isinstance(demand, AllOf | AnyOf):
-        parts = [settled(part, decide) for part in demand.parts]
-        return all_of(parts) if isinstance(demand, AllOf) else any_of(parts)
+        return _joined((settled(part, decide) for part in demand.parts), type(demand))
     known = decide(demand)
     return demand if known is None else TRUE if known else FALSE

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -81,20 +80,3 @@ class Not:
 
 
 Condition = AtMostActions | Acted | Sum | LabelIn | IfThen | Any | All | Not
-
-
-def features_of(condition: Condition) -> Iterator[str]:
-    """Every feature that a condition names."""
-    match condition:
-        case Acted(feature) | LabelIn(feature, _, _):
-            yield feature
-        case Sum(terms):
-            yield from (name for name, _ in terms)
-        case IfThen(first, second):
-            yield from features_of(first)
-            yield from features_of(second)
-        case Any(parts) | All(parts):
-            for part in parts:
-                yield from features_of(part)
-        case Not(part):
-            yield from features_of(part)

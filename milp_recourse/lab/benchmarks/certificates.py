@@ -16,7 +16,8 @@ from milp_recourse.certificates import certificates_for, encode, reason_for_none
 from milp_recourse.domain.forest import TreeEnsemble
 from milp_recourse.formats import read_instance
 from milp_recourse.instance import Instance
-from milp_recourse.lab.benchmarks.resume import grown, read_rows
+from milp_recourse.lab.drawing import panels, save
+from milp_recourse.lab.run_table import grown, read_rows
 from milp_recourse.result import Result
 from milp_recourse.solve import CERTIFIED_TOGETHER, choose_backend, sharing, solve, solve_together
 
@@ -139,19 +140,13 @@ def _alone(instance: Instance, time_limit: float) -> dict[str, Any]:
 
 def _checked(made: Made, path: Path, scratch: Path) -> dict[str, Any]:
     """What the checker says, as ``python -m verify`` would, less the start of Python."""
-    from verify.__main__ import examine
-
     instance, result, certificate = made
     model = "trees" if isinstance(instance.classifier, TreeEnsemble) else "network"
     row: dict[str, Any] = {"model": model, "status": result.status.value}
     if certificate is None:
         return row | {"reason": reason_for_none(instance, result)}
     packed = encode(certificate)
-    file = scratch / "certificate.json.gz"
-    file.write_bytes(packed)
-    start = time.process_time()
-    outcome = examine(file, path, MOST_CHECK_SECONDS)
-    seconds = time.process_time() - start
+    outcome, seconds = checked(packed, path, scratch)
     size = len(json.dumps(certificate, separators=(",", ":")))
     return (
         row
@@ -160,6 +155,17 @@ def _checked(made: Made, path: Path, scratch: Path) -> dict[str, Any]:
         | {"bytes": len(packed), "unpacked_bytes": size}
         | {column: counts(certificate)[kind] for kind, column in KINDS.items()}
     )
+
+
+def checked(certificate: bytes, problem: Path, scratch: Path) -> tuple[Any, float]:
+    """What ``verify`` says of a packed certificate, and processor seconds; a file is made in ``scratch``."""
+    from verify.__main__ import examine
+
+    file = scratch / "certificate.json.gz"
+    file.write_bytes(certificate)
+    start = time.process_time()
+    outcome = examine(file, problem, MOST_CHECK_SECONDS)
+    return outcome, time.process_time() - start
 
 
 def counts(certificate: dict[str, Any]) -> Counter[str]:
@@ -212,12 +218,7 @@ def _round(value: Any) -> float:
 
 def plot(rows: Sequence[dict[str, Any]], folder: Path) -> Path:
     """Shares of instances within a size, a check time and an overhead: ``folder/certificates.png``."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    figure, axes = plt.subplots(1, 3, figsize=(10.5, 3.6), layout="constrained", sharey=True)
+    figure, axes = panels((10.5, 3.6), 1, 3, sharey=True)
     size, check, overhead = axes
     for model in ("network", "trees"):
         mine = [row for row in rows if row["model"] == model and row["claim"]]
@@ -240,10 +241,7 @@ def plot(rows: Sequence[dict[str, Any]], folder: Path) -> Path:
     check.set(xlabel="check, processor seconds")
     overhead.set(xlabel="producing / solving, one at a time")
     size.legend(loc="center right")
-    target = folder / "certificates.png"
-    figure.savefig(target, dpi=130)
-    plt.close(figure)
-    return target
+    return save(figure, folder / "certificates.png")
 
 
 def _ratio(row: dict[str, Any]) -> float:

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from milp_recourse.domain.cost import Cost
 from milp_recourse.domain.features import Feature
 from milp_recourse.domain.forest import TreeEnsemble
 from milp_recourse.domain.scm import independent
 from milp_recourse.errors import BadInput
-from milp_recourse.instance import Acceptance, Instance, Preferences
+from milp_recourse.instance import Acceptance, Instance
 from milp_recourse.lab.recipe.credit import EDUCATION, EMPLOYMENT, NAMES, sample_profiles
-from milp_recourse.lab.recipe.real import SETS
-from milp_recourse.readers import read_lightgbm, read_sklearn_trees, read_xgboost
-from milp_recourse.readers.trees import safe_threshold
+from milp_recourse.lab.recipe.real import SETS, Table, numeric, read_set
+from milp_recourse.readers import read_lightgbm, read_sklearn_trees, read_xgboost, safe_threshold
 
 MODELS = ("forest", "extra", "boosting", "xgboost", "lightgbm")
 
@@ -28,26 +25,6 @@ UNIT = ":unit"
 
 OTHERS = ("credit", "cancer")
 """Data sets that need no file: the repository's own, which is sampled, and one of scikit-learn's."""
-
-
-@dataclass(frozen=True)
-class Table:
-    """A data set: features (all of them levers), factuals as numbers in feature order, and labels."""
-
-    name: str
-    features: tuple[Feature, ...]
-    values: NDArray[np.float64]
-    labels: NDArray[np.int64]
-
-    @cached_property
-    def inputs(self) -> NDArray[np.float64]:
-        """The model's columns: labels one-hot encoded."""
-        parts = []
-        for k, feature in enumerate(self.features):
-            column = self.values[:, k]
-            lookup = feature.lookup
-            parts.append(column[:, None] if lookup is None else lookup[column.astype(np.int64)])
-        return np.concatenate(parts, axis=1)
 
 
 @dataclass(frozen=True)
@@ -80,19 +57,9 @@ class Ensemble:
 
     def instance(self, row: int, cost: str = "l1") -> Instance:
         """One row's problem; a change of a label costs 1, any other its share of the column's range."""
-        features = self.table.features
-        names = tuple(f.name for f in features)
-        scale = {f.name: (f.bounds[1] - f.bounds[0]) or 1.0 if f.bounds else 1.0 for f in features}
-        return Instance(
-            features,
-            independent(names),
-            self.classifier,
-            dict(zip(names, self.table.values[row].tolist(), strict=True)),
-            Preferences(names),
-            Cost.pure(cost, scale),
-            Acceptance(self.threshold, 0.0, strict=True),
-            name=f"{self.name}/{row}",
-        )
+        scm = independent([f.name for f in self.table.features])
+        accept = Acceptance(self.threshold, 0.0, strict=True)
+        return self.table.problem(row, cost, scm, self.classifier, accept, f"{self.name}/{row}")
 
 
 def read_table(name: str, data: Path | None, seed: int = 0) -> Table:
@@ -115,7 +82,7 @@ def read_table(name: str, data: Path | None, seed: int = 0) -> Table:
 
         rows, wanted, names = (load_breast_cancer()[k] for k in ("data", "target", "feature_names"))
         order = rng.permutation(len(rows))
-        measured = tuple(_numeric(str(n), "continuous", rows[:, k]) for k, n in enumerate(names))
+        measured = tuple(numeric(str(n), "continuous", rows[:, k]) for k, n in enumerate(names))
         return Table(name, measured, rows[order], wanted[order].astype(np.int64))
     if name == "credit":
         profiles = sample_profiles(rng, 20000)
@@ -123,31 +90,15 @@ def read_table(name: str, data: Path | None, seed: int = 0) -> Table:
         features = tuple(
             Feature(n, "categorical", True, categories=tuple(k for k, *_ in kinds[n]), encoding="one-hot")
             if n in kinds
-            else _numeric(n, "integer" if n == "credit_score" else "continuous", profiles.rows[:, k])
+            else numeric(n, "integer" if n == "credit_score" else "continuous", profiles.rows[:, k])
             for k, n in enumerate(NAMES)
         )
         return Table(name, features, profiles.rows, profiles.approved)
     if name not in SETS:
         said = ", ".join([*SETS, *OTHERS])
         raise BadInput("--sets", name, f"{said}; each also with {UNIT} behind it")
-    chosen = SETS[name]
-    if data is None or not (data / chosen.file).is_file():
-        raise BadInput("--data", str(data), f"a folder that holds {chosen.file}")
-    frame, wanted = chosen.read(data / chosen.file)
-    order = rng.permutation(len(frame))
-    made, columns = [], []
-    for column, how in chosen.columns.items():
-        values = frame[column].to_numpy()[order]
-        if how.kind == "categorical":
-            labels, codes = np.unique(values.astype(str), return_inverse=True)
-            made.append(
-                Feature(column, "categorical", True, categories=tuple(labels.tolist()), encoding="one-hot")
-            )
-            columns.append(codes.astype(np.float64))
-        else:
-            made.append(_numeric(column, how.kind, values.astype(np.float64)))
-            columns.append(values.astype(np.float64))
-    return Table(name, tuple(made), np.column_stack(columns), wanted.to_numpy(dtype=np.int64)[order])
+    table = read_set(name, data, seed, "--sets")
+    return replace(table, features=tuple(replace(f, actionable=True, monotone=None) for f in table.features))
 
 
 def fit(table: Table, kind: str, trees: int, depth: int, seed: int = 0) -> Ensemble:
@@ -203,7 +154,3 @@ def _in_units(table: Table) -> Table:
         kind = "binary" if len(np.unique(values[:, k])) <= 2 else "continuous"
         features[k] = Feature(feature.name, kind, True, (0.0, 1.0))  # type: ignore[arg-type]
     return Table(table.name + UNIT, tuple(features), values, table.labels)
-
-
-def _numeric(name: str, kind: Any, values: NDArray[np.float64]) -> Feature:
-    return Feature(name, kind, True, (float(values.min()), float(values.max())))

@@ -17,8 +17,9 @@ from milp_recourse.domain.plausibility import excess_energy
 from milp_recourse.formats import read_instance
 from milp_recourse.instance import Instance
 from milp_recourse.judge import judge
+from milp_recourse.lab.benchmarks.certificates import checked
 from milp_recourse.lab.benchmarks.peers import RUNNERS
-from milp_recourse.lab.benchmarks.resume import grown, read_rows
+from milp_recourse.lab.run_table import grown, read_rows
 from milp_recourse.prove import prove
 from milp_recourse.solve import solve
 
@@ -128,17 +129,13 @@ def _proven(
     path: Path, instance: Instance, action: Mapping[str, float], time_limit: float, scratch: Path
 ) -> dict[str, Any]:
     """What ``prove`` and the checker say of an action; empty where it is not feasible."""
-    from verify.__main__ import examine
-
     result = prove(instance, action, time_limit).result
     if result is None:
         return {}
     row = {"cost": _spelled(result.cost), "distance": _spelled(result.gap)}
     if result.evidence is None:
         return row
-    file = scratch / "certificate.json.gz"
-    file.write_bytes(result.evidence)
-    outcome = examine(file, path, 3600.0)
+    outcome, _ = checked(result.evidence, path, scratch)
     return row | {"claim": outcome.claim, "verified": outcome.claim is not None}
 
 

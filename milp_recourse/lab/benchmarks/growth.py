@@ -19,7 +19,8 @@ from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.domain.noise import Normal
 from milp_recourse.domain.scm import Mechanism, StructuralCausalModel
 from milp_recourse.instance import Acceptance, Instance, Population, Preferences
-from milp_recourse.lab.benchmarks.resume import grown, read_rows
+from milp_recourse.lab.drawing import panels, save
+from milp_recourse.lab.run_table import grown, read_rows
 from milp_recourse.result import Result, Status
 from milp_recourse.solve import solve, solve_population
 from milp_recourse.workers import Workers
@@ -29,36 +30,23 @@ NETWORKS = 3
 """Random networks per point; the applicants are shared out among them."""
 
 IDENTITY = ("applicants", "seed", "time_limit", "backend")
-COLUMNS = (
-    "panel",
-    "value",
-    *IDENTITY,
-    "optimal",
-    "infeasible",
-    "limit",
-    "solved_share",
-    "seconds_median",
-    "seconds_max",
-    "cpu_median",
-    "cpu_max",
-    "wall_seconds",
-)
 _MARGIN = 1e-6
 _DRAWS, _ACTIONS = 200, 256
 _WALL = 2.0
-"""Wall seconds a solver gets per processor second of the limit, for machines that do other work too."""
+"""A solver's wall-clock limit as a multiple of ``time_limit``, which is in processor seconds, so that other
+work on the machine does not end a run early. Processor seconds decide whether it was in time."""
 
 
 @dataclass(frozen=True)
 class Shape:
-    """Of a random problem.
+    """The size of a random problem.
 
     Parameters
     ----------
     actions
-        Actionable features, of eight.
+        How many of the eight features are actionable.
     width, depth
-        Units per hidden layer, and hidden layers.
+        How many units a hidden layer has, and how many hidden layers there are.
     chain
         Whether each feature causes the next; if not, they are independent.
     """
@@ -107,10 +95,10 @@ def random_network(rng: np.random.Generator, width: int, depth: int) -> ReluNetw
 
 
 def problems(shape: Shape, count: int, seed: int) -> list[Instance]:
-    """Random problems whose factual is refused; about half can be accepted.
+    """Random problems of people who are refused.
 
-    The threshold is what sampled actions reach for the median of 200 sampled applicants. Plausibility
-    is demanded; costs are squared, scale 1; values of actions lie in -3..3.
+    The threshold is set so that of 200 sampled people half are accepted as they are or after the best of 256
+    sampled plausible actions. The cost is ``l2-squared`` with scale 1; actions set values from -3 to 3.
     """
     scm = causal_model(shape.chain)
     features = tuple(Feature(name, actionable=True, bounds=(-3.0, 3.0)) for name in FEATURES)
@@ -173,7 +161,7 @@ def run(
         The table holds a run with other options.
     """
     table = folder / "growth.csv"
-    with grown(table, COLUMNS, {name: options[name] for name in IDENTITY}) as (rows, write):
+    with grown(table, None, {name: options[name] for name in IDENTITY}) as (rows, write):
         done = {(row["panel"], int(row["value"])) for row in rows}
         for panel, values in panels.items():
             hopeless = False
@@ -242,13 +230,9 @@ def summary(results: Sequence[Result], cpu: Sequence[float], time_limit: float) 
 
 def plot(rows: Sequence[dict[str, Any]], folder: Path) -> Path:
     """Median and slowest seconds, and the share solved, one panel each: ``folder/growth.png``."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
     from matplotlib.ticker import NullLocator
 
-    figure, grid = plt.subplots(2, 2, figsize=(10, 7), layout="constrained")
+    figure, grid = panels((10, 7), 2, 2)
     limit = float(rows[0]["time_limit"])
     for axes, panel in zip(grid.flat, TITLES, strict=True):
         lines = {panel: "C0", f"{panel}-chain": "C1"}
@@ -288,7 +272,4 @@ def plot(rows: Sequence[dict[str, Any]], folder: Path) -> Path:
     figure.suptitle(
         f"Percentages: share solved within {limit:g} processor seconds (dotted line)", fontsize=11
     )
-    target = folder / "growth.png"
-    figure.savefig(target, dpi=130)
-    plt.close(figure)
-    return target
+    return save(figure, folder / "growth.png")

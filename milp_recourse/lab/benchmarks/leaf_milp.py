@@ -19,15 +19,17 @@ Parmentier and Vidal (2021), https://proceedings.mlr.press/v139/parmentier21a.ht
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 
 from milp_recourse.domain.features import Feature
 from milp_recourse.domain.forest import Tree, TreeEnsemble, last_left
+from milp_recourse.encodings import MixedInteger
 from milp_recourse.instance import Instance
+from milp_recourse.lab.benchmarks.peers import Watch, highs
+from milp_recourse.lab.benchmarks.timed import Answer
 
 MARGIN = 1e-5
 """Ten times HiGHS' tolerance: with 1e-6, trees with a little of a second leaf gave a score that only ties."""
@@ -37,18 +39,8 @@ class LeafMilp:
     """The model of an instance whose features are all levers, numeric or one-hot; cost l1 or l2-squared."""
 
     def __init__(self, instance: Instance) -> None:
-        import highspy
-
         assert isinstance(instance.classifier, TreeEnsemble)
-        self.instance, self.forest = instance, instance.classifier
-        self.highs = highspy.Highs()
-        self.highs.setOptionValue("output_flag", False)
-        self.highs.setOptionValue("threads", 1)
-        self.highs.setOptionValue("mip_rel_gap", 1e-6)
-        self.rows: list[tuple[dict[int, float], float, float]] = []
-        self.costs: list[float] = []
-        self.binary: list[bool] = []
-        self.offset = 0.0
+        self.instance, self.forest, self.model = instance, instance.classifier, MixedInteger()
         self.below: dict[tuple[int, float], int] = {}  # column and threshold -> variable
         self.chosen: dict[str, list[tuple[int, float]]] = {}  # feature -> variables and what they stand for
         column = 0
@@ -60,37 +52,19 @@ class LeafMilp:
             column += len(feature.columns)
         self._trees()
 
-    def solve(self, seconds: float, watch: Callable[[float, float], object]) -> dict[str, Any]:
-        """Status as HiGHS gives it, its objective and bound, the action, and the nodes."""
-        import highspy
-
-        from milp_recourse.backends.highs.cells import watched
-
-        self._hand_over(highspy)
-        watched(self.highs, watch)
-        self.highs.setOptionValue("time_limit", seconds)
-        self.highs.run()
-        info, status = self.highs.getInfo(), self.highs.getModelStatus()
-        names = {
-            highspy.HighsModelStatus.kOptimal: "optimal",
-            highspy.HighsModelStatus.kInfeasible: "infeasible",
-        }
-        found = info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible
-        values = np.array(self.highs.getSolution().col_value)
-        return {
-            "status": names.get(status, "limit"),
-            "cost": float(info.objective_function_value) if found else None,
-            "lower_bound": max(0.0, float(info.mip_dual_bound))
-            if math.isfinite(info.mip_dual_bound)
-            else 0.0,
-            "action": self._action(values) if found else None,
-            "nodes": int(info.mip_node_count),
-        }
+    def solve(self, seconds: float, watch: Watch | None = None) -> Answer:
+        """What HiGHS says, and the action."""
+        found = highs(self.model, seconds, watch)
+        values = found.pop("values", None)
+        return found | {"action": None if values is None else self._action(values)}
 
     def _variable(self, cost: float = 0.0, binary: bool = True) -> int:
-        self.costs.append(cost)
-        self.binary.append(binary)
-        return len(self.costs) - 1
+        variable = self.model.column(f"v{len(self.model.names)}", 0.0, 1.0, binary)
+        self.model.linear[variable] = cost
+        return variable
+
+    def _row(self, coefficients: Mapping[int, float], low: float, high: float) -> None:
+        self.model.row("", (coefficients, 0.0), low, high)
 
     def _cost(self, feature: Feature, value: float) -> float:
         if value == self.instance.factual[feature.name]:
@@ -103,11 +77,11 @@ class LeafMilp:
     def _labels(self, feature: Feature, column: int) -> None:
         """A binary per label, one of them chosen; the one-hot column of the chosen one is above 0.5."""
         labels = [self._variable(self._cost(feature, k)) for k in range(len(feature.columns))]
-        self.rows.append((dict.fromkeys(labels, 1.0), 1.0, 1.0))
+        self._row(dict.fromkeys(labels, 1.0), 1.0, 1.0)
         self.chosen[feature.name] = [(v, float(k)) for k, v in enumerate(labels)]
         for k, label in enumerate(labels):
             not_it = self._variable()
-            self.rows.append(({label: 1.0, not_it: 1.0}, 1.0, 1.0))
+            self._row({label: 1.0, not_it: 1.0}, 1.0, 1.0)
             self.below |= {(column + k, cut): not_it for cut in self._cuts(column + k)}
 
     def _cuts(self, column: int) -> list[float]:
@@ -124,7 +98,7 @@ class LeafMilp:
         ends = last_left(np.array(cuts), self.forest.dtype).tolist()  # the last doubles to the left
         order = [self._variable() for _ in cuts]
         for one, two in pairwise(order):
-            self.rows.append(({one: 1.0, two: -1.0}, -math.inf, 0.0))
+            self._row({one: 1.0, two: -1.0}, -math.inf, 0.0)
         self.below |= {(column, cut): y for cut, y in zip(cuts, order, strict=True)}
         for k in range(len(cuts) + 1):
             first = low if k == 0 else max(low, math.nextafter(ends[k - 1], math.inf))
@@ -134,18 +108,16 @@ class LeafMilp:
             chosen = {order[k]: 1.0} if k < len(cuts) else {}
             if k:
                 chosen[order[k - 1]] = -1.0
-            least = (
-                1.0 if k < len(cuts) else 0.0
-            )  # the interval is chosen where y_k - y_(k-1) = 1, y_last = 1
+            least = 1.0 if k < len(cuts) else 0.0  # chosen where y_k - y_(k-1) = 1, y_last = 1
             if first > last:
-                self.rows.append((chosen, least - 1.0, least - 1.0))
+                self._row(chosen, least - 1.0, least - 1.0)
                 continue
             value = min(max(x, first), last)
             paid = self._cost(feature, value)
             for y, sign in chosen.items():
-                self.costs[y] += sign * paid
+                self.model.linear[y] += sign * paid
             if k == len(cuts):
-                self.offset += paid
+                self.model.offset += paid
             intervals.append((k, float(value)))
         self.chosen[feature.name] = [(order[k] if k < len(order) else -1, value) for k, value in intervals]
 
@@ -154,11 +126,11 @@ class LeafMilp:
         score: dict[int, float] = {}
         for tree in self.forest.trees:
             leaves = self._leaves(tree)
-            self.rows.append((dict.fromkeys(leaves.values(), 1.0), 1.0, 1.0))
+            self._row(dict.fromkeys(leaves.values(), 1.0), 1.0, 1.0)
             score |= {z: float(tree.value[node]) / scale for node, z in leaves.items()}
         count = len(self.forest.trees) if self.forest.aggregate == "mean" else 1
         needed = self.instance.accept.above * count - self.forest.base
-        self.rows.append((score, needed / scale + MARGIN, math.inf))
+        self._row(score, needed / scale + MARGIN, math.inf)
 
     def _leaves(self, tree: Tree) -> dict[int, int]:
         """Variables of a tree's leaves, by node; two rows per split."""
@@ -170,30 +142,14 @@ class LeafMilp:
                 return [leaves[node]]
             left, right = under(int(tree.left[node])), under(int(tree.right[node]))
             y = self.below[int(tree.feature[node]), float(tree.threshold[node])]
-            self.rows.append((dict.fromkeys(left, 1.0) | {y: -1.0}, -math.inf, 0.0))
-            self.rows.append((dict.fromkeys(right, 1.0) | {y: 1.0}, -math.inf, 1.0))
+            self._row(dict.fromkeys(left, 1.0) | {y: -1.0}, -math.inf, 0.0)
+            self._row(dict.fromkeys(right, 1.0) | {y: 1.0}, -math.inf, 1.0)
             return left + right
 
         under(0)
         return leaves
 
-    def _hand_over(self, highspy: Any) -> None:
-        infinity = self.highs.getInfinity()
-        model = highspy.HighsLp()
-        model.num_col_, model.num_row_ = len(self.costs), len(self.rows)
-        model.col_cost_, model.offset_ = np.array(self.costs), self.offset
-        model.col_lower_, model.col_upper_ = np.zeros(len(self.costs)), np.ones(len(self.costs))
-        model.row_lower_ = np.array([low if math.isfinite(low) else -infinity for _, low, _ in self.rows])
-        model.row_upper_ = np.array([high if math.isfinite(high) else infinity for _, _, high in self.rows])
-        kinds = highspy.HighsVarType
-        model.integrality_ = [kinds.kInteger if one else kinds.kContinuous for one in self.binary]
-        model.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
-        model.a_matrix_.start_ = np.cumsum([0, *(len(row) for row, _, _ in self.rows)])
-        model.a_matrix_.index_ = np.array([k for row, _, _ in self.rows for k in row], dtype=np.int32)
-        model.a_matrix_.value_ = np.array([v for row, _, _ in self.rows for v in row.values()])
-        self.highs.passModel(model)
-
-    def _action(self, values: np.ndarray) -> dict[str, float]:
+    def _action(self, values: Sequence[float]) -> dict[str, float]:
         """The chosen labels, and the nearest values in the chosen intervals, where they differ."""
         action = {}
         for feature in self.instance.features:

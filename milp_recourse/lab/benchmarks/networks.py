@@ -17,13 +17,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from milp_recourse.domain.cost import Cost
 from milp_recourse.domain.expression import Constant, Expression, Variable
 from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.domain.scm import Link, Mechanism, StructuralCausalModel, independent
 from milp_recourse.errors import BadInput
-from milp_recourse.instance import Acceptance, Instance, Preferences
-from milp_recourse.lab.benchmarks.ensembles import Table, read_table
+from milp_recourse.instance import Acceptance, Instance
+from milp_recourse.lab.benchmarks.ensembles import read_table
+from milp_recourse.lab.recipe.gmsc_data import COLUMNS, PARENTS
+from milp_recourse.lab.recipe.real import Table
 from milp_recourse.readers import read_sklearn, standardised
 
 GRAPH = ":graph"
@@ -31,26 +32,6 @@ GRAPH = ":graph"
 
 MARGIN = 1e-9
 """Logit; covers the rounding of the deployed float64 network."""
-
-_LATE = (
-    "NumberOfTime30-59DaysPastDueNotWorse",
-    "NumberOfTimes90DaysLate",
-    "NumberOfTime60-89DaysPastDueNotWorse",
-)
-_INCOME, _DEBT = "MonthlyIncome", "DebtRatio"
-_USED = "RevolvingUtilizationOfUnsecuredLines"
-_LINES, _ESTATE = "NumberOfOpenCreditLinesAndLoans", "NumberRealEstateLoansOrLines"
-
-PARENTS = {
-    _INCOME: ("age",),
-    "NumberOfDependents": ("age",),
-    _LINES: ("age", _INCOME),
-    _ESTATE: ("age", _INCOME),
-    _DEBT: ("age", _LINES, _ESTATE),
-    _USED: (_INCOME,),
-    **dict.fromkeys(_LATE, (_USED, _LINES, _ESTATE)),
-}
-"""PEAR's graph of Give Me Some Credit."""
 
 
 @dataclass(frozen=True)
@@ -73,19 +54,8 @@ class Network:
 
     def instance(self, row: int, cost: str) -> Instance:
         """One row's problem; a change of a label costs 1, any other its share of the column's range."""
-        features = self.table.features
-        names = [f.name for f in features]
-        scale = {f.name: (f.bounds[1] - f.bounds[0]) or 1.0 if f.bounds else 1.0 for f in features}
-        return Instance(
-            features,
-            self.scm,
-            self.classifier,
-            dict(zip(names, self.table.values[row].tolist(), strict=True)),
-            Preferences(tuple(f.name for f in features if f.actionable)),
-            Cost.pure(cost, scale),
-            Acceptance(0.0, MARGIN),
-            name=f"{self.name}/{row}",
-        )
+        accept = Acceptance(0.0, MARGIN)
+        return self.table.problem(row, cost, self.scm, self.classifier, accept, f"{self.name}/{row}")
 
 
 def parsed(widths: str) -> tuple[int, ...]:
@@ -130,10 +100,13 @@ def fit(name: str, widths: str, data: Path | None, seed: int = 0) -> Network:
 
 
 def linear_scm(table: Table) -> StructuralCausalModel:
-    r"""x_j = sum_k b_k x_k + u_j over :data:`PARENTS`, by least squares; roots stay as they are."""
+    r"""x_j = sum_k b_k x_k + u_j over PEAR's graph, by least squares; roots stay as they are."""
     names = [f.name for f in table.features]
     mechanisms: dict[str, Mechanism] = {}
-    for name, parents in PARENTS.items():
+    for ours, causes in PARENTS.items():
+        if not causes:
+            continue
+        name, parents = COLUMNS[ours], [COLUMNS[cause] for cause in causes]
         columns = table.values[:, [names.index(p) for p in parents]]
         design = np.column_stack([columns, np.ones(len(columns))])
         found, *_ = np.linalg.lstsq(design, table.values[:, names.index(name)], rcond=None)

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import math
+import sys
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
+from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
@@ -16,8 +20,10 @@ from milp_recourse.bounds.shave import shave
 from milp_recourse.bounds.tape import Tape
 from milp_recourse.encodings import MixedInteger, encode
 from milp_recourse.encodings.mixed_integer import Form, QuadraticRow, combine
+from milp_recourse.errors import BadInput
 from milp_recourse.instance import Instance
 from milp_recourse.judge import judge
+from milp_recourse.lab.benchmarks.timed import Answer
 from milp_recourse.program import lower
 from milp_recourse.solve import solve, solve_together
 
@@ -53,51 +59,140 @@ class Outcome:
     action: dict[str, float] | None = None
 
 
-Times = tuple[float, float]
-"""Wall and processor seconds."""
+Watch = Callable[[float, float], object]
+"""Is told the best cost (infinity without one) and the bound whenever a solver reports them."""
+
+Solve = Callable[[MixedInteger, float, Watch | None], Answer]
+"""Model, seconds and who watches, to status, claimed cost, bound, nodes and the values of the columns."""
 
 
-def _now() -> Times:
-    return time.perf_counter(), time.process_time()
+def gurobi(mip: MixedInteger, time_limit: float, watch: Watch | None = None) -> Answer:
+    """Gurobi, as it comes."""
+    import gurobipy as gp
+
+    def tell(model: Any, where: int) -> None:
+        if watch is not None and where == gp.GRB.Callback.MIP:
+            best = model.cbGet(gp.GRB.Callback.MIP_OBJBST)
+            bound = model.cbGet(gp.GRB.Callback.MIP_OBJBND)
+            watch(best if best < gp.GRB.INFINITY else math.inf, bound if abs(bound) < 1e100 else 0.0)
+
+    with gp.Env(params={"OutputFlag": 0}) as env, gp.Model(env=env) as model:
+        model.Params.Threads, model.Params.TimeLimit = 1, time_limit
+        model.Params.MIPGap, model.Params.MIPGapAbs = MIP_GAP, 0.0
+        try:
+            x, cost = gurobi_program(gp, model, mip)
+            model.setObjective(cost)
+            model.optimize(tell if watch is not None else None)
+        except gp.GurobiError as problem:
+            if problem.errno == gp.GRB.Error.SIZE_LIMIT_EXCEEDED:
+                return {"status": "refused", "message": "larger than the licence allows"}
+            raise
+        found: Answer = {"nodes": int(model.NodeCount)}
+        if model.Status == gp.GRB.INFEASIBLE:
+            return found | {"status": "infeasible"}
+        found |= {"status": "optimal" if model.Status == gp.GRB.OPTIMAL else "limit"}
+        found |= {"lower_bound": model.ObjBound if abs(model.ObjBound) < 1e100 else 0.0}
+        if model.SolCount:
+            found |= {"claimed_cost": model.ObjVal, "values": [v.X for v in x]}
+        return found
 
 
-def _since(start: Times) -> Times:
-    wall, cpu = _now()
-    return wall - start[0], cpu - start[1]
+def highs(mip: MixedInteger, time_limit: float, watch: Watch | None = None) -> Answer:
+    """HiGHS, as it comes; linear costs only."""
+    import highspy
+
+    from milp_recourse.backends.highs.cells import watched
+
+    if mip.squares:
+        return {"status": "refused", "message": "HiGHS has no mixed-integer quadratic solver"}
+    model, count = highspy.Highs(), len(mip.names)
+    for option, value in (
+        ("output_flag", False),
+        ("threads", 1),
+        ("time_limit", time_limit),
+        ("mip_rel_gap", MIP_GAP),
+        ("mip_abs_gap", 0.0),
+    ):
+        model.setOptionValue(option, value)
+    kinds, rows = highspy.HighsVarType, highspy.HighsLp()
+    rows.num_col_, rows.num_row_, rows.offset_ = count, len(mip.rows), mip.offset
+    rows.col_cost_ = np.array([mip.linear.get(k, 0.0) for k in range(count)])
+    rows.col_lower_, rows.col_upper_ = np.array(mip.lower), np.array(mip.upper)
+    rows.integrality_ = [kinds.kInteger if one else kinds.kContinuous for one in mip.integer]
+    rows.row_lower_ = np.array([row.lower for row in mip.rows])  # HiGHS' infinity is the floats' own
+    rows.row_upper_ = np.array([row.upper for row in mip.rows])
+    rows.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
+    rows.a_matrix_.start_ = np.cumsum([0, *(len(row.coefficients) for row in mip.rows)])
+    rows.a_matrix_.index_ = np.array([k for row in mip.rows for k in row.coefficients], dtype=np.int32)
+    rows.a_matrix_.value_ = np.array([v for row in mip.rows for v in row.coefficients.values()])
+    model.passModel(rows)
+    if watch is not None:
+        watched(model, watch)
+    model.run()
+    status, info = model.getModelStatus(), model.getInfo()
+    found: Answer = {"nodes": int(info.mip_node_count)}
+    if status == highspy.HighsModelStatus.kInfeasible:
+        return found | {"status": "infeasible"}
+    found |= {"status": "optimal" if status == highspy.HighsModelStatus.kOptimal else "limit"}
+    found |= {"lower_bound": max(0.0, info.mip_dual_bound) if math.isfinite(info.mip_dual_bound) else 0.0}
+    if info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible:
+        cost = float(info.objective_function_value)
+        if watch is not None:
+            watch(cost, found["lower_bound"])
+        found |= {"claimed_cost": cost, "values": list(model.getSolution().col_value)}
+    return found
 
 
-Runner = Callable[[Instance, float], Outcome]
+def scip(mip: MixedInteger, time_limit: float, watch: Watch | None = None) -> Answer:
+    """SCIP, as it comes."""
+    from pyscipopt import quicksum
+
+    model, x = scip_program(mip, time_limit)
+    cost: Any = quicksum(c * x[k] for k, c in mip.linear.items()) + mip.offset
+    if mip.squares:
+        theta = model.addVar(lb=0.0, ub=None)
+        model.addCons(quicksum(c * x[k] * x[k] for k, c in mip.squares.items()) <= theta)
+        cost = cost + theta
+    model.setObjective(cost)
+    model.optimize()
+    said = model.getStatus()
+    found: Answer = {"nodes": int(model.getNNodes())}
+    if said == "infeasible":
+        return found | {"status": "infeasible"}
+    found |= {"status": "optimal" if said in ("optimal", "gaplimit") else "limit"}
+    found |= {"lower_bound": max(0.0, float(model.getDualbound()))}
+    if model.getNSols():
+        if watch is not None:
+            watch(model.getObjVal(), found["lower_bound"])
+        found |= {"claimed_cost": model.getObjVal(), "values": [model.getVal(v) for v in x]}
+    return found
 
 
-def run_highs(instance: Instance, time_limit: float) -> Outcome:
-    """This package's ``highs`` back end, judgement included in its time."""
-    return _ours("highs", [instance], time_limit)[0]
+PEERS: dict[str, tuple[Solve, str]] = {
+    "gurobi": (gurobi, "gurobipy"),
+    "highs-milp": (highs, "highspy"),
+    "scip": (scip, "pyscipopt"),
+}
+"""Name -> (what solves, the module it needs)."""
 
 
-def run_bab_single(instance: Instance, time_limit: float) -> Outcome:
-    """This package's ``bab`` back end on one instance, judgement included in its time."""
-    return _ours("bab", [instance], time_limit)[0]
+def run_alone(backend: str, instance: Instance, time_limit: float) -> Outcome:
+    """A back end of this package on one instance, judgement included in its time."""
+    return run_together(backend, [instance], time_limit)[0]
 
 
-def run_bab(
-    instances: Sequence[Instance], time_limit: float, company: Sequence[Instance] = ()
+def run_together(
+    backend: str, instances: Sequence[Instance], time_limit: float, company: Sequence[Instance] = ()
 ) -> list[Outcome]:
-    """This package's ``bab`` back end on all instances together; each its share of the time.
+    """A back end of this package on all instances together; processor time is shared out as wall time is.
 
     Parameters
     ----------
     company
         Solved in the same batch, and left out of the outcomes.
     """
-    return _ours("bab", instances, time_limit, company)
-
-
-def _ours(
-    name: str, instances: Sequence[Instance], time_limit: float, company: Sequence[Instance] = ()
-) -> list[Outcome]:
-    """Results as outcomes; processor time is shared out as wall time is."""
     start = time.process_time()
-    results = list(solve_together([*instances, *company], backend=name, time_limit=time_limit))
+    results = list(solve_together([*instances, *company], backend=backend, time_limit=time_limit))
     cpu = (time.process_time() - start) / sum(r.seconds for r in results)
     return [
         Outcome(
@@ -107,40 +202,72 @@ def _ours(
     ]
 
 
-def run_gurobi_plain(instance: Instance, time_limit: float) -> Outcome:
-    """Gurobi's MIQCP on the whole program, bounds from the stated action boxes alone."""
-    return _gurobi(instance, time_limit, tightened=False)
+def run_peer(name: str, tightened: bool, instance: Instance, time_limit: float) -> Outcome:
+    """A peer's MIQCP on the whole program; its raw answer, judged as it is: no repair.
+
+    Parameters
+    ----------
+    tightened
+        On boxes shaved by plausibility and the optimal cost, which ``highs`` finds (not timed); else bounds
+        come from the stated action boxes alone.
+    """
+    solve_program, module = PEERS[name]
+    import_module(module)
+    cutoff = None
+    if tightened:
+        known = solve(instance, backend="highs").cost
+        cutoff = np.inf if known is None else known * (1 + 1e-6) + 1e-9
+    mip = whole_program(instance, cutoff)
+    if mip is None:
+        return Outcome("infeasible", None, 0.0, 0.0, 0, None)
+    linear, squares = ({k: c / COST_UNIT for k, c in part.items()} for part in (mip.linear, mip.squares))
+    scaled = replace(mip, linear=linear, squares=squares, offset=mip.offset / COST_UNIT)
+    wall, processor = time.perf_counter(), time.process_time()
+    found = solve_program(scaled, time_limit, None)
+    seconds = time.perf_counter() - wall, time.process_time() - processor
+    status = "too large" if found["status"] == "refused" else found["status"]
+    if "values" not in found:
+        return Outcome(status, None, *seconds, found.get("nodes"), None)
+    action = raw_action(instance, mip, found["values"])
+    cost = mip.objective(found["values"])
+    return Outcome(status, cost, *seconds, found["nodes"], judge(instance, action).feasible, action)
 
 
-def run_gurobi_bounds(instance: Instance, time_limit: float) -> Outcome:
-    """The same on boxes shaved by plausibility and the optimal cost, found by ``highs`` (not timed)."""
-    return _gurobi(instance, time_limit, tightened=True)
-
-
-def run_scip_plain(instance: Instance, time_limit: float) -> Outcome:
-    """SCIP's MIQCP on the whole program, bounds from the stated action boxes alone."""
-    return _scip(instance, time_limit)
-
+Runner = Callable[[Instance, float], Outcome]
 
 RUNNERS: dict[str, tuple[Runner, str | None]] = {
-    "bab-single": (run_bab_single, None),
-    "highs": (run_highs, None),
-    "gurobi": (run_gurobi_plain, "gurobipy"),
-    "gurobi-our-bounds": (run_gurobi_bounds, "gurobipy"),
-    "scip": (run_scip_plain, "pyscipopt"),
+    "bab-single": (partial(run_alone, "bab"), None),
+    "highs": (partial(run_alone, "highs"), None),
+    "gurobi": (partial(run_peer, "gurobi", False), "gurobipy"),
+    "gurobi-our-bounds": (partial(run_peer, "gurobi", True), "gurobipy"),
+    "scip": (partial(run_peer, "scip", False), "pyscipopt"),
 }
 """Name -> (runner, the module it needs)."""
 
 Together = Callable[[Sequence[Instance], float, Sequence[Instance]], list[Outcome]]
 
-TOGETHER: dict[str, Together] = {"bab": run_bab}
+TOGETHER: dict[str, Together] = {"bab": partial(run_together, "bab")}
 """Those that solve all instances in one batch, and company with them."""
 
 
-def missing(name: str) -> str | None:
-    """What to install before a peer can run, or None."""
-    module = None if name in TOGETHER else RUNNERS[name][1]
-    return None if module is None or find_spec(module) is not None else f"pip install {module}"
+def available(names: str, known: Sequence[str]) -> list[str]:
+    """Those of comma-separated solvers that can run here; stderr says what to install for the others.
+
+    Raises
+    ------
+    BadInput
+        A name that is not known.
+    """
+    chosen = []
+    for name in (part.strip() for part in names.split(",")):
+        if name not in known:
+            raise BadInput("--solvers", name, "any of " + ", ".join(known))
+        module = RUNNERS[name][1] if name in RUNNERS else None
+        if module is None or find_spec(module) is not None:
+            chosen.append(name)
+        else:
+            print(f"{name}: not installed (pip install {module}); left out", file=sys.stderr)
+    return chosen
 
 
 def whole_program(instance: Instance, cutoff: float | None = None) -> MixedInteger | None:
@@ -198,45 +325,6 @@ def without_sums(mip: MixedInteger) -> MixedInteger:
     return small
 
 
-def _program_for(instance: Instance, tightened: bool) -> MixedInteger | None:
-    if not tightened:
-        return whole_program(instance)
-    known = solve(instance, backend="highs")
-    return whole_program(instance, np.inf if known.cost is None else known.cost * (1 + 1e-6) + 1e-9)
-
-
-def _gurobi(instance: Instance, time_limit: float, tightened: bool) -> Outcome:
-    import gurobipy as gp
-
-    mip = _program_for(instance, tightened)
-    if mip is None:
-        return Outcome("infeasible", None, 0.0, 0.0, 0, None)
-    try:
-        return _gurobi_solve(gp, instance, mip, time_limit)
-    except gp.GurobiError as problem:
-        if problem.errno != gp.GRB.Error.SIZE_LIMIT_EXCEEDED:
-            raise
-        return Outcome("too large", None, 0.0, 0.0, None, None)
-
-
-def _gurobi_solve(gp: Any, instance: Instance, mip: MixedInteger, time_limit: float) -> Outcome:
-    start = _now()
-    with gp.Env(params={"OutputFlag": 0}) as env, gp.Model(env=env) as model:
-        model.Params.Threads, model.Params.TimeLimit = 1, time_limit
-        model.Params.MIPGap, model.Params.MIPGapAbs = MIP_GAP, 1e-9 / COST_UNIT
-        x, cost = gurobi_program(gp, model, mip)
-        model.setObjective(cost / COST_UNIT)
-        model.optimize()
-        seconds = _since(start)
-        nodes = int(model.NodeCount)
-        if model.Status == gp.GRB.INFEASIBLE:
-            return Outcome("infeasible", None, *seconds, nodes, None)
-        status = "optimal" if model.Status == gp.GRB.OPTIMAL else "limit"
-        if model.SolCount == 0:
-            return Outcome(status, None, *seconds, nodes, None)
-        return _found(instance, mip, status, np.array([v.X for v in x]), seconds, nodes)
-
-
 def gurobi_program(gp: Any, model: Any, mip: MixedInteger) -> tuple[list[Any], Any]:
     """Columns, rows and ball in a Gurobi model; its variables, and the cost as an expression."""
     x = [
@@ -286,38 +374,7 @@ def scip_program(mip: MixedInteger, time_limit: float) -> tuple[Any, list[Any]]:
     return model, x
 
 
-def _scip(instance: Instance, time_limit: float) -> Outcome:
-    from pyscipopt import quicksum
-
-    mip = whole_program(instance)
-    if mip is None:
-        return Outcome("infeasible", None, 0.0, 0.0, 0, None)
-    start = _now()
-    model, x = scip_program(mip, time_limit)
-    theta = model.addVar(lb=0.0, ub=None, obj=1.0)
-    cost: Any = quicksum(c * x[k] * x[k] for k, c in mip.squares.items())
-    cost += quicksum(c * x[k] for k, c in mip.linear.items()) + mip.offset
-    model.addCons(cost / COST_UNIT <= theta)
-    model.optimize()
-    seconds, nodes, said = _since(start), int(model.getNNodes()), model.getStatus()
-    if said == "infeasible":
-        return Outcome("infeasible", None, *seconds, nodes, None)
-    status = "optimal" if said in ("optimal", "gaplimit") else "limit"
-    if model.getNSols() == 0:
-        return Outcome(status, None, *seconds, nodes, None)
-    return _found(instance, mip, status, np.array([model.getVal(v) for v in x]), seconds, nodes)
-
-
-def _found(
-    instance: Instance, mip: MixedInteger, status: str, values: np.ndarray, seconds: Times, nodes: int
-) -> Outcome:
-    """The raw answer, judged as it is: no repair."""
-    action = raw_action(instance, mip, values)
-    feasible = judge(instance, action).feasible
-    return Outcome(status, mip.objective(values), *seconds, nodes, feasible, action)
-
-
-def raw_action(instance: Instance, mip: MixedInteger, values: np.ndarray) -> dict[str, float]:
+def raw_action(instance: Instance, mip: MixedInteger, values: Sequence[float]) -> dict[str, float]:
     """The action that the columns' values say, whole where it must be."""
     return {
         n: float(round(v)) if instance.feature(n).integral else float(v)

@@ -17,9 +17,9 @@ import numpy as np
 
 from milp_recourse.errors import BadInput
 from milp_recourse.lab.benchmarks.child import Child, answered, of_module
-from milp_recourse.lab.benchmarks.network_worker import PEERS
 from milp_recourse.lab.benchmarks.networks import Network, fit, parsed
-from milp_recourse.lab.benchmarks.resume import Key, filled
+from milp_recourse.lab.benchmarks.peers import PEERS
+from milp_recourse.lab.run_table import Key, filled
 
 SOLVERS = ("bab", "highs", *PEERS)
 """The first two are back ends of this package; the others get the whole program as one model."""

@@ -15,15 +15,12 @@ from typing import Any
 
 import numpy as np
 
-from milp_recourse.domain.elicitation import (
-    LOAN_ACTIONABLE,
-    CostProfile,
-    cut,
-    named_weights,
-    sample_rankings,
-)
+from milp_recourse.domain.elicitation import LOAN_ACTIONABLE
 from milp_recourse.instance import Population, Preferences
-from milp_recourse.lab.benchmarks.resume import grown, read_rows
+from milp_recourse.lab.drawing import panels, save
+from milp_recourse.lab.gap import tables
+from milp_recourse.lab.means import mean, quantile, sd
+from milp_recourse.lab.run_table import grown, read_rows
 from milp_recourse.result import Result
 from milp_recourse.solve import solve_population
 
@@ -32,27 +29,6 @@ SETTINGS = ("4", "3", "2", "1", "random")
 
 IDENTITY = ("applicants", "seed", "time_limit", "backend")
 """Columns that rows of one table share."""
-
-COLUMNS = (
-    "actionable",
-    "plausible",
-    *IDENTITY,
-    "optimal",
-    "infeasible",
-    "limit",
-    "validity",
-    "cost_mean",
-    "cost_sd",
-    "seconds_mean",
-    "seconds_median",
-    "seconds_p99",
-    "seconds_p999",
-    "seconds_max",
-    "cpu_mean",
-    "cpu_median",
-    "cpu_p999",
-    "wall_seconds",
-)
 
 
 def preferences(setting: str, size: int, seed: int) -> tuple[Preferences, ...]:
@@ -64,14 +40,8 @@ def preferences(setting: str, size: int, seed: int) -> tuple[Preferences, ...]:
         One of :data:`SETTINGS`: so many of the highest ranked are actionable; ``random`` draws the
         number uniformly from 1 to 4 per applicant.
     """
-    ranks = sample_rankings("uniform", size, np.random.default_rng([seed, 0]))
-    if setting == "random":
-        count = np.random.default_rng([seed, 1]).integers(1, 5, size)
-    else:
-        count = np.full(size, int(setting))
-    scores = cut(LOAN_ACTIONABLE, ranks, count + 1)
-    rows = named_weights(scores, CostProfile.named("constant").weights(scores))
-    return tuple(Preferences(actionable=tuple(row), weights=row) for row in rows)
+    (own,) = (one for one in tables.SETTINGS if (one.table, one.label) == (1, setting))
+    return tables.draw(own, size, seed).preferences(LOAN_ACTIONABLE)
 
 
 def in_setting(population: Population, setting: str, plausible: bool, seed: int) -> Population:
@@ -104,7 +74,7 @@ def run(
     """
     table = folder / "settings.csv"
     identity = {"applicants": len(population), **options}
-    with grown(table, COLUMNS, identity) as (rows, write):
+    with grown(table, None, identity) as (rows, write):
         done = {(row["actionable"], row["plausible"]) for row in rows}
         for plausible in (True, False):
             for setting in SETTINGS:
@@ -141,33 +111,24 @@ def summary(results: Sequence[Result], processor: float | None = None) -> dict[s
     seconds = np.array([result.seconds for result in results])
     numbers = {
         "validity": len(costs) / len(results),
-        "cost_mean": float(costs.mean()) if len(costs) else float("nan"),
-        "cost_sd": float(costs.std(ddof=1)) if len(costs) > 1 else float("nan"),
+        "cost_mean": mean(costs),
+        "cost_sd": sd(costs),
         "seconds_mean": float(seconds.mean()),
         "seconds_median": float(np.median(seconds)),
         "seconds_p99": float(np.quantile(seconds, 0.99)),
         "seconds_p999": float(np.quantile(seconds, 0.999)),
         "seconds_max": float(seconds.max()),
     }
-    if processor is not None:
-        own = seconds * processor / seconds.sum()
-        numbers |= {
-            "cpu_mean": float(own.mean()),
-            "cpu_median": float(np.median(own)),
-            "cpu_p999": float(np.quantile(own, 0.999)),
-        }
+    own = np.empty(0) if processor is None else seconds * processor / seconds.sum()
+    cpu = {"cpu_mean": mean(own), "cpu_median": quantile(own, 0.5), "cpu_p999": quantile(own, 0.999)}
     statuses = {name: counts[name] for name in ("optimal", "infeasible", "limit")}
-    return statuses | {name: f"{value:.6g}" for name, value in numbers.items()}
+    shown = {name: f"{value:.6g}" for name, value in (numbers | cpu).items()}
+    return statuses | shown | (dict.fromkeys(cpu, "") if processor is None else {})
 
 
 def plot(rows: Sequence[dict[str, Any]], folder: Path) -> Path:
     """Validity, cost and seconds per setting: ``folder/settings.png``."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    figure, (valid, cost, seconds) = plt.subplots(1, 3, figsize=(10.5, 3.6), layout="constrained")
+    figure, (valid, cost, seconds) = panels((10.5, 3.6), 1, 3)
     for shift, (plausible, label) in enumerate((("True", "plausible"), ("False", "not asked"))):
         mine = {row["actionable"]: row for row in rows if row["plausible"] == plausible}
         names = [name for name in SETTINGS if name in mine]
@@ -193,7 +154,4 @@ def plot(rows: Sequence[dict[str, Any]], folder: Path) -> Path:
         *valid.get_legend_handles_labels(), loc="outside upper center", ncols=2, title="plausibility"
     )
     seconds.legend(loc="lower center", bbox_to_anchor=(0.5, 1.1), ncols=3, frameon=False)
-    target = folder / "settings.png"
-    figure.savefig(target, dpi=130)
-    plt.close(figure)
-    return target
+    return save(figure, folder / "settings.png")

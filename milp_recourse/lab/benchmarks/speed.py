@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from itertools import combinations, islice
@@ -14,9 +13,9 @@ import numpy as np
 from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.formats import read_instance
 from milp_recourse.instance import Instance, Population
-from milp_recourse.lab.benchmarks import resume
+from milp_recourse.lab import run_table
 from milp_recourse.lab.benchmarks.peers import RUNNERS, TOGETHER, Outcome
-from milp_recourse.lab.benchmarks.resume import grown
+from milp_recourse.lab.drawing import panels, save
 from milp_recourse.result import RELATIVE_GAP
 
 FIELDS = ["instance", "solver", "status", "cost", "seconds", "cpu_seconds", "nodes", "exactly_feasible"]
@@ -76,7 +75,7 @@ def run(
         Applicants that such a batch holds as well; their answers are not reported.
     """
     table = folder / "speed.csv"
-    with grown(table, FIELDS, {}) as (rows, row):
+    with run_table.grown(table, FIELDS, {}) as (rows, row):
         done = {(r["instance"], r["solver"]) for r in rows}
 
         def write(name: str, solver: str, outcome: Outcome) -> None:
@@ -105,7 +104,7 @@ def run(
 
 def read_rows(table: Path) -> list[dict[str, Any]]:
     """Rows of an earlier run, numbers as numbers; [] where there is none."""
-    rows = resume.read_rows(table)
+    rows = run_table.read_rows(table)
     for row in rows:
         row["cost"] = float(row["cost"]) if row["cost"] else None
         row["seconds"], row["cpu_seconds"] = float(row["seconds"]), float(row["cpu_seconds"])
@@ -185,20 +184,9 @@ def _differ(row: dict[str, Any], truth: dict[str, Any], tolerance: float) -> boo
     return bool(abs(row["cost"] - truth["cost"]) > tolerance * truth["cost"])
 
 
-def write_summary(summary: Sequence[dict[str, Any]], folder: Path, options: dict[str, float]) -> None:
-    """``folder/speed.json``: options (``time_limit``, ``batch``), then a summary per solver."""
-    text = json.dumps({**options, "threads": 1, "solvers": list(summary)}, indent=2)
-    (folder / "speed.json").write_text(text + "\n", encoding="utf-8")
-
-
 def plot(rows: Sequence[dict[str, Any]], folder: Path, time_limit: float) -> Path:
     """Share of instances solved within a time, one line per solver: ``folder/speed.png``."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    figure, axes = plt.subplots(figsize=(7.4, 4.8), layout="constrained")
+    figure, axes = panels((7.4, 4.8))
     for solver in _solvers(rows):
         mine = [r for r in rows if r["solver"] == solver]
         times = np.sort([r["cpu_seconds"] for r in mine if r["status"] not in UNSOLVED])
@@ -209,7 +197,4 @@ def plot(rows: Sequence[dict[str, Any]], folder: Path, time_limit: float) -> Pat
     axes.set_title(f"Solved within a time: {len({r['instance'] for r in rows})} instances")
     axes.grid(alpha=0.3)
     figure.legend(loc="outside lower center", ncols=3)
-    target = folder / "speed.png"
-    figure.savefig(target, dpi=130)
-    plt.close(figure)
-    return target
+    return save(figure, folder / "speed.png")

@@ -8,7 +8,6 @@ imported once is so before the first question.
 from __future__ import annotations
 
 import json
-import math
 import os
 import pickle
 import sys
@@ -17,124 +16,63 @@ import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from milp_recourse.backends import Options
 from milp_recourse.backends import backend as find_backend
 from milp_recourse.backends.cpsat import CpsatBackend
 from milp_recourse.instance import Instance
-from milp_recourse.judge import conclude, judge
+from milp_recourse.judge import conclude
+from milp_recourse.lab.benchmarks.leaf_milp import LeafMilp
+from milp_recourse.lab.benchmarks.timed import Answer, Events, clocked, judged
 from milp_recourse.result import Result
-
-Answer = dict[str, Any]
-
-MOST_EVENTS = 60
-
-
-class Events:
-    """Processor seconds at which the best cost or the bound improved: [seconds, cost or None, bound]."""
-
-    def __init__(self) -> None:
-        self.start, self.kept = time.process_time(), [[0.0, math.inf, 0.0]]
-
-    def __call__(self, cost: float, bound: float) -> None:
-        """Keep what is better than before."""
-        _, best, proven = self.kept[-1]
-        if cost < best or bound > proven:
-            self.kept.append([time.process_time() - self.start, min(cost, best), max(bound, proven)])
-
-    def listed(self) -> list[list[float | None]]:
-        """At most :data:`MOST_EVENTS`: every better cost, and bounds evenly over what they gained."""
-        steps, chosen, known = max(1, MOST_EVENTS - 20), [], (math.inf, -1)
-        top = max((b for _, _, b in self.kept), default=0.0) or 1.0
-        for seconds, cost, bound in self.kept[1:]:
-            now = (cost, int(steps * bound / top))
-            if now != known:
-                chosen.append([round(seconds, 4), cost if math.isfinite(cost) else None, bound])
-            known = now
-        return chosen[:MOST_EVENTS]
 
 
 def ours(name: str, in_process: bool, instance: Instance, time_limit: float) -> Answer:
     """A back end of this package; for ``bab`` also its certificate and what checking it takes."""
     back_end = CpsatBackend(in_process=True) if in_process else find_backend(name)
-    events, wall = Events(), time.perf_counter()
-    proposal = back_end.solve(instance, Options(time_limit=time_limit, watch=events))
-    spent = time.process_time() - events.start
-    result = conclude(instance, proposal, name, time.perf_counter() - wall)
-    answer = {
-        "status": result.status.value,
-        "claimed_cost": result.cost,
-        "lower_bound": result.lower_bound,
-        "nodes": result.nodes,
-        "processor_seconds": spent,
-        "seconds": result.seconds,
-        "events": events.listed(),
-    }
+
+    def solve(events: Events) -> Answer:
+        return {"proposal": back_end.solve(instance, Options(time_limit=time_limit, watch=events))}
+
+    answer = clocked(instance, solve)
+    result = conclude(instance, answer.pop("proposal"), name, answer["seconds"])
+    answer |= {"status": result.status.value, "claimed_cost": result.cost, "nodes": result.nodes}
+    answer |= {"lower_bound": result.lower_bound} | judged(instance, result.action)
     if name == "bab" and answer["status"] in ("optimal", "infeasible"):
         answer |= certified(instance, result, time_limit)
-    return answer | judged(instance, result.action)
+    return answer
 
 
 def certified(instance: Instance, result: Result, time_limit: float) -> Answer:
     """Processor seconds to make and to check the certificate; its nodes by kind, and its size packed."""
     from milp_recourse.certificates import certificates_for, encode
     from milp_recourse.formats.write import write_instance
-    from milp_recourse.lab.benchmarks.certificates import counts
-    from verify.__main__ import examine
+    from milp_recourse.lab.benchmarks.certificates import checked, counts
 
     start = time.process_time()
     (certificate,) = certificates_for([instance], [result], time_limit)
     made = time.process_time() - start
     if certificate is None:
         return {}
+    packed = encode(certificate)
     with tempfile.TemporaryDirectory() as folder:
-        path, file = Path(folder) / "instance.json", Path(folder) / "certificate.json.gz"
+        path = Path(folder) / "instance.json"
         write_instance(instance, path)
-        packed = encode(certificate)
-        file.write_bytes(packed)
-        start = time.process_time()
-        outcome = examine(file, path, 3600.0)
+        outcome, seconds = checked(packed, path, Path(folder))
     kinds = counts(certificate)
     return {
         "certificate_seconds": made,
         "certificate_nodes": sum(kinds.values()),
         "certificate_kinds": " ".join(f"{count}{kind}" for kind, count in sorted(kinds.items())),
         "certificate_bytes": len(packed),
-        "check_seconds": time.process_time() - start,
+        "check_seconds": seconds,
         "verified": outcome.claim == certificate["claim"],
     }
 
 
 def leaf_milp(instance: Instance, time_limit: float) -> Answer:
     """The plain leaf formulation; building its rows counts, importing HiGHS does not."""
-    from milp_recourse.lab.benchmarks.leaf_milp import LeafMilp
-
-    events, wall = Events(), time.perf_counter()
-    found = LeafMilp(instance).solve(time_limit, events)
-    action = found.pop("action")
-    found["claimed_cost"] = found.pop("cost")
-    return (
-        found
-        | {"processor_seconds": time.process_time() - events.start, "seconds": time.perf_counter() - wall}
-        | {"events": events.listed()}
-        | judged(instance, action)
-    )
-
-
-def judged(instance: Instance, action: Any) -> Answer:
-    """What the exact judge says of a returned action: its cost, and whether it is feasible at all."""
-    if action is None:
-        return {"action": None, "cost": None, "feasible": None}
-    plain = {f: _number(instance, f, value) for f, value in action.items()}
-    verdict = judge(instance, plain)
-    return {"action": plain, "cost": float(verdict.cost), "feasible": verdict.feasible}
-
-
-def _number(instance: Instance, name: str, value: Any) -> float:
-    """A label by its index, anything else as it is."""
-    categories = instance.feature(name).categories
-    return categories.index(value) if categories and isinstance(value, str) else float(value)
+    return clocked(instance, lambda events: LeafMilp(instance).solve(time_limit, events))
 
 
 def ready(solver: str) -> Callable[[Instance, float], Answer]:

@@ -22,8 +22,8 @@ from milp_recourse.errors import BadInput
 from milp_recourse.instance import Instance
 from milp_recourse.lab.benchmarks.child import Child, answered, of_module
 from milp_recourse.lab.benchmarks.ensembles import MODELS, UNIT, Ensemble, fit, read_table
-from milp_recourse.lab.benchmarks.resume import Key, filled
-from milp_recourse.lab.benchmarks.tree_worker import judged
+from milp_recourse.lab.benchmarks.timed import judged
+from milp_recourse.lab.run_table import Key, filled
 
 SOLVERS = ("bab", "highs", "cpsat", "leaf-milp", "ocean-cp", "ocean-mip")
 """``leaf-milp``: the plain leaf formulation in HiGHS. The last two are OceanPy's, which is given data sets in

@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
 
+from milp_recourse.lab.run_table import print_rows
+from milp_recourse.reports.progress import progress_bar
+
 if TYPE_CHECKING:
     from milp_recourse.icarma.model import Recommender
     from milp_recourse.icarma.settings import Settings
@@ -21,6 +24,7 @@ app = typer.Typer(no_args_is_help=True, help="The amortised solver: train, predi
 Checkpoint = Annotated[
     Path | None, typer.Option(metavar="FILE.npz", help="trained networks; none: the shipped ones")
 ]
+Results = Annotated[Path, typer.Option("--out", metavar="DIR", help="Where results go; rerunning resumes.")]
 PopulationName = Annotated[
     str,
     typer.Option("--population", metavar="NAME", help="loan-smooth, loan-sharp or a .json of applicants"),
@@ -78,7 +82,6 @@ def train(
     from milp_recourse.icarma.settings import Recipe, Settings
     from milp_recourse.icarma.structural import StructuralModel
     from milp_recourse.icarma.task import loan_task, sampled_task
-    from milp_recourse.reports.progress import progress_bar
 
     torch.set_num_threads(threads)
     if device == "auto":
@@ -176,7 +179,7 @@ def evaluate(
     people = _population(population)
     model = _model(checkpoint, "constant", people)
     rows = table_one(model, people, seed)
-    _print("refused test applicants; published: the iCARMA paper, table 1", rows)
+    print_rows("refused test applicants; published: the iCARMA paper, table 1", rows)
     broken = mask_check(model, predictions, seed)
     typer.echo(f"{broken} of {predictions} predictions outside the individual mask or the bounds")
     if broken:
@@ -201,7 +204,7 @@ def flow_report(
             "--checkpoint", "a network trained through the causal equations", "one trained through a flow"
         )
     rows = flow_check(flow, people.template.scm)
-    _print("root mean square difference of what follows an action", rows)
+    print_rows("root mean square difference of what follows an action", rows)
 
 
 @app.command()
@@ -215,20 +218,17 @@ def seeds(
     _needs_torch()
     from milp_recourse.lab.gap.evaluate import spread, table_one_of_seeds
     from milp_recourse.lab.gap.plots import plot_seeds
-    from milp_recourse.lab.studies.reproduce import write_rows
+    from milp_recourse.reports.number_table import write_table
 
     rows = table_one_of_seeds(folder, _population(population), seed)
-    out.mkdir(parents=True, exist_ok=True)
-    write_rows(rows, tuple(rows[0]), out / "seeds.csv")
+    write_table(out / "seeds.csv", rows)
     plot_seeds(rows, out)
-    _print("mean +- sd over seeds; published: the iCARMA paper, table 1", spread(rows))
+    print_rows("mean +- sd over seeds; published: the iCARMA paper, table 1", spread(rows))
 
 
 @app.command()
 def decompose(
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Where results go; rerunning resumes.")] = Path(
-        "decompose"
-    ),
+    out: Results = Path("decompose"),
     checkpoint: Checkpoint = None,
     population: PopulationName = "loan-smooth",
     limit: Annotated[int | None, typer.Option(min=1, help="only the first N applicants")] = None,
@@ -244,11 +244,10 @@ def decompose(
     from milp_recourse.icarma.task import loan_task
     from milp_recourse.lab.gap.decompose import LEVELS, MISSED, write
     from milp_recourse.lab.gap.decompose import decompose as run
-    from milp_recourse.reports.progress import progress_bar
 
     people = _population(population)
     loan_task(people.template, sizes=(100, 1, 1))  # checks that these are Loan applicants
-    people = people[: min(limit or len(people), len(people))]
+    people = people[:limit]
     model = _model(checkpoint, "constant", people)
     with progress_bar("decompose", 0, rate=True) as bar:
         made = run(people, model, out, seed, time_limit, jobs, bar.expect, bar.advance)
@@ -256,7 +255,7 @@ def decompose(
     shown = ("actionable", *(f"{what}, {level}" for what in ("served", "cost") for level in LEVELS))
     shown += (*MISSED, "impossible", "failed share", "seconds, certify all", "seconds, certify the failed")
     short = [{key.replace(", ", " "): row[key] for key in shown} for row in rows]
-    _print(f"{len(people)} refused test applicants of {population}", short)
+    print_rows(f"{len(people)} refused test applicants of {population}", short)
     wrong = sum(int(one.contradicted.sum()) for one in made)
     typer.echo(f"{wrong} contradict the proof; tables and figure in {out}")
     if wrong:
@@ -264,9 +263,7 @@ def decompose(
 
 
 def gap(
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Where results go; rerunning resumes.")] = Path(
-        "gap"
-    ),
+    out: Results = Path("gap"),
     checkpoint: Checkpoint = None,
     constant_checkpoint: Annotated[
         Path | None, typer.Option(metavar="FILE.npz", help="for constant weights; none: FILE or the shipped")
@@ -286,7 +283,6 @@ def gap(
     from milp_recourse.errors import BadInput
     from milp_recourse.icarma.task import loan_task
     from milp_recourse.lab.gap.gap import compare, in_short, write
-    from milp_recourse.reports.progress import progress_bar
 
     known = ("1", "2", "3", "5")
     chosen = [name.strip() for name in tables.split(",")]
@@ -294,31 +290,22 @@ def gap(
         raise BadInput("--tables", tables, ",".join(known))
     people = _population(population)
     loan_task(people.template, sizes=(100, 1, 1))  # checks that these are Loan applicants
-    size = min(limit, len(people))
-    people = people[:size]
+    people = people[:limit]
     models: dict[Kind, Recommender] = {
         "rank": _model(checkpoint, "rank", people),
         "constant": _model(constant_checkpoint or checkpoint, "constant", people),
         "score": _model(score_checkpoint or checkpoint, "score", people),
     }
     numbers = [int(name) for name in chosen]
-    expected = 0
     with progress_bar("gap", 0, rate=True) as bar:
-
-        def expect(more: int) -> None:
-            nonlocal expected
-            expected += more
-            bar.expect(expected)
-
-        compared = compare(people, models, out, numbers, seed, time_limit, jobs, expect, bar.advance)
+        more = bar.expect_more
+        compared = compare(people, models, out, numbers, seed, time_limit, jobs, more, bar.advance)
     rows = write(compared, people, models["rank"], out)
-    _print(f"{size} refused test applicants", [in_short(row) for row in rows])
-    for row in rows:
-        if row["contradicted"]:
-            typer.echo(
-                f"table {row['table']}: {row['setting']}: {row['contradicted']} contradict the proof",
-                err=True,
-            )
+    print_rows(f"{len(people)} refused test applicants", [in_short(row) for row in rows])
+    contradicted = [row for row in rows if row["contradicted"]]
+    for row in contradicted:
+        said = f"table {row['table']}: {row['setting']}: {row['contradicted']} contradict the proof"
+        typer.echo(said, err=True)
     exact, fast = sum(row["exact_seconds"] for row in rows), sum(row["icarma_seconds"] for row in rows)
     typer.echo(f"exact {exact:.1f} s of engine time, amortised {fast:.2f} s; results in {out}")
     try:
@@ -328,13 +315,12 @@ def gap(
             typer.echo(f"{path}")
     except ImportError:
         typer.echo("no plot: pip install matplotlib", err=True)
-    if any(row["contradicted"] for row in rows):
+    if contradicted:
         raise typer.Exit(4)
 
 
 def _optima(task: Task, settings: Settings, folder: Path) -> Optima:
     from milp_recourse.icarma.training_optima import certify_optima
-    from milp_recourse.reports.progress import progress_bar
 
     margins = settings.logit_margin(task.spread), settings.density_margin
     with progress_bar("certified optima", 0, rate=True) as bar:
@@ -372,9 +358,3 @@ def _needs_torch() -> None:
     for name in ("torch", "zuko"):
         if find_spec(name) is None:
             raise BackendUnavailable(f"icarma needs {name}: pip install 'milp-recourse[torch]'")
-
-
-def _print(title: str, rows: list[dict[str, Any]]) -> None:
-    from milp_recourse.lab.benchmarks.commands import print_rows
-
-    print_rows(title, rows)

@@ -12,11 +12,8 @@ one is bound:
 
 from __future__ import annotations
 
-import csv
-import gzip
-import io
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from itertools import pairwise
 from pathlib import Path
@@ -32,11 +29,12 @@ from milp_recourse.icarma.score import Scored, recommend_timed, rows_of_populati
 from milp_recourse.instance import Population
 from milp_recourse.judge import judge
 from milp_recourse.lab.gap.tables import SETTINGS, draw
+from milp_recourse.lab.means import bootstrap, interval, mean, quantile
+from milp_recourse.reports.number_table import write_table
 
 COUNTS = (4, 3, 2, 1)
 LEVELS = ("optimum", "mask", "sides", "said")
 MISSED = ("missed, only implausible", "missed, only invalid", "missed, both")
-BOOTSTRAP = 2000
 QUARTERS = 4
 
 BoolArray = NDArray[np.bool_]
@@ -153,18 +151,15 @@ class Decomposed:
         row |= {name: float(mine.mean()) for name, mine in self.missed().items()}
         table = np.array([self.costs[name][who] for name in LEVELS])
         row["both served"] = int(who.sum())
-        rng = np.random.default_rng(self.count)
-        if who.any():
-            resamples = rng.multinomial(len(table[0]), np.full(len(table[0]), 1 / len(table[0])), BOOTSTRAP)
-            spread = resamples @ table.T / len(table[0])
+        samples = bootstrap(table.T, np.random.default_rng(self.count))
         for k, name in enumerate(LEVELS):
-            row[f"cost, {name}"] = float(table[k].mean()) if who.any() else float("nan")
-            low, high = np.quantile(spread[:, k], (0.025, 0.975)) if who.any() else (np.nan, np.nan)
-            row |= {f"cost, {name} low": float(low), f"cost, {name} high": float(high)}
+            low, high = interval(samples[:, k])
+            row |= {f"cost, {name}": mean(table[k])}
+            row |= {f"cost, {name} low": low, f"cost, {name} high": high}
         excess = row["cost, said"] - row["cost, optimum"]
         for before, name in pairwise(LEVELS):
             row[f"share of the excess, {name}"] = (row[f"cost, {name}"] - row[f"cost, {before}"]) / excess
-        row["median cost ratio, said"] = float(np.median(table[3] / table[0])) if who.any() else float("nan")
+        row["median cost ratio, said"] = quantile(table[3] / table[0], 0.5)
         seconds = self.optimum.seconds
         row |= {
             "failed share": float(self.failed.mean()),
@@ -246,41 +241,24 @@ def _check(people: Population, model: Recommender, wishes: Wishes, action: Float
 def write(decomposed: Sequence[Decomposed], folder: Path) -> list[dict[str, Any]]:
     """FOLDER/decomposition.csv by number of features, by_density.csv also by quarter of the applicants,
     applicants.csv.gz by problem, decomposition.svg."""
-    from milp_recourse.icarma.runs import write_table
     from milp_recourse.lab.gap.plots import plot_decomposition
 
     rows = [one.row() for one in decomposed]
-    folder.mkdir(parents=True, exist_ok=True)
     write_table(folder / "decomposition.csv", rows)
     write_table(folder / "by_density.csv", [row for one in decomposed for row in one.by_density()])
-    _write_applicants(decomposed, folder / "applicants.csv.gz")
+    write_table(folder / "applicants.csv.gz", [row for one in decomposed for row in _applicants(one)])
     plot_decomposition(rows, folder / "decomposition.svg")
     return rows
 
 
-def _write_applicants(decomposed: Sequence[Decomposed], path: Path) -> None:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    costs = [f"cost_{name}" for name in LEVELS]
-    head = ["actionable", "index", "can", "acted", "status", *costs, "valid", "plausible", "seconds"]
-    writer.writerow(head)
-    for one in decomposed:
-        for k in range(len(one.wishes)):
-            values = [one.costs[name][k] if one.serves[name][k] else np.nan for name in LEVELS[:3]]
-            values.append(one.scored.cost[k])
-            shown = ["" if np.isnan(value) else f"{value:.6g}" for value in values]
-            masks = ("".join("01"[int(b)] for b in mask[k]) for mask in (one.wishes.actionable, one.acted))
-            truths = (int(one.scored.sure[k]), int(one.scored.plausible[k]))
-            writer.writerow(
-                [
-                    one.count,
-                    k,
-                    *masks,
-                    one.optimum.status[k],
-                    *shown,
-                    *truths,
-                    f"{one.optimum.seconds[k]:.3g}",
-                ]
-            )
-    with path.open("wb") as file, gzip.GzipFile("", "wb", fileobj=file, mtime=0) as packed:
-        packed.write(text.getvalue().encode())
+def _applicants(one: Decomposed) -> Iterator[dict[str, Any]]:
+    """A row per problem; masks as 0s and 1s, costs where an action serves, and of what the networks say."""
+    costs = {name: np.where(one.serves[name], one.costs[name], np.nan) for name in LEVELS[:3]}
+    costs["said"] = one.scored.cost
+    for k in range(len(one.wishes)):
+        masks = ("".join("01"[int(b)] for b in mask[k]) for mask in (one.wishes.actionable, one.acted))
+        row = {"actionable": one.count, "index": k, **dict(zip(("can", "acted"), masks, strict=True))}
+        row |= {"status": one.optimum.status[k]}
+        row |= {f"cost_{n}": None if np.isnan(values[k]) else values[k] for n, values in costs.items()}
+        row |= {"valid": int(one.scored.sure[k]), "plausible": int(one.scored.plausible[k])}
+        yield row | {"seconds": f"{one.optimum.seconds[k]:.3g}"}

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from milp_recourse.domain.elicitation import LOAN_ACTIONABLE
@@ -17,26 +18,26 @@ from milp_recourse.icarma.checkpoint import read_recommender
 from milp_recourse.icarma.fit_flow import loan_flow_rows
 from milp_recourse.icarma.flow import CausalFlow
 from milp_recourse.icarma.model import Recommender
-from milp_recourse.icarma.score import Scored, outside_masks, recommend_timed, rows_of_population, score
+from milp_recourse.icarma.score import Scored, outside_masks, recommended
 from milp_recourse.icarma.structural import StructuralModel
 from milp_recourse.instance import Population
 from milp_recourse.lab.gap.tables import SETTINGS, draw
+from milp_recourse.lab.means import mean, sd
 
 CHUNK = 20_000
 
 
 def table_one(model: Recommender, people: Population, seed: int = 0) -> list[dict[str, Any]]:
     """One row per setting of table 1 with the published numbers beside ours."""
-    rows = rows_of_population(people.factuals, model.flow.features)
     made = []
     for setting in SETTINGS:
         if setting.table != 1:
             continue
-        wishes = draw(setting, len(rows), seed)
-        action, limited, seconds = recommend_timed(model, rows, wishes)
-        scored = score(people.template, model, rows, wishes, action)
-        row: dict[str, Any] = {"actionable": setting.label, **summary(scored), "limited": limited.mean()}
-        made.append(row | {"seconds": seconds, "published": in_words(setting.icarma)})
+        said = recommended(model, people, draw(setting, len(people), seed))
+        row: dict[str, Any] = {"actionable": setting.label, **summary(said.scored)}
+        row |= {"limited": said.limited.mean(), "seconds": said.seconds}
+        paper = " / ".join(f"{number:g}" for number in setting.icarma or ())
+        made.append(row | {"published": paper})
     return made
 
 
@@ -64,13 +65,12 @@ def table_one_of_seeds(folder: Path, people: Population, seed: int = 0) -> list[
 def spread(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Mean and sample standard deviation over seeds, one row per setting, with the published numbers."""
     made = []
-    for label in dict.fromkeys(row["actionable"] for row in rows):
-        mine = [row for row in rows if row["actionable"] == label]
+    for label, mine in pd.DataFrame(rows).groupby("actionable", sort=False):
         row: dict[str, Any] = {"actionable": label, "seeds": len(mine)}
         for key in SPREAD:
-            values = np.array([one[key] for one in mine])
-            row[key] = f"{values.mean():.3f} +- {values.std(ddof=min(1, len(mine) - 1)):.3f}"
-        made.append(row | {"published": mine[0]["published"]})
+            values = mine[key].to_numpy()
+            row[key] = f"{values.mean():.3f} +- {values.std(ddof=len(mine) > 1):.3f}"
+        made.append(row | {"published": mine["published"].iloc[0]})
     return made
 
 
@@ -83,16 +83,11 @@ def summary(scored: Scored) -> dict[str, float]:
         "valid_deployed": float(scored.valid_deployed.mean()),
         "plausible_flow": float(scored.plausible_flow.mean()),
         "plausible": float(scored.plausible.mean()),
-        "cost": float(cost.mean()) if len(cost) else float("nan"),
-        "cost_sd": float(cost.std(ddof=1)) if len(cost) > 1 else float("nan"),
+        "cost": mean(cost),
+        "cost_sd": sd(cost),
         "hap": float(scored.hard.mean()),
         "actions": float(scored.actions.mean()),
     }
-
-
-def in_words(published: tuple[float, ...]) -> str:
-    """Validity, plausibility and cost as the paper has them."""
-    return " / ".join(f"{value:g}" for value in published)
 
 
 def mask_check(model: Recommender, predictions: int, seed: int = 0) -> int:
@@ -149,7 +144,7 @@ def _rms(values: NDArray[np.float64]) -> float:
 
 def _rows(size: int, seed: int) -> NDArray[np.float64]:
     rows = sample_loan(seed, (size, 1, 1)).train.rows
-    mean = rows.mean(axis=0)
+    middle = rows.mean(axis=0)
     far = np.arange(size) % 2 == 1
-    rows[far, 1:] = mean[1:] + 10 * (rows[far, 1:] - mean[1:])
+    rows[far, 1:] = middle[1:] + 10 * (rows[far, 1:] - middle[1:])
     return rows

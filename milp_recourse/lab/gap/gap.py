@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import csv
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -14,39 +13,30 @@ from numpy.typing import NDArray
 from milp_recourse.icarma.exact import Certified, Exact
 from milp_recourse.icarma.model import Recommender
 from milp_recourse.icarma.sampling import Wishes
-from milp_recourse.icarma.score import Scored, hard_actions, recommend_timed, rows_of_population, score
+from milp_recourse.icarma.score import Recommended, Scored, hard_actions, recommended, rows_of_population
 from milp_recourse.icarma.shipped import Kind
 from milp_recourse.instance import Population
 from milp_recourse.lab.gap.evaluate import summary
 from milp_recourse.lab.gap.tables import SETTINGS, Setting, draw
+from milp_recourse.lab.means import mean, quantile
+from milp_recourse.reports.number_table import write_table
 
-BOTH_DEMANDS = 1
-"""The table whose settings are also compared without the demand for plausibility."""
+ALSO_WITHOUT_PLAUSIBILITY = 1
+"""The number of the paper's table whose settings are compared both with and without plausibility demanded."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What networks say to applicants with these wishes.
+    """What networks say to applicants with these wishes."""
 
-    Attributes
-    ----------
-    wishes
-        Masks and weights.
-    acted
-        The levers that are acted on, shape (n, k).
-    scored
-        The recommendations, judged.
-    limited
-        Whether bounds cut the recommendation.
-    seconds
-        Wall time for all applicants.
-    """
-
+    model: Recommender
     wishes: Wishes
-    acted: NDArray[np.bool_]
-    scored: Scored
-    limited: NDArray[np.bool_]
-    seconds: float
+    said: Recommended
+
+    @property
+    def acted(self) -> NDArray[np.bool_]:
+        """The levers that are acted on, shape (n, k)."""
+        return ~np.isnan(self.said.action[:, self.model.columns])
 
 
 @dataclass(frozen=True)
@@ -62,8 +52,9 @@ class Compared:
     exact
         The certified optima.
     within
-        The same with nothing actionable but what the networks act on: recommendations polished by the
-        engine, so that what is lost by the mask can be told from what is lost by the values.
+        The certified optima where only the features that the networks act on are actionable (the columns
+        ``polished_...``): what the networks cost more than these is lost by their values, what these cost
+        more than ``exact`` is lost by their mask.
     """
 
     setting: Setting
@@ -80,11 +71,11 @@ class Compared:
     @property
     def scored(self) -> Scored:
         """The recommendations, judged."""
-        return self.answer.scored
+        return self.answer.said.scored
 
     @property
     def amortised(self) -> NDArray[np.bool_]:
-        """Whom the networks serve within the very constraints of the certified problem."""
+        """Whom the networks serve: in float64, the recommendation is feasible for the certified problem."""
         return self.scored.serves(self.plausible)
 
     @property
@@ -99,7 +90,7 @@ class Compared:
 
     @property
     def contradicted(self) -> NDArray[np.bool_]:
-        """A recommendation that the proof rules out: cheaper than the optimum, or for the impossible."""
+        """Whose recommendation the proof rules out: cheaper than the optimum, or no action exists at all."""
         return self.exact.contradicted_by(self.amortised, self.scored.cost)
 
     @property
@@ -121,7 +112,8 @@ class Compared:
         moves = np.nan_to_num((self.exact.action - levers_factual) / scale)
         plain = np.square(moves).sum(axis=1)[acting]
         hard = hard_actions(levers_factual, self.exact.action, self.wishes)[acting]
-        paper = self.setting.icarma
+        paper, oracle = self.setting.icarma, self.setting.oracle
+        assert paper is not None
         return {
             "table": self.setting.table,
             "setting": self.setting.label,
@@ -133,27 +125,42 @@ class Compared:
             "served": self.amortised.mean(),
             "missed": self.missed.mean(),
             **{f"icarma_{k}": v for k, v in summary(self.scored).items()},
-            "icarma_limited": self.answer.limited.mean(),
+            "icarma_limited": self.answer.said.limited.mean(),
             "polished_served": self.within.served.mean(),
-            "polished_ratio_median": _quantile(self.polished_ratio, 0.5),
-            "polished_ratio_p90": _quantile(self.polished_ratio, 0.9),
-            "exact_cost": _mean(plain),
-            "exact_hap": _mean(hard),
+            "polished_ratio_median": quantile(self.polished_ratio, 0.5),
+            "polished_ratio_p90": quantile(self.polished_ratio, 0.9),
+            "exact_cost": mean(plain),
+            "exact_hap": mean(hard),
             "both": int(self.both.sum()),
-            "cost_ratio_median": _quantile(self.ratio, 0.5),
-            "cost_ratio_p10": _quantile(self.ratio, 0.1),
-            "cost_ratio_p90": _quantile(self.ratio, 0.9),
-            "cost_difference_mean": _mean(extra),
-            "cost_difference_median": _quantile(extra, 0.5),
+            "cost_ratio_median": quantile(self.ratio, 0.5),
+            "cost_ratio_p10": quantile(self.ratio, 0.1),
+            "cost_ratio_p90": quantile(self.ratio, 0.9),
+            "cost_difference_mean": mean(extra),
+            "cost_difference_median": quantile(extra, 0.5),
             "contradicted": int(self.contradicted.sum()),
             "exact_seconds": self.exact.seconds.sum(),
-            "icarma_seconds": self.answer.seconds,
-            "published_valid": paper[0],
-            "published_plausible": paper[1],
-            "published_cost": paper[2],
-            "published_hap": paper[3] if len(paper) > 3 else float("nan"),
-            "published_oracle_valid": self.setting.oracle.validity if self.setting.oracle else float("nan"),
+            "icarma_seconds": self.answer.said.seconds,
+            "published_valid": paper.validity,
+            "published_plausible": paper.plausibility,
+            "published_cost": paper.cost_mean,
+            "published_hap": float("nan") if paper.hap is None else paper.hap,
+            "published_oracle_valid": oracle.validity if oracle else float("nan"),
         }
+
+    def applicants(self) -> Iterator[dict[str, Any]]:
+        """One row per applicant."""
+        columns: Mapping[str, NDArray] = {
+            "actionable": self.wishes.actionable.sum(axis=1),
+            "status": self.exact.status,
+            "optimal_cost": self.exact.cost,
+            **self.scored.columns(),
+            "served": self.amortised,
+            "missed": self.missed,
+        }
+        head = {"table": self.setting.table, "setting": self.setting.label}
+        for k in range(len(self.wishes)):
+            row = {"plausible_demanded": self.plausible, "index": k}
+            yield head | row | {name: values[k] for name, values in columns.items()}
 
 
 def compare(
@@ -201,11 +208,8 @@ def compare(
 def _answer(setting: Setting, people: Population, models: Mapping[Kind, Recommender], seed: int) -> Answer:
     """What the networks of a setting say, judged."""
     model = models.get(kind_of(setting), models["rank"])
-    rows = rows_of_population(people.factuals, model.flow.features)
-    wishes = draw(setting, len(rows), seed)
-    action, limited, seconds = recommend_timed(model, rows, wishes)
-    scored = score(people.template, model, rows, wishes, action)
-    return Answer(wishes, ~np.isnan(action[:, model.columns]), scored, limited, seconds)
+    wishes = draw(setting, len(people), seed)
+    return Answer(model, wishes, recommended(model, people, wishes))
 
 
 def kind_of(setting: Setting) -> Kind:
@@ -216,7 +220,7 @@ def kind_of(setting: Setting) -> Kind:
 def plan(tables: Sequence[int]) -> list[tuple[Setting, bool]]:
     """Settings and demands, in order."""
     chosen = [s for s in SETTINGS if s.table in tables]
-    return [(s, True) for s in chosen] + [(s, False) for s in chosen if s.table == BOTH_DEMANDS]
+    return [(s, True) for s in chosen] + [(s, False) for s in chosen if s.table == ALSO_WITHOUT_PLAUSIBILITY]
 
 
 def write(
@@ -226,27 +230,8 @@ def write(
     factual = rows_of_population(people.factuals, model.flow.features)[:, model.columns]
     scale = np.array([people.template.cost.scale[f] for f in model.levers])
     rows = [one.row(factual, scale) for one in compared]
-    folder.mkdir(parents=True, exist_ok=True)
-    with (folder / "gap.csv").open("w", newline="", encoding="utf-8") as file:
-        table = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
-        table.writeheader()
-        table.writerows({k: _cell(v) for k, v in row.items()} for row in rows)
-    with (folder / "applicants.csv").open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        for k, one in enumerate(compared):
-            columns: Mapping[str, NDArray] = {
-                "actionable": one.wishes.actionable.sum(axis=1),
-                "status": one.exact.status,
-                "optimal_cost": one.exact.cost,
-                **one.scored.columns(),
-                "served": one.amortised,
-                "missed": one.missed,
-            }
-            if k == 0:
-                writer.writerow(["table", "setting", "plausible_demanded", "index", *columns])
-            fixed = (one.setting.table, one.setting.label, one.plausible)
-            for i, values in enumerate(zip(*columns.values(), strict=True)):
-                writer.writerow([*fixed, i, *(_cell(v) for v in values)])
+    write_table(folder / "gap.csv", [_plain(row) for row in rows])
+    write_table(folder / "applicants.csv", [_plain(row) for one in compared for row in one.applicants()])
     return rows
 
 
@@ -270,24 +255,9 @@ def in_short(row: Mapping[str, Any]) -> dict[str, Any]:
         "exact_seconds": "exact s",
         "icarma_seconds": "icarma s",
     }
-    return {short: _plain(row[name]) for name, short in names.items()}
+    return {short: row[name] for name, short in names.items()}
 
 
-def _plain(value: Any) -> Any:
-    if isinstance(value, (bool, np.bool_)):
-        return "yes" if value else "no"
-    return float(value) if isinstance(value, np.floating) else value
-
-
-def _cell(value: Any) -> Any:
-    if isinstance(value, (bool, np.bool_)):
-        return int(value)
-    return f"{value:.6g}" if isinstance(value, (float, np.floating)) else value
-
-
-def _mean(values: NDArray) -> float:
-    return float(values.mean()) if len(values) else float("nan")
-
-
-def _quantile(values: NDArray, q: float) -> float:
-    return float(np.quantile(values, q)) if len(values) else float("nan")
+def _plain(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Truths as 1 and 0."""
+    return {k: int(v) if isinstance(v, (bool, np.bool_)) else v for k, v in row.items()}

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from milp_recourse.lab.drawing import panels, save
 from milp_recourse.lab.gap.decompose import MISSED
 from milp_recourse.lab.gap.gap import Compared
 
@@ -20,15 +21,10 @@ AMORTISED, CERTIFIED, NEITHER = "C1", "C0", "0.75"
 
 def plot(compared: Sequence[Compared], folder: Path) -> list[Path]:
     """FOLDER/gap.png by number of actionable features (table 1), FOLDER/profiles.png by profile (2, 3)."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
     made = []
     table_one = {(c.setting.label, c.plausible): c for c in compared if c.setting.table == 1}
     if table_one:
-        figure, axes = plt.subplots(2, 2, figsize=(9.5, 6.4), layout="constrained", sharex="col")
+        figure, axes = panels((9.5, 6.4), 2, 2, sharex="col")
         for pair, plausible in zip(axes, (True, False), strict=True):
             chosen = [table_one[label, plausible] for label in COUNTS if (label, plausible) in table_one]
             _served(pair[0], chosen, [c.setting.label for c in chosen])
@@ -39,12 +35,10 @@ def plot(compared: Sequence[Compared], folder: Path) -> list[Path]:
         for one in axes[-1]:
             one.set_xlabel("actionable features")
         figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=3)
-        made.append(folder / "gap.png")
-        figure.savefig(made[-1], dpi=130)
-        plt.close(figure)
+        made.append(save(figure, folder / "gap.png"))
     profiles = [c for c in compared if c.setting.table in (2, 3)]
     if profiles:
-        figure, (left, right) = plt.subplots(2, 1, figsize=(10.5, 7), layout="constrained", sharex=True)
+        figure, (left, right) = panels((10.5, 7), 2, 1, sharex=True)
         names = [f"{c.setting.elicitation}\n{c.setting.label.replace(', ', chr(10))}" for c in profiles]
         _served(left, profiles, names)
         _ratios(right, profiles, names)
@@ -52,27 +46,20 @@ def plot(compared: Sequence[Compared], folder: Path) -> list[Path]:
         right.set_title("cost over optimal cost, whom both serve", fontsize=10)
         right.tick_params(axis="x", labelsize=7)
         figure.legend(*left.get_legend_handles_labels(), loc="outside upper center", ncols=3)
-        made.append(folder / "profiles.png")
-        figure.savefig(made[-1], dpi=130)
-        plt.close(figure)
+        made.append(save(figure, folder / "profiles.png"))
     return made
 
 
 def plot_seeds(rows: Sequence[Mapping[str, Any]], folder: Path) -> Path:
     """FOLDER/seeds.png: table 1's validity, plausibility and cost of every seed, and the published ones."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
     labels = list(dict.fromkeys(row["actionable"] for row in rows))
-    figure, axes = plt.subplots(1, 3, figsize=(10.5, 3.4), layout="constrained")
-    panels = (
+    figure, axes = panels((10.5, 3.4), 1, 3)
+    shown = (
         ("valid_flow", "valid (flow)"),
         ("plausible_flow", "plausible (flow)"),
         ("cost", "cost of the valid"),
     )
-    for k, (one, (key, title)) in enumerate(zip(axes, panels, strict=True)):
+    for k, (one, (key, title)) in enumerate(zip(axes, shown, strict=True)):
         for x, label in enumerate(labels):
             mine = [row for row in rows if row["actionable"] == label]
             spots = x + np.linspace(-0.2, 0.2, len(mine)) if len(mine) > 1 else [x]
@@ -91,10 +78,7 @@ def plot_seeds(rows: Sequence[Mapping[str, Any]], folder: Path) -> Path:
         one.grid(alpha=0.3, axis="y")
     handles = axes[0].get_legend_handles_labels()
     figure.legend(*handles, loc="outside upper center", ncols=2)
-    target = folder / "seeds.png"
-    figure.savefig(target, dpi=130)
-    plt.close(figure)
-    return target
+    return save(figure, folder / "seeds.png")
 
 
 WRONG = dict(zip(MISSED, ("C4", "C3", "C5"), strict=True))
@@ -103,12 +87,7 @@ WRONG = dict(zip(MISSED, ("C4", "C3", "C5"), strict=True))
 
 def plot_decomposition(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
     """Whom the networks serve and why not, and what their cost is made of, by number of features."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    figure, (left, right) = plt.subplots(1, 2, figsize=(9.5, 3.9), layout="constrained")
+    figure, (left, right) = panels((9.5, 3.9), 1, 2)
     x, labels = np.arange(len(rows)), [str(row["actionable"]) for row in rows]
     below = np.zeros(len(rows))
     parts = {"served, said": AMORTISED} | WRONG | {"impossible": NEITHER}
@@ -137,8 +116,7 @@ def plot_decomposition(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
         one.grid(alpha=0.3, axis="y")
         one.set_axisbelow(True)
         one.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2, fontsize=8, frameon=False)
-    figure.savefig(path)
-    plt.close(figure)
+    save(figure, path)
 
 
 def _served(axes: Axes, compared: Sequence[Compared], names: Sequence[str]) -> None:

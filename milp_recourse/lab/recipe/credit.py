@@ -54,6 +54,26 @@ EMPLOYMENT = (
 
 SHARES = {"credit_score": 0.5, "ratio": 0.3, "education": 0.12, "employment": 0.08}
 NAMES = ("income", "credit_score", "amount", "education", "employment")
+
+
+def _numeric(name: str, kind: str, bounds: tuple[int, int], monotone: str) -> dict[str, Any]:
+    said = {"name": name, "kind": kind, "actionable": True}
+    return said | {"bounds": list(bounds), "monotone": monotone}
+
+
+FEATURES = [
+    _numeric("income", "continuous", (10000, 500000), "increase"),
+    _numeric("credit_score", "integer", (300, 850), "increase"),
+    _numeric("amount", "continuous", (1000, 50000), "decrease"),
+    {"name": "education", "kind": "ordinal", "actionable": True}
+    | {"categories": [label for label, *_ in EDUCATION], "monotone": "increase"},
+    {"name": "employment", "kind": "categorical", "actionable": True}
+    | {"categories": [label for label, *_ in EMPLOYMENT]},
+]
+"""As instance files state them."""
+
+SCALE = dict(zip(NAMES, (490000.0, 550.0, 49000.0, 4.0, 1.0), strict=True))
+
 CHOICES = 25
 """Pairwise choices per applicant, as in the study's first session."""
 
@@ -204,54 +224,12 @@ def write_credit(folder: Path, seed: int = 0, settings: CreditSettings | None = 
 def _content(
     name: str, entry: dict[str, str], row: NDArray[np.float64], rng: np.random.Generator
 ) -> dict[str, Any]:
-    scale = {
-        "income": 490000.0,
-        "credit_score": 550.0,
-        "amount": 49000.0,
-        "education": 4.0,
-        "employment": 1.0,
-    }
     ranges, weights = limits(rng, row), personal_weights(rng)
     acted = [n for n in NAMES if n != "employment" or rng.random() < 0.7]
     return {
         "format": "milp-recourse/instance-1",
         "name": name,
-        "features": [
-            {
-                "name": "income",
-                "kind": "continuous",
-                "actionable": True,
-                "bounds": [10000, 500000],
-                "monotone": "increase",
-            },
-            {
-                "name": "credit_score",
-                "kind": "integer",
-                "actionable": True,
-                "bounds": [300, 850],
-                "monotone": "increase",
-            },
-            {
-                "name": "amount",
-                "kind": "continuous",
-                "actionable": True,
-                "bounds": [1000, 50000],
-                "monotone": "decrease",
-            },
-            {
-                "name": "education",
-                "kind": "ordinal",
-                "actionable": True,
-                "categories": [label for label, *_ in EDUCATION],
-                "monotone": "increase",
-            },
-            {
-                "name": "employment",
-                "kind": "categorical",
-                "actionable": True,
-                "categories": [label for label, *_ in EMPLOYMENT],
-            },
-        ],
+        "features": FEATURES,
         "scm": {"name": "independent"},
         "classifier": entry,
         "factual": {
@@ -266,7 +244,7 @@ def _content(
             "weights": {n: w for n, w in weights.items() if n in acted},
             "ranges": {n: r for n, r in ranges.items() if n in acted},
         },
-        "cost": {"kind": "l1", "scale": {n: s for n, s in scale.items() if n in acted}},
+        "cost": {"kind": "l1", "scale": {n: s for n, s in SCALE.items() if n in acted}},
         "plausibility": None,
         "accept": {"above": 0.5},
     }

@@ -8,12 +8,12 @@ tenth, and the rest is fixed in :data:`DECISION`.
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from milp_recourse.domain.elicitation import CostProfile, cut, named_weights, sample_rankings
@@ -25,12 +25,7 @@ from milp_recourse.lab.recipe.files import sha256, write_json
 from milp_recourse.lab.recipe.gmsc_data import FEATURES, LEVERS, PARENTS, GmscData, dequantised
 from milp_recourse.lab.recipe.learned_scm import column_log_densities, equation_training, fit_scm
 from milp_recourse.lab.recipe.loan import classifier_json
-from milp_recourse.lab.recipe.rounding import (
-    LARGEST_MARGIN,
-    choose_margin,
-    observed_error,
-    subdivided_error_bound,
-)
+from milp_recourse.lab.recipe.rounding import margin_over
 from milp_recourse.lab.recipe.training import deployed_logits
 from milp_recourse.result import Status, gap_tolerance
 from milp_recourse.solve import solve
@@ -126,16 +121,9 @@ def population(
     which is the paper's distance between min-max scaled rows.
     """
     write_json(folder / "classifier.json", classifier_json(network))
-    with (folder / "applicants.csv").open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(FEATURES)
-        writer.writerows(rows.tolist())
-    box = reachable_box(rows, scm, bounds)
-    target = 2.0 ** np.floor(np.log2(LARGEST_MARGIN))
-    margin = choose_margin(
-        subdivided_error_bound(network, *box, target, boxes=20_000),
-        observed_error(network, *box, points, np.random.default_rng([seed, 1])),
-    )
+    pd.DataFrame(rows, columns=FEATURES).to_csv(folder / "applicants.csv", index=False, lineterminator="\n")
+    rng = np.random.default_rng([seed, 1])
+    margin = margin_over(network, reachable_box(rows, scm, bounds), points, rng, boxes=20_000)
     features = [
         {"name": f, "kind": "continuous", "actionable": f in LEVERS}
         | ({"bounds": list(bounds[f])} if f in LEVERS else {})
@@ -158,12 +146,7 @@ def population(
             "plausibility": {"kind": "scm-density", "at_least": "factual"},
         },
     )
-    return {
-        "chosen": margin.margin,
-        "rigorous_float32_bound": margin.rigorous,
-        "largest_observed_error": margin.observed,
-        "covers_rigorous": margin.covers_rigorous,
-    }
+    return margin.report(points)
 
 
 def reachable_box(
@@ -276,24 +259,22 @@ def write_expected(
         A sentence for everybody on whom the two contradict each other.
     """
     people = read_population(folder / "population.json")
-    complaints = []
-    with (folder / "expected.csv").open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(("index", "status", "cost", "lower_bound", "found_by", "confirmed_by"))
-        for k in range(len(people)):
-            one, other = solve(people[k], "bab", time_limit), solve(people[k], confirm, time_limit)
-            settled = other.status in (Status.OPTIMAL, Status.INFEASIBLE)
-            same = one.status == other.status and (
-                one.cost is None
-                or other.cost is None
-                or abs(one.cost - other.cost) <= gap_tolerance(one.cost) + gap_tolerance(other.cost)
-            )
-            if settled and not same:
-                complaints.append(f"{k}: bab says {one.cost}, {confirm} says {other.cost}")
-            numbers = ("" if v is None else repr(v) for v in (one.cost, one.lower_bound))
-            writer.writerow((k, one.status.value, *numbers, "bab", confirm if settled and same else ""))
-            file.flush()
-            advance()
+    complaints, rows = [], []
+    for k in range(len(people)):
+        one, other = solve(people[k], "bab", time_limit), solve(people[k], confirm, time_limit)
+        settled = other.status in (Status.OPTIMAL, Status.INFEASIBLE)
+        same = one.status == other.status and (
+            one.cost is None
+            or other.cost is None
+            or abs(one.cost - other.cost) <= gap_tolerance(one.cost) + gap_tolerance(other.cost)
+        )
+        if settled and not same:
+            complaints.append(f"{k}: bab says {one.cost}, {confirm} says {other.cost}")
+        numbers = {"status": one.status.value, "cost": one.cost, "lower_bound": one.lower_bound}
+        by = {"found_by": "bab", "confirmed_by": confirm if settled and same else ""}
+        rows.append({"index": k} | numbers | by)
+        advance()
+    pd.DataFrame(rows).to_csv(folder / "expected.csv", index=False, lineterminator="\n")
     return complaints
 
 

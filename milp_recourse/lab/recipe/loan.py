@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from itertools import product
@@ -10,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from milp_recourse.domain.elicitation import LOAN_ACTIONABLE as ACTIONABLE
@@ -18,14 +18,9 @@ from milp_recourse.domain.loan import FEATURES
 from milp_recourse.domain.loan_rows import RELEASED_SIZES, LoanData, sample_loan
 from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.lab.recipe.files import sha256, write_instance, write_json
-from milp_recourse.lab.recipe.rounding import (
-    LARGEST_MARGIN,
-    MarginChoice,
-    choose_margin,
-    observed_error,
-    subdivided_error_bound,
-)
+from milp_recourse.lab.recipe.rounding import MarginChoice, margin_over
 from milp_recourse.lab.recipe.training import Training, deployed_logits, train_network
+from milp_recourse.reports.number_table import write_table
 
 PROFILE = CostProfile.named("linear", w_min=1.0, w_max=7.0)
 """Weights of the ranked applicants: linear from 1 (rank 1) to 7 (iCARMA paper, figure 2)."""
@@ -133,18 +128,22 @@ def write_loan(
 
 def describe(data: LoanData, network: ReluNetwork, points: int, rng: np.random.Generator) -> LoanModel:
     """Bounds, scales, margin and refused rows of a trained network."""
-    negative = data.train.rows[deployed_logits(network, data.train.rows) < 0]
     refused = np.flatnonzero(deployed_logits(network, data.test.rows) < 0)
+    low, high, scale = lever_ranges(data.train.rows, network)
+    margin = margin_over(network, reachable_box(data.test.rows[refused], low, high), points, rng)
+    return LoanModel(network, low, high, scale, margin, refused)
+
+
+def lever_ranges(
+    train: NDArray, network: ReluNetwork
+) -> tuple[dict[str, float], dict[str, float], dict[str, float]]:
+    """Bounds and scales of the actionable features, as :class:`LoanModel` has them."""
+    negative = train[deployed_logits(network, train) < 0]
     low = {f: float(negative[:, FEATURES.index(f)].min()) for f in ACTIONABLE}
     high = {f: float(negative[:, FEATURES.index(f)].max()) for f in ACTIONABLE}
-    sd = dict(zip(FEATURES, data.train.rows.std(axis=0), strict=True))
+    sd = dict(zip(FEATURES, train.std(axis=0), strict=True))
     scale = {f: float(np.sqrt(len(ACTIONABLE) * sd[f] * (high[f] - low[f]))) for f in ACTIONABLE}
-    box = reachable_box(data.test.rows[refused], low, high)
-    target = 2.0 ** np.floor(np.log2(LARGEST_MARGIN))
-    margin = choose_margin(
-        subdivided_error_bound(network, *box, target), observed_error(network, *box, points, rng)
-    )
-    return LoanModel(network, low, high, scale, margin, refused)
+    return low, high, scale
 
 
 def reachable_box(
@@ -212,10 +211,8 @@ def _applicant(index: int, row: int, data: LoanData, model: LoanModel, ranks: ND
 
 
 def _write_population(out: Path, data: LoanData, model: LoanModel) -> None:
-    with (out / "refused.csv").open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(FEATURES)
-        writer.writerows(_row(data, int(row)) for row in model.refused)
+    refused = pd.DataFrame(data.test.rows[model.refused], columns=FEATURES).astype({"gender": int})
+    refused.to_csv(out / "refused.csv", index=False, lineterminator="\n")
     words = f"All {len(model.refused)} refused test rows: four actionable, constant weights, plausible."
     content = _shared("loan_population", words, model, plausible=True)
     content |= {
@@ -229,15 +226,14 @@ def _write_population(out: Path, data: LoanData, model: LoanModel) -> None:
 
 def _write_attempts(path: Path, seed: int, data: LoanData, networks: list[ReluNetwork]) -> None:
     """A row per classifier: what is known of it before any recourse is computed."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(("seed", "shipped", "test_accuracy", "refused_test_rows", "logit_sd_test_rows"))
-        for k, network in enumerate(networks):
-            logits = deployed_logits(network, data.test.rows)
-            accuracy, refused = ((logits >= 0) == data.test.labels).mean(), int((logits < 0).sum())
-            shown = "yes" if k == 0 else "no"
-            writer.writerow((seed + k, shown, f"{accuracy:.4f}", refused, f"{logits.std():.4f}"))
+    rows = []
+    for k, network in enumerate(networks):
+        logits = deployed_logits(network, data.test.rows)
+        row = {"seed": seed + k, "shipped": "yes" if k == 0 else "no"}
+        row |= {"test_accuracy": f"{((logits >= 0) == data.test.labels).mean():.4f}"}
+        row |= {"refused_test_rows": int((logits < 0).sum()), "logit_sd_test_rows": f"{logits.std():.4f}"}
+        rows.append(row)
+    write_table(path, rows)
 
 
 def _shared(name: str, description: str, model: LoanModel, plausible: bool) -> dict[str, Any]:
@@ -282,11 +278,5 @@ def _report(seed: int, settings: LoanSettings, data: LoanData, model: LoanModel)
         "logit_sd_test_rows": float(logits["test"].std()),
         "refused_test_rows": len(model.refused),
         "released_classifier": RELEASED,
-        "margin": {
-            "chosen": model.margin.margin,
-            "rigorous_float32_bound": model.margin.rigorous,
-            "largest_observed_error": model.margin.observed,
-            "observed_points": settings.points,
-            "covers_rigorous": model.margin.covers_rigorous,
-        },
+        "margin": model.margin.report(settings.points),
     }

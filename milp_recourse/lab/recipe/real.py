@@ -2,7 +2,7 @@
 
 Nothing of the data is shipped: the caller says where the files lie. A random forest is trained on four
 fifths of the rows; the first refused rows of the last fifth are the applicants. What a person can act on is a
-choice, made here as the recourse literature makes it and listed in :data:`SETS`; bounds are the data's.
+choice, made as the recourse literature makes it and listed in ``real_columns.csv``; bounds are the data's.
 
 References
 ----------
@@ -12,16 +12,26 @@ https://doi.org/10.24432/C5NC77; COMPAS: Larson et al. (2016), ProPublica; Give 
 
 from __future__ import annotations
 
+import csv
 import zipfile
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
+from milp_recourse.domain.cost import Cost
+from milp_recourse.domain.features import Feature, Kind, Monotone
+from milp_recourse.domain.forest import TreeEnsemble
+from milp_recourse.domain.network import ReluNetwork
+from milp_recourse.domain.scm import StructuralCausalModel, independent
 from milp_recourse.errors import BadInput
+from milp_recourse.formats.write import population_to_dict
+from milp_recourse.instance import Acceptance, Instance, Population, Preferences
 from milp_recourse.lab.recipe.files import sha256, write_json
 from milp_recourse.readers import read_sklearn_trees, to_json
 
@@ -30,12 +40,9 @@ from milp_recourse.readers import read_sklearn_trees, to_json
 class Column:
     """How a column enters: its kind, whether a person can act on it, and in which direction only."""
 
-    kind: str
+    kind: Kind
     actionable: bool = False
-    monotone: str | None = None
-
-
-NUMBER, WHOLE, LABEL = Column("continuous"), Column("integer"), Column("categorical")
+    monotone: Monotone | None = None
 
 
 @dataclass(frozen=True)
@@ -47,7 +54,7 @@ class DataSet:
     file
         Its name in the folder.
     read
-        From the file to rows and whether each has the outcome people want.
+        Reads the file; returns the rows, and for each whether it has the outcome that people want.
     columns
         What the model reads, in order.
     """
@@ -99,7 +106,9 @@ def _gmsc(path: Path) -> tuple[pd.DataFrame, pd.Series]:
 
 
 def clean_gmsc(rows: pd.DataFrame) -> pd.DataFrame:
-    """Rows without gaps; three caps; lateness counts above 90 are codes and become 18 (as in PEAR)."""
+    """The rows without missing values, prepared as PEAR (De Toni et al. 2023) does: three columns are
+    capped, and counts of late payments above 90, which are codes, become 18.
+    """
     rows = rows.dropna()
     caps = {"DebtRatio": 1.0, "MonthlyIncome": 17000.0, "RevolvingUtilizationOfUnsecuredLines": 1.0}
     for name, cap in caps.items():
@@ -109,74 +118,112 @@ def clean_gmsc(rows: pd.DataFrame) -> pd.DataFrame:
     return rows
 
 
+def _columns(name: str) -> dict[str, Column]:
+    """What ``real_columns.csv`` says of a data set."""
+    with Path(__file__).with_name("real_columns.csv").open(newline="", encoding="utf-8") as file:
+        rows = [row for row in csv.DictReader(file) if row["set"] == name]
+    return {
+        row["column"]: Column(
+            cast(Kind, row["kind"]), row["actionable"] == "yes", cast(Monotone, row["monotone"] or None)
+        )
+        for row in rows
+    }
+
+
 SETS: Mapping[str, DataSet] = {
-    "adult": DataSet(
-        "adult.zip",
-        _adult,
-        {
-            "age": WHOLE,
-            "workclass": Column("categorical", True),
-            "education-num": Column("integer", True, "increase"),
-            "marital-status": LABEL,
-            "occupation": Column("categorical", True),
-            "race": LABEL,
-            "sex": LABEL,
-            "capital-gain": Column("integer", True, "increase"),
-            "capital-loss": Column("integer", True),
-            "hours-per-week": Column("integer", True),
-        },
-    ),
-    "compas": DataSet(
-        "compas.zip",
-        _compas,
-        {
-            "sex": LABEL,
-            "age": WHOLE,
-            "race": LABEL,
-            "juv_fel_count": WHOLE,
-            "juv_misd_count": WHOLE,
-            "priors_count": Column("integer", True, "decrease"),
-            "c_charge_degree": Column("categorical", True),
-        },
-    ),
-    "german": DataSet(
-        "german.data",
-        _german,
-        {
-            "checking": Column("categorical", True),
-            "duration": Column("integer", True),
-            "history": LABEL,
-            "purpose": LABEL,
-            "amount": Column("integer", True),
-            "savings": Column("categorical", True),
-            "employment": Column("categorical", True),
-            "rate": Column("integer", True),
-            "guarantors": Column("categorical", True),
-            "property": LABEL,
-            "age": WHOLE,
-            "plans": Column("categorical", True),
-            "housing": Column("categorical", True),
-            "credits": WHOLE,
-            "job": LABEL,
-        },
-    ),
-    "gmsc": DataSet(
-        "gmsc-cs-training.csv.zip",
-        _gmsc,
-        {
-            "RevolvingUtilizationOfUnsecuredLines": Column("continuous", True),
-            "age": WHOLE,
-            "DebtRatio": Column("continuous", True),
-            "MonthlyIncome": Column("integer", True, "increase"),
-            "NumberOfOpenCreditLinesAndLoans": Column("integer", True),
-            LATE[1]: Column("integer", True, "decrease"),
-            "NumberRealEstateLoansOrLines": Column("integer", True),
-            LATE[0]: Column("integer", True, "decrease"),
-            LATE[2]: Column("integer", True, "decrease"),
-            "NumberOfDependents": WHOLE,
-        },
-    ),
+    "adult": DataSet("adult.zip", _adult, _columns("adult")),
+    "compas": DataSet("compas.zip", _compas, _columns("compas")),
+    "german": DataSet("german.data", _german, _columns("german")),
+    "gmsc": DataSet("gmsc-cs-training.csv.zip", _gmsc, _columns("gmsc")),
 }
+
+
+@dataclass(frozen=True)
+class Table:
+    """A data set: features, factuals as numbers in feature order, and labels (1: what people want)."""
+
+    name: str
+    features: tuple[Feature, ...]
+    values: NDArray[np.float64]
+    labels: NDArray[np.int64]
+
+    @cached_property
+    def inputs(self) -> NDArray[np.float64]:
+        """The model's columns: labels one-hot encoded."""
+        parts = []
+        for k, feature in enumerate(self.features):
+            column = self.values[:, k]
+            lookup = feature.lookup
+            parts.append(column[:, None] if lookup is None else lookup[column.astype(np.int64)])
+        return np.concatenate(parts, axis=1)
+
+    @property
+    def levers(self) -> list[Feature]:
+        """What a person can act on."""
+        return [f for f in self.features if f.actionable]
+
+    def problem(
+        self,
+        row: int,
+        cost: str,
+        scm: StructuralCausalModel,
+        classifier: ReluNetwork | TreeEnsemble,
+        accept: Acceptance,
+        name: str,
+    ) -> Instance:
+        """One row's problem; a change of a label costs 1, any other its share of the column's range."""
+        scale = {f.name: (f.bounds[1] - f.bounds[0]) or 1.0 if f.bounds else 1.0 for f in self.levers}
+        return Instance(
+            self.features,
+            scm,
+            classifier,
+            dict(zip((f.name for f in self.features), self.values[row].tolist(), strict=True)),
+            Preferences(tuple(f.name for f in self.levers)),
+            Cost.pure(cost, scale),
+            accept,
+            name=name,
+        )
+
+
+def read_set(name: str, data: Path | None, seed: int, option: str) -> Table:
+    """One of :data:`SETS`, rows in random order.
+
+    Parameters
+    ----------
+    data
+        Folder with the owner's file.
+    option
+        What named the set, for the message.
+
+    Raises
+    ------
+    BadInput
+        Unknown set, or its file is not there.
+    """
+    if name not in SETS:
+        raise BadInput(option, name, ", ".join(SETS))
+    chosen = SETS[name]
+    if data is None or not (data / chosen.file).is_file():
+        raise BadInput("--data", f"{data}, without {chosen.file}", f"a folder that holds {chosen.file}")
+    frame, wanted = chosen.read(data / chosen.file)
+    order = np.random.default_rng(seed).permutation(len(frame))
+    features, columns = [], []
+    for column, how in chosen.columns.items():
+        values = frame[column].to_numpy()[order]
+        if how.kind == "categorical":
+            labels, values = np.unique(values.astype(str), return_inverse=True)
+            names = tuple(labels.tolist())
+            features.append(Feature(column, how.kind, how.actionable, categories=names, encoding="one-hot"))
+        else:
+            feature = numeric(column, how.kind, values.astype(np.float64), how.actionable)
+            features.append(replace(feature, monotone=how.monotone))
+        columns.append(values.astype(np.float64))
+    return Table(name, tuple(features), np.column_stack(columns), wanted.to_numpy(dtype=np.int64)[order])
+
+
+def numeric(name: str, kind: Kind, values: NDArray[np.float64], actionable: bool = True) -> Feature:
+    """A feature whose bounds are the extremes of a column."""
+    return Feature(name, kind, actionable, (float(values.min()), float(values.max())))
 
 
 def write_real(
@@ -198,76 +245,26 @@ def write_real(
     """
     from sklearn.ensemble import RandomForestClassifier
 
-    if name not in SETS:
-        raise BadInput("NAME", name, ", ".join(SETS))
-    chosen = SETS[name]
-    path = data / chosen.file
-    if not path.is_file():
-        raise BadInput("--data", f"{data}, without {chosen.file}", f"a folder that holds {chosen.file}")
-    rows, wanted = chosen.read(path)
-    order = np.random.default_rng(seed).permutation(len(rows))
-    rows, labels = rows.iloc[order].reset_index(drop=True), wanted.to_numpy(dtype=int)[order]
-    features = [_feature(name, column, rows[name]) for name, column in chosen.columns.items()]
-    inputs = np.column_stack([_inputs(feature, rows[feature["name"]]) for feature in features])
+    table = read_set(name, data, seed, "NAME")
+    inputs, labels, names = table.inputs, table.labels, [f.name for f in table.features]
     cut = int(0.8 * len(inputs))
     model = RandomForestClassifier(trees, max_depth=depth, random_state=seed).fit(inputs[:cut], labels[:cut])
-    write_json(folder / "forest.json", to_json(read_sklearn_trees(model)))
+    forest = read_sklearn_trees(model)
+    refused = cut + np.flatnonzero(model.predict(inputs[cut:]) == 0)
+    accept = Acceptance(0.5, 0.0, strict=True)
+    chosen = [
+        table.problem(row, "l1", independent(names), forest, accept, name) for row in refused[:applicants]
+    ]
+    write_json(folder / "forest.json", to_json(forest))
     entry = {"path": "forest.json", "sha256": sha256(folder / "forest.json")}
-    refused = rows.iloc[cut:][model.predict(inputs[cut:]) == 0]
-    acted = [feature["name"] for feature in features if feature["actionable"]]
-    chosen_rows = refused.head(applicants)
-    write_json(
-        folder / "population.json",
-        {
-            "format": "milp-recourse/population-1",
-            "name": name,
-            "features": features,
-            "scm": {"name": "independent"},
-            "classifier": entry,
-            "factuals": [
-                {f["name"]: _value(f, value[f["name"]]) for f in features}
-                for value in chosen_rows.to_dict("records")
-            ],
-            "preferences": {"actionable": acted},
-            "cost": {"kind": "l1", "scale": {f["name"]: _span(f) for f in features if f["actionable"]}},
-            "plausibility": None,
-            "accept": {"above": 0.5},
-        },
-    )
+    people = Population(chosen[0], [one.factual for one in chosen], tuple(one.preferences for one in chosen))
+    content = population_to_dict(people)
+    write_json(folder / "population.json", content | {"classifier": entry})
     return {
         "set": name,
-        "rows": len(rows),
+        "rows": len(inputs),
         "columns": int(inputs.shape[1]),
         "test_accuracy": float(model.score(inputs[cut:], labels[cut:])),
         "refused_test_rows": len(refused),
-        "applicants": len(chosen_rows),
+        "applicants": len(chosen),
     }
-
-
-def _feature(name: str, column: Column, values: pd.Series) -> dict[str, Any]:
-    said: dict[str, Any] = {"name": name, "kind": column.kind, "actionable": column.actionable}
-    if column.kind == "categorical":
-        return said | {"categories": sorted(values.unique().tolist())}
-    return said | {
-        "bounds": [float(values.min()), float(values.max())],
-        "monotone": column.monotone,
-    }
-
-
-def _inputs(feature: Mapping[str, Any], values: pd.Series) -> np.ndarray:
-    if feature["kind"] != "categorical":
-        return values.to_numpy(dtype=np.float64)[:, None]
-    return np.column_stack([(values == label).to_numpy(dtype=np.float64) for label in feature["categories"]])
-
-
-def _value(feature: Mapping[str, Any], value: Any) -> Any:
-    if feature["kind"] == "categorical":
-        return str(value)
-    return int(value) if feature["kind"] == "integer" else float(value)
-
-
-def _span(feature: Mapping[str, Any]) -> float:
-    if feature["kind"] == "categorical":
-        return 1.0
-    low, high = feature["bounds"]
-    return float(high - low)

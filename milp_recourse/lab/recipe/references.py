@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 from typing import Any
+
+from joblib import Parallel, delayed
 
 from milp_recourse.backends.grid import GridBackend
 from milp_recourse.backends.protocol import Options
@@ -27,6 +29,7 @@ from milp_recourse.lab.recipe.index import (
     write_index,
 )
 from milp_recourse.result import Result, Status
+from milp_recourse.solve import solve
 
 AGREEMENT = 1e-6
 """Relative difference of cost up to which two back ends agree."""
@@ -54,13 +57,6 @@ class Answer:
     complaint: str | None
 
 
-def default_solver(instance: Instance, backend: str, time_limit: float | None) -> Result:
-    """The public :func:`milp_recourse.solve.solve`."""
-    from milp_recourse.solve import solve
-
-    return solve(instance, backend=backend, time_limit=time_limit)
-
-
 def fill_references(
     folder: Path,
     backend: str,
@@ -69,7 +65,7 @@ def fill_references(
     time_limit: float | None = None,
     jobs: int = 1,
     force: bool = False,
-    solver: Solver = default_solver,
+    solver: Solver = solve,
     on_start: Callable[[int], None] = lambda files: None,
     on_file: Callable[[], None] = lambda: None,
 ) -> list[str]:
@@ -100,10 +96,12 @@ def fill_references(
     ]
     on_start(len(todo))
     complaints = []
-    for answer in _answers(folder, todo, (backend, confirm), time_limit=time_limit, jobs=jobs, solver=solver):
+    run = Parallel(n_jobs=jobs, return_as="generator_unordered")  # answers as they come in
+    backends = backend, confirm
+    for answer in run(delayed(_answer)(folder, path, backends, time_limit, solver) for path in todo):
         row = rows[answer.file]
         unsupported = answer.found is None or answer.confirmed is None
-        complaint = answer.complaint or _note(folder / answer.file, row, answer, (backend, confirm))
+        complaint = answer.complaint or _note(folder / answer.file, row, answer, backends)
         if complaint and not (unsupported and row.get("found_by") == BY_HAND):
             complaints.append(f"{answer.file}: {complaint}")
         rows = refreshed_row(folder, rows, answer.file)
@@ -161,22 +159,6 @@ def refreshed_row(folder: Path, rows: dict[str, Row], file: str) -> dict[str, Ro
     """``rows`` with the description and checksum of one changed file brought up to date."""
     row = rows[file] | {"sha256": sha256(folder / file)} | describe(read_instance(folder / file))
     return rows | {file: row}
-
-
-def _answers(
-    folder: Path,
-    files: list[Path],
-    backends: tuple[str, str],
-    *,
-    time_limit: float | None,
-    jobs: int,
-    solver: Solver,
-) -> Iterator[Answer]:
-    """Answers as they come in, from ``jobs`` processes."""
-    from joblib import Parallel, delayed
-
-    run = Parallel(n_jobs=jobs, return_as="generator_unordered")
-    yield from run(delayed(_answer)(folder, path, backends, time_limit, solver) for path in files)
 
 
 def _answer(

@@ -59,6 +59,16 @@ class MarginChoice:
     observed: float
     covers_rigorous: bool
 
+    def report(self, points: int) -> dict[str, float]:
+        """As reports have it, with the number of points at which the error was observed."""
+        return {
+            "chosen": self.margin,
+            "rigorous_float32_bound": self.rigorous,
+            "largest_observed_error": self.observed,
+            "observed_points": points,
+            "covers_rigorous": self.covers_rigorous,
+        }
+
 
 def forward_error_bound(network: ReluNetwork, low: NDArray, high: NDArray) -> NDArray[np.float64]:
     """Bound |float32 logit - exact logit| over boxes of raw inputs.
@@ -145,6 +155,19 @@ def observed_error(
     worst = np.argsort(errors)[-10:]
     exact = [float(network.enclose([Enclosure.of(float(v)) for v in rows[i]])[0].midpoint) for i in worst]
     return float(np.max(abs(logits[worst] - exact)))
+
+
+def margin_over(
+    network: ReluNetwork,
+    box: tuple[NDArray, NDArray],
+    points: int,
+    rng: np.random.Generator,
+    boxes: int = 400_000,
+) -> MarginChoice:
+    """The margin for inputs of a box, lower and upper ends; see :func:`subdivided_error_bound`."""
+    target = 2.0 ** np.floor(np.log2(LARGEST_MARGIN))
+    rigorous = subdivided_error_bound(network, *box, target, boxes)
+    return choose_margin(rigorous, observed_error(network, *box, points, rng))
 
 
 def choose_margin(rigorous: float, observed: float) -> MarginChoice:

@@ -1,8 +1,8 @@
-"""Trained networks in the cells of the oracle's tables: the same applicants with the same preferences.
+"""iCARMA's trained networks beside the paper's oracle: the same applicants with the same preferences.
 
-The paper trains networks for each profile and, in table 5, for each distribution of rankings: networks
-answer in the cells that ask for their own profile (all profiles, if they were trained on all), and networks
-trained on one distribution other than the uniform one only where that one is asked for.
+A cell is one row of the paper's tables. The paper trains networks for each profile and, in table 5, for each
+distribution of rankings. Networks get a row in a cell that demands plausibility if they were trained on its
+kind of elicitation, on its profile or on all profiles, and on its distribution or the uniform one.
 """
 
 from __future__ import annotations
@@ -13,29 +13,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 
 from milp_recourse.errors import BadInput
 from milp_recourse.lab.studies.answers import Answer
 from milp_recourse.lab.studies.cells import SCENARIOS, Cell, Draws, Problem
-from milp_recourse.lab.studies.tables import COLUMNS, factual_rows
+from milp_recourse.lab.studies.published import printed as printed_rows
+from milp_recourse.lab.studies.tables import COLUMNS
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from milp_recourse.icarma.model import Recommender
     from milp_recourse.icarma.sampling import Wishes
+    from milp_recourse.icarma.score import Recommended
 
 PUBLISHED = "iCARMA published"
 VALIDITY_WITHIN, PLAUSIBILITY_WITHIN = 0.03, 0.05
-"""How near the networks' rows are expected to the printed ones."""
+"""How far validity and plausibility may be from the printed ones for a row to count as ``within``."""
 
-_SPREAD = {
-    "validity": "validity sd of seeds",
-    "plausibility": "plausibility sd of seeds",
-    "validity as printed": "validity as printed sd of seeds",
-    "plausibility as printed": "plausibility as printed sd of seeds",
-    "cost mean": "cost sd of seeds",
-}
+_SPREAD = ("validity", "plausibility", "validity as printed", "plausibility as printed")
 
 
 @dataclass(frozen=True)
@@ -60,7 +55,7 @@ class Networks:
         own = ", own orders" if settings.distribution != "uniform" else ""
         return f"iCARMA {self.name}{own}{', all profiles' if settings.profile == 'mixed' else ''}"
 
-    def answer(self, cell: Cell) -> bool:
+    def trained_for(self, cell: Cell) -> bool:
         """Whether they were trained for a cell's preferences."""
         settings = self.models[0].settings
         if not cell.plausible or not settings.individual or settings.elicitation != cell.elicitation:
@@ -70,9 +65,10 @@ class Networks:
 
 
 def read_networks(place: Path) -> Networks:
-    """Of a checkpoint, or of every seed in a folder that ``icarma train`` wrote, named after either;
-    a ``recommender.npz`` after its folder. ``plain_linear``, ``plain_causal`` and ``plain_score`` are
-    networks of ``plain`` if they were trained on the linear profile, on causal orders and on scores.
+    """The networks of one checkpoint, or of every seed in a folder that ``icarma train`` wrote.
+
+    They are named after the file or folder, a ``recommender.npz`` after its folder, without an ending that
+    says what they were trained on: ``plain_linear`` becomes ``plain`` if that was the linear profile.
 
     Raises
     ------
@@ -102,12 +98,13 @@ def amortised_rows(target: str, cell: Cell, draws: Draws, each: Sequence[Network
 
     ``validity`` is by the true equations and the deployed model, over all applicants. ``plausibility`` is
     over all applicants too (an oracle serves only plausible ones); ``plausibility learned`` measures it with
-    the networks' own flow. ``... as printed`` is what the paper reports: by the flow's counterfactual, of
-    values that no bound has cut (bounds are a penalty in training there). Costs are over the valid, with
-    weights 1. ``served`` counts actions that the certified problem admits. Everything is the mean over the
-    seeds; ``... sd of seeds`` is their sample sd, nan for one.
+    the networks' own flow. ``... as printed`` is measured as in the paper: on the flow's counterfactual,
+    from recommendations that are not clipped to the bounds (there, bounds are a penalty in training). Costs
+    are means over the valid, with weights 1. ``hap`` is the share of recommendations that change the least
+    preferred feature. ``served`` counts actions that the certified problem admits. Everything is the mean
+    over the seeds; ``... sd of seeds`` is their sample standard deviation, nan for one seed.
     """
-    each = [networks for networks in each if networks.answer(cell)]
+    each = [networks for networks in each if networks.trained_for(cell)]
     if not each:
         return []
     head = {
@@ -126,13 +123,12 @@ def amortised_rows(target: str, cell: Cell, draws: Draws, each: Sequence[Network
         shown |= {f"{key} as printed": shown[key] for key in ("validity", "plausibility")}
         rows.append(head | {"method": PUBLISHED} | shown)
     for networks in each:
-        seeds = [_of_one(model, cell, draws) for model in networks.models]
+        seeds = pd.DataFrame([_of_one(model, cell, draws) for model in networks.models])
         row: dict[str, Any] = head | {"method": networks.method, "seeds": len(seeds)}
         row["applicants"] = draws.size
-        for key in seeds[0]:
-            row[key] = float(np.mean([one[key] for one in seeds]))
-        for key, name in _SPREAD.items():
-            row[name] = float(np.std([one[key] for one in seeds], ddof=1)) if len(seeds) > 1 else float("nan")
+        row |= {str(key): value for key, value in seeds.mean(skipna=False).items()}
+        row |= {f"{key} sd of seeds": seeds[key].std(skipna=False) for key in _SPREAD}
+        row["cost sd of seeds"] = seeds["cost mean"].std(skipna=False)
         if printed:
             row["validity - published"] = row["validity as printed"] - validity
             row["plausibility - published"] = row["plausibility as printed"] - plausibility
@@ -146,26 +142,25 @@ def amortised_rows(target: str, cell: Cell, draws: Draws, each: Sequence[Network
 
 def published_icarma(cell: Cell, table: int = 1) -> tuple[float, ...]:
     """Validity, plausibility, mean cost and, in tables 2 and 3, hap that a table prints for iCARMA, or ()."""
-    from milp_recourse.lab.gap.tables import SETTINGS
-
-    for setting in SETTINGS:
-        same = (setting.table, setting.profile) == (table, cell.profile)
-        same &= (setting.elicitation, setting.distribution) == (cell.elicitation, cell.distribution)
-        if same and (str(setting.actionable) if setting.actionable else "random") == cell.actionable:
-            return setting.icarma
+    columns = ("table", "profile", "elicitation", "distribution", "actionable")
+    asked = (str(table), cell.profile, cell.elicitation, cell.distribution, cell.actionable)
+    for row, numbers in printed_rows("loan", "iCARMA"):
+        if tuple(row[name] for name in columns) == asked:
+            return tuple(numbers)
     return ()
 
 
 def recommendations(
     networks: Networks, cell: Cell, problems: Sequence[Problem], draws: Draws
 ) -> Mapping[Problem, Answer]:
-    """What the first seed's networks say, as answers: an action where the deployed model accepts it,
-    plausible or not, as the paper's figures show them."""
-    from milp_recourse.icarma.score import score
+    """The recommendations of the first seed's networks as answers, for the paper's figures.
 
-    template, model = draws.population.template, networks.models[0]
-    rows, wishes, action, seconds = _asked(model, cell, draws)
-    scored = score(template, model, rows, wishes, action)
+    A recommendation counts as found where the deployed model accepts its outcome, plausible or not.
+    """
+
+    model = networks.models[0]
+    _, found = _asked(model, cell, draws)
+    scored, action, seconds = found.scored, found.action, found.seconds
     answers = {}
     for k, problem in enumerate(problems):
         said = None
@@ -174,34 +169,29 @@ def recommendations(
             said = {name: value for name, value in values if not np.isnan(value)}
         cost = float(scored.cost[k]) if said is not None else None
         status = "not-found" if said is None else "found"
-        answers[problem] = Answer(status, cost, None, said, seconds / len(rows))
+        answers[problem] = Answer(status, cost, None, said, seconds / draws.size)
     return answers
 
 
-def _asked(
-    model: Recommender, cell: Cell, draws: Draws
-) -> tuple[NDArray[np.float64], Wishes, NDArray[np.float64], float]:
-    """Applicants, what they wish, what the networks recommend, and wall seconds for all."""
+def _asked(model: Recommender, cell: Cell, draws: Draws) -> tuple[Wishes, Recommended]:
+    """What the applicants wish, and what the networks recommend."""
     from milp_recourse.icarma.sampling import Wishes
-    from milp_recourse.icarma.score import recommend_timed
+    from milp_recourse.icarma.score import recommended
 
-    rows = factual_rows(draws.population)
     wishes = Wishes.of_scores(draws.scores(cell), cell.profile)
-    action, _, seconds = recommend_timed(model, rows, wishes)
-    return rows, wishes, action, seconds
+    return wishes, recommended(model, draws.population, wishes)
 
 
 def _of_one(model: Recommender, cell: Cell, draws: Draws) -> dict[str, float]:
     from milp_recourse.icarma.score import score
     from milp_recourse.lab.gap.evaluate import summary
 
-    rows, wishes, action, seconds = _asked(model, cell, draws)
-    scored = score(draws.population.template, model, rows, wishes, action)
-    short = summary(scored)
-    uncut, _ = model.recommend(rows, wishes, within_bounds=False)
-    as_printed = summary(score(draws.population.template, model, rows, wishes, uncut))
+    wishes, found = _asked(model, cell, draws)
+    short = summary(found.scored)
+    uncut, _ = model.recommend(found.rows, wishes, within_bounds=False)
+    as_printed = summary(score(draws.population.template, model, found.rows, wishes, uncut))
     return {
-        "served": float(scored.serves(plausible=True).sum()),
+        "served": float(found.scored.serves(plausible=True).sum()),
         "validity": short["valid_deployed"],
         "plausibility": short["plausible"],
         "plausibility learned": short["plausible_flow"],
@@ -210,5 +200,5 @@ def _of_one(model: Recommender, cell: Cell, draws: Draws) -> dict[str, float]:
         "cost mean": short["cost"],
         "cost sd": short["cost_sd"],
         "hap": short["hap"],
-        "seconds mean": seconds / len(rows),
+        "seconds mean": found.seconds / draws.size,
     }

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -12,7 +14,7 @@ from typing import Any
 
 from milp_recourse.backends.grid_together import SharedGrid
 from milp_recourse.instance import Instance, Population, Preferences
-from milp_recourse.lab.benchmarks.resume import grown
+from milp_recourse.lab.run_table import grown
 from milp_recourse.lab.studies.cells import Problem
 from milp_recourse.result import Result
 from milp_recourse.solve import solve_together
@@ -42,6 +44,10 @@ class Answer:
         Value per feature acted on.
     seconds
         Processor seconds: the problem's share of its batch, or of its applicant's grid.
+    nodes
+        Boxes examined, where somebody counted.
+    time_limit
+        Wall seconds it was given, where that is kept.
     """
 
     status: str
@@ -49,6 +55,8 @@ class Answer:
     lower_bound: float | None
     action: Mapping[str, float] | None
     seconds: float
+    nodes: float = 0.0
+    time_limit: float = math.inf
 
     @staticmethod
     def of(result: Result) -> Answer:
@@ -56,7 +64,78 @@ class Answer:
         action = None
         if result.action is not None:
             action = {name: float(value) for name, value in result.action.items()}
-        return Answer(result.status.value, result.cost, result.lower_bound, action, result.seconds)
+        return Answer(
+            result.status.value, result.cost, result.lower_bound, action, result.seconds, result.nodes or 0
+        )
+
+
+class AnswerFile:
+    """Answers in a file that grows; where a problem stands twice, the last row counts.
+
+    Parameters
+    ----------
+    features
+        That actions may have values for.
+    more
+        Further attributes of answers that have columns.
+
+    Attributes
+    ----------
+    known
+        What the file holds.
+    """
+
+    def __init__(self, path: Path, features: Sequence[str], more: Sequence[str] = ()) -> None:
+        self.path, self.features, self.more = path, tuple(features), tuple(more)
+        self.known: dict[Problem, Answer] = {}
+        with self._open() as (rows, _):
+            for row in rows:
+                self.known[self._problem(row)] = self._answer(row)
+
+    @contextmanager
+    def writing(self) -> Iterator[Callable[[Problem, Answer], None]]:
+        """What writes an answer and keeps it."""
+        with self._open() as (_, write):
+
+            def keep(problem: Problem, answer: Answer) -> None:
+                write(self._row(problem, answer))
+                self.known[problem] = answer
+
+            yield keep
+
+    def _open(self) -> Any:
+        columns = ("applicant", "mask", "weights", "plausible", "status", "cost", "lower_bound", "seconds")
+        return grown(self.path, (*columns, *self.more, *(f"action_{f}" for f in self.features)), {})
+
+    def _row(self, problem: Problem, answer: Answer) -> dict[str, Any]:
+        return {
+            "applicant": problem.applicant,
+            "mask": "+".join(problem.mask),
+            "weights": "+".join(map(repr, problem.weights)),
+            "plausible": int(problem.plausible),
+            "status": answer.status,
+            "cost": answer.cost,
+            "lower_bound": answer.lower_bound,
+            "seconds": f"{answer.seconds:.6g}",
+            **{name: getattr(answer, name) for name in self.more},
+            **{f"action_{f}": (answer.action or {}).get(f) for f in self.features},
+        }
+
+    @staticmethod
+    def _problem(row: Mapping[str, str]) -> Problem:
+        return Problem(
+            int(row["applicant"]),
+            tuple(filter(None, row["mask"].split("+"))),  # empty where everything is scored out
+            tuple(map(float, filter(None, row["weights"].split("+")))),
+            row["plausible"] == "1",
+        )
+
+    def _answer(self, row: Mapping[str, str]) -> Answer:
+        cost, bound = (float(row[name]) if row[name] else None for name in ("cost", "lower_bound"))
+        action = {f: float(row[f"action_{f}"]) for f in self.features if row[f"action_{f}"]}
+        more: dict[str, Any] = {name: float(row[name]) for name in self.more}
+        seconds = float(row["seconds"])
+        return Answer(row["status"], cost, bound, None if cost is None else action, seconds, **more)
 
 
 class Answers:
@@ -69,12 +148,8 @@ class Answers:
     """
 
     def __init__(self, folder: Path, features: Sequence[str]) -> None:
-        self.folder, self.features = folder, tuple(features)
-        self.known: dict[str, dict[Problem, Answer]] = {method: {} for method in METHODS}
-        for method in METHODS:
-            with self._open(method) as (rows, _):
-                for row in rows:
-                    self.known[method][self._problem(row)] = self._answer(row)
+        self.files = {m: AnswerFile(folder / f"answers_{m}.csv", features) for m in METHODS}
+        self.known = {method: file.known for method, file in self.files.items()}
 
     def open_problems(self, method: str, problems: Iterable[Problem]) -> list[Problem]:
         """What is not answered yet, each once, in order."""
@@ -119,53 +194,11 @@ class Answers:
         solved: Iterator[list[tuple[Problem, Answer]]],
         advance: Callable[[], None],
     ) -> None:
-        with self._open(method) as (_, write):
+        with self.files[method].writing() as keep:
             for part in solved:
                 for problem, answer in part:
-                    write(self._row(problem, answer))
-                    self.known[method][problem] = answer
+                    keep(problem, answer)
                     advance()
-
-    def _open(self, method: str) -> Any:
-        columns = ("applicant", "mask", "weights", "plausible", "status", "cost", "lower_bound", "seconds")
-        return grown(
-            self.folder / f"answers_{method}.csv", (*columns, *(f"action_{f}" for f in self.features)), {}
-        )
-
-    def _row(self, problem: Problem, answer: Answer) -> dict[str, Any]:
-        row: dict[str, Any] = {
-            "applicant": problem.applicant,
-            "mask": "+".join(problem.mask),
-            "weights": "+".join(map(repr, problem.weights)),
-            "plausible": int(problem.plausible),
-            "status": answer.status,
-            "cost": _text(answer.cost),
-            "lower_bound": _text(answer.lower_bound),
-            "seconds": f"{answer.seconds:.6g}",
-        }
-        for name in self.features:
-            row[f"action_{name}"] = _text((answer.action or {}).get(name))
-        return row
-
-    @staticmethod
-    def _problem(row: Mapping[str, str]) -> Problem:
-        return Problem(
-            int(row["applicant"]),
-            tuple(filter(None, row["mask"].split("+"))),  # nobody's: who scores every feature out
-            tuple(map(float, filter(None, row["weights"].split("+")))),
-            row["plausible"] == "1",
-        )
-
-    def _answer(self, row: Mapping[str, str]) -> Answer:
-        cost = _number(row["cost"])
-        action = {f: float(row[f"action_{f}"]) for f in self.features if row[f"action_{f}"]}
-        return Answer(
-            row["status"],
-            cost,
-            _number(row["lower_bound"]),
-            None if cost is None else action,
-            float(row["seconds"]),
-        )
 
 
 def _grid_part(template: Instance, groups: Sequence[Sequence[Asked]]) -> list[tuple[Problem, Answer]]:
@@ -199,11 +232,3 @@ def _certified_part(
         (problem, replace(answer, seconds=answer.seconds * busy))
         for (problem, _), answer in zip(asked, answers, strict=True)
     ]
-
-
-def _text(value: float | None) -> str:
-    return "" if value is None else repr(value)
-
-
-def _number(text: str) -> float | None:
-    return float(text) if text else None

@@ -5,7 +5,7 @@ Source: the iCARMA paper, tables 1, 2, 3, 5 and 6, figures 3 and 4, appendices B
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal, cast
 
@@ -114,6 +114,26 @@ SENSITIVITY = (
 """What the paper does not publish, otherwise: w_max and the exponents (grid only)."""
 
 
+def scores_of(cell: Cell, size: int, generator: Callable[[str], np.random.Generator]) -> Scores:
+    """Actionability scores of so many applicants in a cell that is no scenario.
+
+    Parameters
+    ----------
+    generator
+        By purpose: ``threshold``, ``scores``, ``scores, hard`` and the distributions of rankings.
+    """
+    if cell.elicitation == "score":
+        stream, highest = ("scores", LIKERT - 1) if cell.actionable == "4" else ("scores, hard", LIKERT)
+        drawn = generator(stream).integers(1, highest + 1, (size, len(LOAN_ACTIONABLE)))
+        return Scores(LOAN_ACTIONABLE, drawn, LIKERT)
+    if cell.actionable == "random":
+        threshold = sample_thresholds(size, generator("threshold"))
+    else:
+        threshold = np.full(size, int(cell.actionable) + 1)
+    distribution = cast(RankingDistribution, cell.distribution)
+    return cut(LOAN_ACTIONABLE, sample_rankings(distribution, size, generator(distribution)), threshold)
+
+
 @dataclass(frozen=True)
 class Draws:
     """Everything random about a population's preferences, from one seed.
@@ -166,15 +186,7 @@ class Draws:
             sides: tuple[RankingDistribution, RankingDistribution] = ("privileged", "non-privileged")
             of = [cut(LOAN_ACTIONABLE, self.ranks(side), int(cell.actionable) + 1) for side in sides]
             return by_group(self.privileged(cell.distribution), *of)
-        if cell.elicitation == "score":
-            stream, highest = ("scores", LIKERT - 1) if cell.actionable == "4" else ("scores, hard", LIKERT)
-            drawn = self.generator(stream).integers(1, highest + 1, (self.size, len(LOAN_ACTIONABLE)))
-            return Scores(LOAN_ACTIONABLE, drawn, LIKERT)
-        if cell.actionable == "random":
-            threshold = sample_thresholds(self.size, self.generator("threshold"))
-        else:
-            threshold = np.full(self.size, int(cell.actionable) + 1)
-        return cut(LOAN_ACTIONABLE, self.ranks(cast(RankingDistribution, cell.distribution)), threshold)
+        return scores_of(cell, self.size, self.generator)
 
     def problems(self, cell: Cell) -> list[Problem]:
         """One problem per applicant, in order."""

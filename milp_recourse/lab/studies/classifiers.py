@@ -12,18 +12,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from milp_recourse.domain.elicitation import LOAN_ACTIONABLE
 from milp_recourse.domain.loan import FEATURES
 from milp_recourse.domain.loan_rows import sample_loan
 from milp_recourse.instance import Population
+from milp_recourse.lab.recipe.loan import lever_ranges
 from milp_recourse.lab.recipe.training import Training, deployed_logits, train_network
 from milp_recourse.lab.studies.answers import Answers
 from milp_recourse.lab.studies.cells import TABLES, Draws
 from milp_recourse.lab.studies.published import published
-from milp_recourse.lab.studies.reproduce import write_rows
-from milp_recourse.lab.studies.tables import served, table
+from milp_recourse.lab.studies.tables import grid_row
+from milp_recourse.reports.number_table import write_table
 
 TRAININGS = {
     "adam, 500 epochs": Training(),
@@ -63,8 +62,7 @@ def compare(
         left = answers.open_problems("grid", asked)
         answers.solve_grid(people, left, jobs, lambda label=name: advance(label))  # type: ignore[misc]
         for cell in TABLES["table1"]:
-            mine = served(draws, cell, draws.problems(cell), answers.known["grid"])
-            (row,) = (r for r in table("table1", cell, mine, mine) if r["method"] == "grid")
+            row = grid_row("table1", cell, draws, answers.known["grid"])
             printed = published("table1", cell)
             assert printed is not None
             rows.append(
@@ -77,7 +75,7 @@ def compare(
                     "within": row["within"],
                 }
             )
-    write_rows(rows, tuple(rows[0]), folder / "classifiers.csv")
+    write_table(folder / "classifiers.csv", rows)
     return rows
 
 
@@ -94,21 +92,14 @@ def retrained(
     data = sample_loan(seed)
     network = train_network(data.train, seed if network_seed is None else network_seed, training)
     logits = deployed_logits(network, data.test.rows)
-    negative = data.train.rows[deployed_logits(network, data.train.rows) < 0]
     refused = data.test.rows[logits < 0][:limit]
-    low, high = negative.min(axis=0), negative.max(axis=0)
-    sd = data.train.rows.std(axis=0)
-    scale = {
-        f: float(np.sqrt(len(LOAN_ACTIONABLE) * sd[k] * (high[k] - low[k])))
-        for k, f in enumerate(FEATURES)
-        if f in LOAN_ACTIONABLE
-    }
+    low, high, scale = lever_ranges(data.train.rows, network)
     template = replace(
         template_of.template,
         classifier=network,
         features=tuple(
-            replace(f, bounds=(float(low[k]), float(high[k]))) if f.actionable else f
-            for k, f in enumerate(template_of.template.features)
+            replace(f, bounds=(low[f.name], high[f.name])) if f.actionable else f
+            for f in template_of.template.features
         ),
         accept=replace(template_of.template.accept, margin=0.0),
         cost=replace(template_of.template.cost, scale=scale),

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-if TYPE_CHECKING:
-    from rich.table import Table
+from milp_recourse.lab.run_table import print_rows
 
+if TYPE_CHECKING:
     from milp_recourse.instance import Population
     from milp_recourse.lab.studies.amortised import Networks
     from milp_recourse.lab.studies.reproduce import Asked
@@ -42,7 +41,7 @@ def reproduce(
         list[Path] | None,
         typer.Option(
             metavar="DIR",
-            help="checkpoint or icarma train's folder, shown where trained for; repeatable",
+            help="checkpoint, or folder of icarma train; a row wherever it was trained for; repeatable",
         ),
     ] = None,
     draws: Annotated[int, typer.Option(min=2, help="Of race, profiles and rankings, for fairness.")] = 200,
@@ -50,7 +49,7 @@ def reproduce(
         str | None, typer.Option(metavar="MODULE:FUNCTION", help="learned log density; none: the flow here")
     ] = None,
 ) -> None:
-    """The iCARMA paper's oracle rows: its grid and certified optima side by side.
+    """Make the iCARMA paper's tables and figures again: its oracle, a grid search, beside certified optima.
 
     Exits 4 where a grid point refutes a certified answer or a certificate is rejected, 3 where a limit was
     reached.
@@ -62,25 +61,15 @@ def reproduce(
     from milp_recourse.reports.progress import progress_bar
 
     _check(target)
-    people = read_population(population_file(population))
+    people = read_population(population_file(population))[:limit]
     trained = tuple(read_networks(place) for place in networks or ())
-    size = min(limit or len(people), len(people))
-    if size < len(people):
-        people = people[:size]
     if target == "classifiers":
         return _classifiers(people, folder, seed, limit, jobs)
     if target == "fairness":
         return _fairness(people, folder, trained, draws, Asked(seed, time_limit, 0, jobs))
-    total = 0
     with progress_bar("reproduce", 0, rate=True) as bar:
-
-        def expect(phase: str, count: int) -> None:
-            nonlocal total
-            total += count
-            bar.expect(total)
-
         asked = Asked(seed, time_limit, certificates, jobs, _density(density), trained, population)
-        summary = Reproduction(people, folder, asked, bar.advance, expect).run(target)
+        summary = Reproduction(people, folder, asked, bar.advance, bar.expect_more).run(target)
     _print(summary)
     typer.echo(f"tables, pictures and report.html in {folder}")
     checked = summary["spot check"]
@@ -123,36 +112,24 @@ def _density(name: str | None) -> Density | None:
 def _fairness(
     people: Population, folder: Path, trained: tuple[Networks, ...], draws: int, asked: Asked
 ) -> None:
-    from rich.console import Console
-
     from milp_recourse.lab.studies.fairness_draws import SUMMARY, run
     from milp_recourse.reports.progress import progress_bar
 
-    total = 0
+    seed, limit, jobs = asked.seed, asked.time_limit, asked.jobs
     with progress_bar("fairness", 0, rate=True) as bar:
-
-        def expect(_: str, count: int) -> None:
-            nonlocal total
-            total += count
-            bar.expect(total)
-
-        rows = run(
-            people, folder, trained, draws, asked.seed, asked.time_limit, asked.jobs, expect, bar.advance
-        )
-    Console(width=180).print(_table("gaps over draws", rows, list(SUMMARY)))
+        rows = run(people, folder, trained, draws, seed, limit, jobs, bar.expect_more, bar.advance)
+    print_rows("gaps over draws", rows, SUMMARY)
     typer.echo(f"fairness.csv, fairness_masks.csv, fairness_draws.csv.gz and fairness.svg in {folder}")
 
 
 def _classifiers(people: Population, folder: Path, seed: int, limit: int | None, jobs: int) -> None:
-    from rich.console import Console
-
     from milp_recourse.lab.studies.classifiers import TRAININGS, compare
     from milp_recourse.reports.progress import progress_bar
 
     with progress_bar("classifiers", 0, rate=True) as bar:
         bar.expect(5 * len(TRAININGS) * (limit or len(people)))
         rows = compare(people, folder, seed, limit, jobs, bar.advance)
-    Console(width=180).print(_table("grid, table 1, by classifier", rows, list(rows[0])))
+    print_rows("grid, table 1, by classifier", rows)
     typer.echo(f"classifiers.csv in {folder}")
 
 
@@ -166,35 +143,14 @@ FAIRNESS = ("scenario", "method", "group", "cost", "cost low", "cost high", "log
 
 
 def _print(summary: dict[str, Any]) -> None:
-    from rich.console import Console
-
-    console = Console()
-    if not console.is_terminal:
-        console = Console(width=180)
     for name, rows in summary["rows"].items():
         columns = [c for c in SHOWN if c in rows[0]] if "within" in rows[0] else list(rows[0])
         columns = list(FAIRNESS) if name == "figure4" else columns
         shown = rows if name != "figure4" else [r for r in rows if " - " in r["group"]]  # the rest: its file
-        console.print(_table(name, shown, columns))
+        print_rows(name, shown, columns)
     checked = summary["spot check"]
-    console.print(
+    typer.echo(
         f"{summary['problems']} problems, {len(summary['contradictions'])} contradictions, "
         f"{summary['limit']} at the limit"
-        + (f"; {checked['verified']} of {checked['drawn']} certificates verified" if checked else ""),
-        markup=False,
+        + (f"; {checked['verified']} of {checked['drawn']} certificates verified" if checked else "")
     )
-
-
-def _table(title: str, rows: list[dict[str, Any]], columns: list[str]) -> Table:
-    from rich.table import Column, Table
-
-    table = Table(*(Column(name, overflow="fold") for name in columns), title=title)  # nothing is cut off
-    for row in rows:
-        table.add_row(*(_cell(row[c]) for c in columns))
-    return table
-
-
-def _cell(value: Any) -> str:
-    if value is None or (isinstance(value, float) and math.isnan(value)):
-        return ""
-    return f"{value:.3g}" if isinstance(value, float) else str(value)

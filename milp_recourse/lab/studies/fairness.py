@@ -14,12 +14,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from milp_recourse.lab.studies.cells import Cell, Draws, Problem
+from milp_recourse.lab.means import bootstrap, interval, mean
+from milp_recourse.lab.studies.cells import Draws, Problem
 from milp_recourse.lab.studies.tables import Served, factual_rows
 
 Array = NDArray[np.float64]
-BOOTSTRAP = 2000
-CONFIDENCE = 0.95
 
 GROUPS = ("female, white", "female, non-white", "male, white", "male, non-white")
 """Gender 0 is taken for female: the equations give gender 1 the higher income, and the paper's costs are
@@ -46,7 +45,7 @@ def groups(draws: Draws) -> NDArray[np.str_]:
 
 
 def scenario_rows(
-    name: str, draws: Draws, cell: Cell, problems: list[Problem], answers: Mapping[str, Served]
+    name: str, draws: Draws, problems: list[Problem], answers: Mapping[str, Served]
 ) -> list[dict[str, Any]]:
     """One row per method and group, then one per method and gap."""
     member = groups(draws)
@@ -61,7 +60,7 @@ def scenario_rows(
             rows.append(
                 {"scenario": name, "method": method, "group": group}
                 | _shown(means[group])
-                | {"factual log density": _mean(factual[member == group])}
+                | {"factual log density": mean(factual[member == group])}
             )
         for gap, (one, other) in GAPS.items():
             sides = [_of(mine, np.isin(member, side), ceiling, method, rng) for side in (one, other)]
@@ -78,11 +77,11 @@ def _of(
     result: dict[str, Any] = {
         "applicants": int(who.sum()),
         "served": int(served.sum()),
-        "validity": _mean(mine.served[who]),
+        "validity": mean(mine.served[who]),
         "cost samples": bootstrap(costs, rng),
         "log density samples": bootstrap(densities, rng),
-        "cost": _mean(costs),
-        "log density": _mean(densities),
+        "cost": mean(costs),
+        "log density": mean(densities),
         "certified": (float("nan"), float("nan")),
     }
     if method == "certified":
@@ -97,7 +96,7 @@ def _of(
 def _shown(one: Mapping[str, Any]) -> dict[str, Any]:
     row = {key: one[key] for key in ("applicants", "served", "validity", "cost", "log density")}
     for key in ("cost", "log density"):
-        row[f"{key} low"], row[f"{key} high"] = _interval(one[f"{key} samples"])
+        row[f"{key} low"], row[f"{key} high"] = interval(one[f"{key} samples"])
     row["cost certified from"], row["cost certified to"] = one["certified"]
     return row
 
@@ -106,29 +105,11 @@ def _difference(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, A
     row: dict[str, Any] = {}
     for key in ("cost", "log density"):
         row[key] = one[key] - other[key]
-        row[f"{key} low"], row[f"{key} high"] = _interval(one[f"{key} samples"] - other[f"{key} samples"])
+        row[f"{key} low"], row[f"{key} high"] = interval(one[f"{key} samples"] - other[f"{key} samples"])
     row["validity"] = one["validity"] - other["validity"]
     row["cost certified from"] = one["certified"][0] - other["certified"][1]
     row["cost certified to"] = one["certified"][1] - other["certified"][0]
     return row
-
-
-def bootstrap(values: Array, rng: np.random.Generator, samples: int = BOOTSTRAP) -> Array:
-    """Means of resamples of the same size, shape (samples,); nan without values."""
-    if not len(values):
-        return np.full(samples, np.nan)
-    counts = rng.multinomial(len(values), np.full(len(values), 1 / len(values)), size=samples)
-    return np.asarray(counts @ values / len(values))
-
-
-def _mean(values: NDArray) -> float:
-    return float(values.mean()) if len(values) else float("nan")
-
-
-def _interval(samples: Array) -> tuple[float, float]:
-    tail = (1 - CONFIDENCE) / 2
-    low, high = np.quantile(samples, [tail, 1 - tail])
-    return float(low), float(high)
 
 
 def bounds_of_mean(lower: Array, upper: Array, certain: NDArray[np.bool_]) -> tuple[float, float]:

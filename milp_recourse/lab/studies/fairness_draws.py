@@ -12,9 +12,6 @@ them where there is nothing.
 
 from __future__ import annotations
 
-import csv
-import gzip
-import io
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -26,10 +23,12 @@ from numpy.typing import NDArray
 
 from milp_recourse.domain.elicitation import LOAN_ACTIONABLE
 from milp_recourse.instance import Population
+from milp_recourse.lab.means import mean
 from milp_recourse.lab.studies.amortised import Networks
 from milp_recourse.lab.studies.answers import Answer, Answers
 from milp_recourse.lab.studies.cells import SCENARIOS, TABLES, Cell, Draws, Problem
 from milp_recourse.lab.studies.tables import factual_rows
+from milp_recourse.reports.number_table import write_table
 
 Array = NDArray[np.float64]
 
@@ -93,16 +92,13 @@ def certified_offers(population: Population, known: Mapping[Problem, Answer]) ->
 def amortised_offers(population: Population, networks: Networks) -> Offers:
     """From the first seed's networks: what the deployed model accepts, plausible or not."""
     from milp_recourse.icarma.sampling import Wishes
-    from milp_recourse.icarma.score import score
+    from milp_recourse.icarma.score import recommended
 
-    model, rows = networks.models[0], factual_rows(population)
     actions = []
     for mask in MASKS:
-        can = np.tile([name in mask for name in LOAN_ACTIONABLE], (len(rows), 1))
-        wishes = Wishes(can, can.astype(float), can)
-        action, _ = model.recommend(rows, wishes)
-        scored = score(population.template, model, rows, wishes, action)
-        actions.append((action, scored.valid_deployed))
+        can = np.tile([name in mask for name in LOAN_ACTIONABLE], (len(population), 1))
+        found = recommended(networks.models[0], population, Wishes(can, can.astype(float), can))
+        actions.append((found.action, found.scored.valid_deployed))
     return _offers(f"iCARMA {networks.name}", population, actions)
 
 
@@ -230,8 +226,7 @@ def summary(found: Sequence[Drawn]) -> list[dict[str, Any]]:
         for g, gap in enumerate(GAPS):
             for m, measure in enumerate(MEASURES):
                 low, high = np.nanquantile(resampled[:, m, g], (0.025, 0.975))  # over draws and resamples
-                values = gaps[:, m, g]
-                chances = p[:, m, g]
+                values, chances = gaps[:, m, g], p[:, m, g]
                 numbers = (
                     values.mean(),
                     values.std(),
@@ -264,7 +259,7 @@ def by_mask(population: Population, offers: Sequence[Offers]) -> list[dict[str, 
                         "actionable": " + ".join(mask),
                         "group": name,
                         "share with recourse": float(served.mean()),
-                        "mean cost": float(cost.mean()) if len(cost) else float("nan"),
+                        "mean cost": mean(cost),
                     }
                 )
     return rows
@@ -278,7 +273,7 @@ def run(
     seed: int,
     time_limit: float,
     jobs: int,
-    expect: Callable[[str, int], None],
+    expect: Callable[[int], None],
     advance: Callable[[str], None],
 ) -> list[dict[str, Any]]:
     """Answers, draws, tables and figure; certified answers are kept in FOLDER and shared with ``reproduce``.
@@ -290,35 +285,29 @@ def run(
         each mask is worth.
     """
     from milp_recourse.lab.studies.figures import fairness_over_draws
-    from milp_recourse.lab.studies.reproduce import claim, write_rows
+    from milp_recourse.lab.studies.reproduce import claim
 
     claim(folder, population, seed, time_limit)
     answers, asked = Answers(folder, LOAN_ACTIONABLE), problems(population)
     left = answers.open_problems("certified", asked)
-    expect("certified", len(left))
+    expect(len(left))
     answers.solve_certified(population, left, time_limit, jobs, lambda: advance("certified"))
     offers = [certified_offers(population, answers.known["certified"])]
     offers += [amortised_offers(population, one) for one in networks]
-    expect("draws", draws)
+    expect(draws)
     found = list(study(population, offers, draws, seed, lambda: advance("draws")))
     rows, masks = summary(found), by_mask(population, offers)
-    write_rows(rows, SUMMARY, folder / "fairness.csv")
-    write_rows(masks, tuple(masks[0]), folder / "fairness_masks.csv")
-    _write_draws(found, folder / "fairness_draws.csv.gz")
+    write_table(folder / "fairness.csv", rows)
+    write_table(folder / "fairness_masks.csv", masks)
+    write_table(folder / "fairness_draws.csv.gz", [row for one in found for row in _draws(one)])
     fairness_over_draws(found, rows, folder / "fairness.svg")
     return rows
 
 
-def _write_draws(found: Sequence[Drawn], path: Path) -> None:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(("draw", "scenario", "method", "gap", "measure", "value", "p"))
-    for one in found:
-        for m, measure in enumerate(MEASURES):
-            for g, gap in enumerate(GAPS):
-                value, p = one.gap[m, g], one.p[m, g]
-                writer.writerow(
-                    (one.draw, one.scenario, one.method, gap, measure, f"{value:.5g}", f"{p:.3g}")
-                )
-    with path.open("wb") as file, gzip.GzipFile("", "wb", fileobj=file, mtime=0) as packed:
-        packed.write(text.getvalue().encode())
+def _draws(one: Drawn) -> Iterator[dict[str, Any]]:
+    """A draw's row per measure and gap."""
+    head = {"draw": one.draw, "scenario": one.scenario, "method": one.method}
+    for m, measure in enumerate(MEASURES):
+        for g, gap in enumerate(GAPS):
+            numbers = {"value": f"{one.gap[m, g]:.5g}", "p": f"{one.p[m, g]:.3g}"}
+            yield head | {"gap": gap, "measure": measure} | numbers

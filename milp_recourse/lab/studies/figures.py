@@ -6,24 +6,22 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import matplotlib
 import numpy as np
+from matplotlib import colormaps
+from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
+from milp_recourse.lab.drawing import panels, save
 from milp_recourse.lab.studies.cells import SCENARIOS
 from milp_recourse.lab.studies.fairness import GAPS, GROUPS
 from milp_recourse.lab.studies.fairness_draws import GAPS as ALL_GAPS
 from milp_recourse.lab.studies.fairness_draws import MEASURES, Drawn
 from milp_recourse.lab.studies.tables import Served
 
-matplotlib.use("Agg")
-import matplotlib.pyplot as plt
-
 Array = NDArray[np.float64]
 COLOURS = {"published": "#9a9a9a", "grid": "#d98b3a", "certified": "#2c6fb0"}
 OTHERS = ("#5b5b5b", "#7fb069", "#3f7d3a", "#b07fc4", "#6a3d8a", "#c25b56", "#e3b23c")
 """Of iCARMA's rows, printed and trained here."""
-DPI = 130
 ABREAST = 3
 """Panels beside each other."""
 RANKED = ("table2", "table3")
@@ -52,7 +50,7 @@ def bars(target: str, rows: Sequence[Mapping[str, Any]], path: Path) -> None:
     tall = len(labels) > 5  # many cells: one panel above the other
     wide = (1, len(measures)), (4.5 * len(measures), 3.8)
     grid, size = ((len(measures), 1), (9.5, 2.3 * len(measures) + 1.6)) if tall else wide
-    figure, axes = plt.subplots(*grid, figsize=size, layout="constrained", sharex=True)
+    figure, axes = panels(size, *grid, sharex=True)
     for axis, (column, title) in zip(axes, measures, strict=True):
         for shift, (method, colour) in enumerate(colours.items()):
             mine = {_label(target, row): row for row in rows if row["method"] == method}
@@ -74,7 +72,7 @@ def bars(target: str, rows: Sequence[Mapping[str, Any]], path: Path) -> None:
             axis.set_xlabel("actionable features")
         axis.grid(alpha=0.3, axis="y")
     figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=3)
-    _save(figure, path)
+    save(figure, path, path.with_suffix(".svg"))
 
 
 def _label(target: str, row: Mapping[str, Any]) -> str:
@@ -122,16 +120,14 @@ def densities(factual: Array, by_count: Mapping[str, Mapping[str, Served]], path
     axes[0].set_ylim(lowest, float(np.max(factual)) + 1)
     for axis in axes[::ABREAST]:
         axis.set_ylabel("log density, true equations (nats)")
-    _save(figure, path)
+    save(figure, path, path.with_suffix(".svg"))
 
 
 def _panels(count: int, width: float, height: float) -> tuple[Any, list[Any]]:
     """A figure of so many panels that share the y axis, :data:`ABREAST` beside each other."""
     columns, lines = min(count, ABREAST), -(-count // ABREAST)
     size = (width * columns, height * lines)
-    figure, axes = plt.subplots(
-        lines, columns, figsize=size, layout="constrained", sharey=True, squeeze=False
-    )
+    figure, axes = panels(size, lines, columns, sharey=True, squeeze=False)
     for axis in axes.flat[count:]:
         axis.set_visible(False)
     return figure, list(axes.flat[:count])
@@ -145,15 +141,15 @@ def by_group(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
     panels per method."""
     methods = list(dict.fromkeys(row["method"] for row in rows))
     columns, lines = min(len(methods), ABREAST), -(-len(methods) // ABREAST)
-    figure = plt.figure(figsize=(4.6 * columns, 6.0 * lines), layout="constrained")
+    figure = Figure(figsize=(4.6 * columns, 6.0 * lines), layout="constrained")
     colours = ("#e07b91", "#a01f45", "#7fb3e0", "#1b5488")
     parts: Any = figure.subfigures(len(UNITS), 1)
-    panels = []
+    shown = []
     for part, key in zip(parts, UNITS, strict=True):
         axes = part.subplots(lines, columns, sharex=True, sharey=True, squeeze=False)
         for axis in axes.flat[len(methods) :]:
             axis.set_visible(False)
-        panels += list(axes.flat[: len(methods)])
+        shown += list(axes.flat[: len(methods)])
         for axis, method in zip(axes.flat, methods, strict=False):
             for k, (group, colour) in enumerate(zip(GROUPS, colours, strict=True)):
                 mine = [r for r in rows if r["group"] == group and r["method"] == method]
@@ -167,17 +163,15 @@ def by_group(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
             )
         for axis in axes[:, 0]:
             axis.set_ylabel(f"{UNITS[key]},\n95% bootstrap")
-    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
-    _save(figure, path)
+    figure.legend(*shown[0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
+    save(figure, path, path.with_suffix(".svg"))
 
 
 def gaps(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
     """Gaps between groups by method, with bootstrap intervals over applicants."""
     methods = list(dict.fromkeys(row["method"] for row in rows))
     colours, markers = _coloured(methods), "osD^v"
-    figure, axes = plt.subplots(
-        2, len(GAPS), figsize=(4.4 * len(GAPS), 6.2), layout="constrained", sharex=True, sharey="row"
-    )
+    figure, axes = panels((4.4 * len(GAPS), 6.2), 2, len(GAPS), sharex=True, sharey="row")
     for line, key in zip(axes, UNITS, strict=True):
         for axis, gap in zip(line, GAPS, strict=True):
             for k, method in enumerate(methods):
@@ -194,7 +188,7 @@ def gaps(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
     for axis, gap in zip(axes[0], GAPS, strict=True):
         axis.set_title(gap)
     figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=len(methods))
-    _save(figure, path)
+    save(figure, path, path.with_suffix(".svg"))
 
 
 def _intervals(axis: Any, rows: Sequence[Mapping[str, Any]], key: str, shift: float, **style: Any) -> None:
@@ -210,9 +204,7 @@ def fairness_over_draws(found: Sequence[Drawn], rows: Sequence[Mapping[str, Any]
     """Every draw's gap by race and by gender, with the mean and the interval over draws and samples."""
     shown = ("non-white - white", "female - male")
     methods = list(dict.fromkeys(one.method for one in found))
-    figure, axes = plt.subplots(
-        len(shown), len(MEASURES), figsize=(11.5, 6.2), layout="constrained", sharex=True
-    )
+    figure, axes = panels((11.5, 6.2), len(shown), len(MEASURES), sharex=True)
     colours = {"certified": COLOURS["certified"]} | dict(zip(methods[1:], OTHERS[1:], strict=False))
     for line, gap in zip(axes, shown, strict=True):
         g = ALL_GAPS.index(gap)
@@ -252,12 +244,12 @@ def fairness_over_draws(found: Sequence[Drawn], rows: Sequence[Mapping[str, Any]
         for one in axis:
             one.set_ylabel(unit, fontsize=8)
     figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=3)
-    _save(figure, path)
+    save(figure, path, path.with_suffix(".svg"))
 
 
 def excesses(by_cell: Mapping[str, Mapping[str, Served]], path: Path) -> None:
     """How much dearer the grid's action is than the certified optimum, over those both serve."""
-    figure, axis = plt.subplots(figsize=(6.4, 4.0), layout="constrained")
+    figure, axis = panels((6.4, 4.0))
     largest = 1.0
     for k, (name, answers) in enumerate(by_cell.items()):
         both = answers["grid"].served & answers["certified"].served
@@ -267,7 +259,7 @@ def excesses(by_cell: Mapping[str, Mapping[str, Served]], path: Path) -> None:
         largest = max(largest, float(np.quantile(ratio, 0.95)))
         share = np.arange(1, len(ratio) + 1) / len(ratio)
         label = f"{name} ({len(ratio)})"
-        axis.step(ratio, share, where="post", color=plt.cm.viridis(k / 5), linewidth=1.2, label=label)
+        axis.step(ratio, share, where="post", color=colormaps["viridis"](k / 5), linewidth=1.2, label=label)
     ticks = [tick for tick in (1, 1.5, 2, 3, 5, 10, 20, 50, 100) if tick <= largest]
     axis.set_xscale("log")
     axis.set_xlim(1, largest)
@@ -280,11 +272,4 @@ def excesses(by_cell: Mapping[str, Mapping[str, Served]], path: Path) -> None:
     )
     axis.grid(alpha=0.3)
     axis.legend(title="actionable (people)", loc="lower right")
-    _save(figure, path)
-
-
-def _save(figure: Any, path: Path) -> None:
-    """As asked for, and as vectors beside it."""
-    figure.savefig(path, dpi=DPI)
-    figure.savefig(path.with_suffix(".svg"))
-    plt.close(figure)
+    save(figure, path, path.with_suffix(".svg"))

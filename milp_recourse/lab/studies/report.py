@@ -5,9 +5,13 @@ from __future__ import annotations
 import base64
 import html
 import math
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from string import Template
 from typing import Any
+
+from milp_recourse.reports.pages.html import Html, el, join
 
 Row = Mapping[str, Any]
 
@@ -52,13 +56,6 @@ CAPTIONS = {
 CONSTANT = ("target", "plausibility asked", "distribution", "profile", "applicants")
 """Columns left out of a table in the report where all its rows agree."""
 
-STYLE = """body{font:15px/1.5 sans-serif;max-width:1100px;margin:2em auto;padding:0 1em;color:#222}
-table{border-collapse:collapse;font-size:12px;margin:1em 0;display:block;overflow-x:auto}
-td,th{border-bottom:1px solid #ddd;padding:3px 7px;text-align:right;white-space:nowrap}
-th{vertical-align:bottom;white-space:normal}td:first-child,th:first-child{text-align:left}
-caption,figcaption{text-align:left;color:#555;font-size:13px}figure{margin:1.5em 0}
-tr.published{color:#777}tr.certified{background:#eef4fb}img{max-width:100%}code{background:#f3f3f3}"""
-
 
 def write_report(
     folder: Path, targets: Sequence[str], tables: Mapping[str, Sequence[Row]], summary: Mapping[str, Any]
@@ -74,40 +71,36 @@ def write_report(
     """
     order = (*targets, *(name for name in tables if name not in targets))
     shown = [picture for name in order for picture in PICTURES.get(name, (name,))]
-    sections = [
-        ("pictures", "In pictures", "".join(_figure(folder, name, k) for k, name in enumerate(shown, 1))),
-        ("asked", "What was asked", _asked(summary)),
-        ("found", "What was found", _found(tables)),
-        ("certain", "How certain", _certain(summary)),
-        *((name, TITLES[name], _table(tables[name], TITLES[name])) for name in order),
-        ("columns", "Columns", _legend()),
-    ]
-    contents = "".join(f"<li><a href='#{key}'>{html.escape(name)}</a></li>" for key, name, _ in sections)
-    parts = [f"<h2>Contents</h2><ol>{contents}</ol>"]
-    parts += [f"<h2 id='{key}'>{html.escape(name)}</h2>{text}" for key, name, text in sections]
-    title = "The paper's oracle, certified"
-    text = (
-        f"<!doctype html><html lang='en'><head><meta charset='utf-8'><title>{title}</title>"
-        f"<style>{STYLE}</style></head><body><h1>{title}</h1>{''.join(parts)}</body></html>\n"
+    page = Template(Path(__file__).with_suffix(".html").read_text(encoding="utf-8"))
+    seconds = summary["processor seconds"]
+    text = page.substitute(
+        contents="$contents",
+        pictures=join(_figure(folder, name, k) for k, name in enumerate(shown, 1)),
+        applicants=summary["applicants"],
+        population=html.escape(summary["population"]),
+        seed=summary["seed"],
+        problems=summary["problems"],
+        answers=summary["answers in the cells"],
+        found=_found(tables),
+        limit=summary["limit"],
+        refuted=len(summary["contradictions"]),
+        spot_check=_spot_check(summary["spot check"]),
+        learned="“plausibility learned” measures it with a flow fitted to data"
+        if summary["learned density"]
+        else "no learned flow enters",
+        grid_seconds=f"{seconds['grid']:.0f}",
+        certified_seconds=f"{seconds['certified']:.0f}",
+        tables=join(
+            part
+            for name in order
+            for part in (el("h2", TITLES[name], id=name), _table(tables[name], TITLES[name]))
+        ),
     )
+    headings = re.findall(r'<h2 id="(\w+)">(.*?)</h2>', text)
+    contents = el("ol", [el("li", el("a", Html(name), href=f"#{key}")) for key, name in headings])
     path = folder / "report.html"
-    path.write_text(text, encoding="utf-8")
+    path.write_text(text.replace("$contents", contents), encoding="utf-8")
     return path
-
-
-def _asked(summary: Mapping[str, Any]) -> str:
-    return (
-        "<p>The iCARMA paper (arXiv 2604.08030) measures with a grid of 25 bins per feature "
-        "how an applicant's own constraints degrade recourse: its validity, cost and plausibility. A grid sees only "
-        "its own points. Some of that loss is therefore the grid's. Here every cell of the paper's oracle rows is "
-        "computed twice, for the same applicants with the same preferences: by the grid, and by branch and bound "
-        "with a proven lower bound. Where the two differ, the difference belongs to the grid.</p>"
-        f"<p>{summary['applicants']} refused test applicants of the Loan model ({html.escape(summary['population'])}), "
-        f"seed {summary['seed']}; "
-        f"{summary['problems']} distinct problems behind {summary['answers in the cells']} answers. The paper's "
-        "classifier is not published with the paper. That of loan-smooth has its shape and is trained as the code that "
-        "the CARMA authors released does it; that of loan-sharp as the paper's text says.</p>"
-    )
 
 
 def _found(tables: Mapping[str, Sequence[Row]]) -> str:
@@ -166,42 +159,13 @@ def _fairness_sentences(rows: Sequence[Row]) -> list[str]:
     return items
 
 
-def _certain(summary: Mapping[str, Any]) -> str:
-    checked = summary["spot check"]
-    spot = "No certificates were asked for in this run."
-    if checked is not None:
-        spot = (
-            f"{checked['drawn']} answers drawn at random from the {checked['of']} were certified anew: "
-            f"{checked['verified']} certificates verified by the independent checker, {checked['agree']} agree with "
-            f"the tables, {len(checked['complaints'])} complaints."
-        )
-    refuted = len(summary["contradictions"])
-    seconds = summary["processor seconds"]
+def _spot_check(checked: Mapping[str, Any] | None) -> str:
+    if checked is None:
+        return "No certificates were asked for in this run."
     return (
-        "<p>Every certified answer is an optimum or an infeasibility proven with outward rounding "
-        f"to a gap of 1e-6 cost (and the cost of 1e-12 of every interval); {summary['limit']} of {summary['problems']} reached the time limit. "
-        f"Cases in which a grid point refutes a certified answer: {refuted}. {spot} Group means are over a sample: "
-        "their bootstrap intervals say how much another sample could differ, which no certificate removes. "
-        "Plausibility is demanded and measured with the true model's density"
-        + (
-            "; “plausibility learned” measures it with a flow fitted to data. "
-            if summary["learned density"]
-            else "; no learned flow enters. "
-        )
-        + f"Processor seconds: grid {seconds['grid']:.0f}, certified {seconds['certified']:.0f}.</p>"
-    )
-
-
-def _legend() -> str:
-    return (
-        "<p>validity: over all applicants. plausibility, cost, hap, holds: over the method's own served "
-        "applicants; “both”: over those whom grid and certified serve. Cost: unweighted, the mean over the four features "
-        "of (change in sd)² / (range in sd), as the released oracle has it; “optimised”: with the weights of the cell. "
-        "hap: the least preferred actionable feature is changed at all; hap large: by more than 5% of its range (the grid's bins are 8% apart). holds: a feature is held at its factual value, which "
-        "costs nothing and stops what would flow into it; a grid hardly ever contains that. missed: the grid gives "
-        "nothing though recourse exists; its share is of those for whom it exists. excess: grid / certified − 1 of the "
-        "optimised cost over both, of the two means and at the median applicant. seconds: processor seconds per problem; the grid evaluates an applicant's points once "
-        "for all cells. within: validity within 0.05 and mean cost within 20% of the printed row.</p>"
+        f"{checked['drawn']} answers drawn at random from the {checked['of']} were certified anew: "
+        f"{checked['verified']} certificates verified by the independent checker, {checked['agree']} agree with "
+        f"the tables, {len(checked['complaints'])} complaints."
     )
 
 
@@ -213,30 +177,28 @@ def _percent(share: float) -> str:
     return f"{100 * share:.1f}%"
 
 
-def _figure(folder: Path, name: str, number: int) -> str:
+def _figure(folder: Path, name: str, number: int) -> Html:
     """A picture as vectors, with its number and what it shows."""
     coded = base64.b64encode((folder / f"{name}.svg").read_bytes()).decode()
-    return (
-        f"<figure id='picture-{name}'><img alt='{html.escape(name)}' src='data:image/svg+xml;base64,{coded}'>"
-        f"<figcaption>Picture {number} ({html.escape(name)}). {html.escape(CAPTIONS[name])}</figcaption></figure>"
+    caption = el("figcaption", f"Picture {number} ({name}). {CAPTIONS[name]}")
+    return el(
+        "figure", el("img", alt=name, src=f"data:image/svg+xml;base64,{coded}"), caption, id=f"picture-{name}"
     )
 
 
-def _table(rows: Sequence[Row], caption: str) -> str:
+def _table(rows: Sequence[Row], caption: str) -> Html:
     columns = [
         c
         for c in rows[0]
         if any(row[c] is not None for row in rows)
         and not (c in CONSTANT and len({row[c] for row in rows if row[c] is not None}) == 1)
     ]
-    head = "".join(f"<th>{html.escape(c)}</th>" for c in columns)
-    body = "".join(
-        f"<tr class='{row.get('method', '')}'>"
-        + "".join(f"<td>{html.escape(_cell(row[c]))}</td>" for c in columns)
-        + "</tr>"
+    head = el("tr", [el("th", column) for column in columns])
+    body = [
+        el("tr", [el("td", _cell(row[column])) for column in columns], class_=row.get("method", ""))
         for row in rows
-    )
-    return f"<table><caption>{html.escape(caption)}</caption><tr>{head}</tr>{body}</table>"
+    ]
+    return el("table", el("caption", caption), head, body)
 
 
 def _cell(value: Any) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -20,15 +19,16 @@ from milp_recourse.lab.studies.answers import METHODS, Answers
 from milp_recourse.lab.studies.cells import COUNTS, SCENARIOS, SENSITIVITY, TABLES, Cell, Draws, Problem
 from milp_recourse.lab.studies.spot_check import spot_check
 from milp_recourse.lab.studies.tables import (
-    COLUMNS,
     Density,
     Served,
     contradictions,
     density_rows,
     factual_rows,
+    grid_row,
     served,
     table,
 )
+from milp_recourse.reports.number_table import write_table
 
 Row = dict[str, Any]
 TARGETS = (*TABLES, "all")
@@ -73,7 +73,7 @@ class Reproduction:
     advance
         Called after each answer with the phase's name.
     expect
-        Called before a phase with its name and number of answers.
+        Called before a phase with its number of answers.
 
     Raises
     ------
@@ -87,7 +87,7 @@ class Reproduction:
         folder: Path,
         asked: Asked,
         advance: Callable[[str], None] = lambda _: None,
-        expect: Callable[[str, int], None] = lambda _, __: None,
+        expect: Callable[[int], None] = lambda _: None,
     ) -> None:
         actionable = tuple(f.name for f in population.template.features if f.actionable)
         if actionable != LOAN_ACTIONABLE:
@@ -122,7 +122,7 @@ class Reproduction:
         for name in targets:
             written[name] = self._write_target(name, sides, problems)
         if extra:
-            written["sensitivity"] = self._write_sensitivity(problems, sides)
+            written["sensitivity"] = self._write_sensitivity()
         checked = self._spot_check(list(dict.fromkeys(asked)))
         summary = {
             "targets": targets,
@@ -150,7 +150,7 @@ class Reproduction:
         for method in METHODS:
             wanted = [*asked, *grid_only] if method == "grid" else asked
             left = self.answers.open_problems(method, wanted)
-            self.expect(method, len(left))
+            self.expect(len(left))
 
             def advance(phase: str = method) -> None:
                 self.advance(phase)
@@ -171,7 +171,7 @@ class Reproduction:
         """The sides of a figure: grid, certified, and the first seed of all networks trained for the cell."""
         every = dict(sides)
         for networks in self.asked.networks:
-            if networks.answer(cell):
+            if networks.trained_for(cell):
                 said = recommendations(networks, cell, problems, self.draws)
                 every[networks.method] = served(self.draws, cell, problems, said, self.asked.density)
         return every
@@ -191,9 +191,9 @@ class Reproduction:
             rows = [
                 row
                 for scenario, cell in zip(SCENARIOS, cells, strict=True)
-                for row in fairness.scenario_rows(scenario, self.draws, cell, problems[cell], sides[cell])
+                for row in fairness.scenario_rows(scenario, self.draws, problems[cell], sides[cell])
             ]
-            write_rows(rows, fairness.COLUMNS, self.folder / f"{name}.csv")
+            write_table(self.folder / f"{name}.csv", rows)
             figures.by_group(rows, self.folder / "figure4.png")
             figures.gaps(rows, self.folder / "figure4_gaps.png")
             return rows
@@ -201,7 +201,7 @@ class Reproduction:
         if name == "figure3":
             factual = self.population.template.scm.log_density(factual_rows(self.population))
             rows = [row for cell in cells for row in density_rows(cell, factual, sides[cell])]
-            write_rows(rows, tuple(rows[0]), self.folder / f"{name}.csv")
+            write_table(self.folder / f"{name}.csv", rows)
             figures.densities(factual, by_count, self.folder / "figure3.png")
             return rows
         rows = []
@@ -209,20 +209,17 @@ class Reproduction:
             rows += table(name, cell, sides[cell]["grid"], sides[cell]["certified"])
             if name != "table6":
                 rows += amortised_rows(name, cell, self.draws, self.asked.networks)
-        write_rows(rows, COLUMNS, self.folder / f"{name}.csv")
+        write_table(self.folder / f"{name}.csv", rows)
         figures.bars(name, rows, self.folder / f"{name}.png")
         if name == "table1":
             figures.excesses(by_count, self.folder / "excess.png")
         return rows
 
-    def _write_sensitivity(
-        self, problems: Mapping[Cell, list[Problem]], sides: Mapping[Cell, Mapping[str, Served]]
-    ) -> list[Row]:
+    def _write_sensitivity(self) -> list[Row]:
         """What w_max and the exponents do to the grid's rows: the paper does not print them."""
         rows = []
         for cell in SENSITIVITY:
-            mine = served(self.draws, cell, problems[cell], self.answers.known["grid"])
-            (row,) = (r for r in table("sensitivity", cell, mine, mine) if r["method"] == "grid")
+            row = grid_row("sensitivity", cell, self.draws, self.answers.known["grid"])
             rows.append(
                 {
                     "profile": cell.profile,
@@ -231,7 +228,7 @@ class Reproduction:
                     **{key: row[key] for key in ("validity", "cost mean", "cost sd", "hap")},
                 }
             )
-        write_rows(rows, tuple(rows[0]), self.folder / "sensitivity.csv")
+        write_table(self.folder / "sensitivity.csv", rows)
         return rows
 
     def _spot_check(self, problems: Sequence[Problem]) -> dict[str, Any] | None:
@@ -239,7 +236,7 @@ class Reproduction:
         if not count:
             return None
         known = {p: self.answers.known["certified"][p] for p in problems}
-        self.expect("certificates", min(count, len(known)))
+        self.expect(min(count, len(known)))
         return spot_check(
             self.population,
             known,
@@ -272,12 +269,3 @@ def claim(folder: Path, population: Population, seed: int, time_limit: float) ->
         path.write_text(json.dumps(identity, indent=1) + "\n", encoding="utf-8")
     elif json.loads(path.read_text(encoding="utf-8")) != identity:
         raise BadInput("--out", "another run's folder", "a new folder, or the same options")
-
-
-def write_rows(rows: Sequence[Mapping[str, Any]], columns: Sequence[str], path: Path) -> None:
-    """A table with numbers to six digits."""
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, columns, lineterminator="\n")
-        writer.writeheader()
-        for row in rows:
-            writer.writerow({k: f"{v:.6g}" if isinstance(v, float) else v for k, v in row.items()})

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from milp_recourse.domain.elicitation import LOAN_ACTIONABLE
 from milp_recourse.instance import Population
+from milp_recourse.lab.means import mean, quantile, ratio, sd
 from milp_recourse.lab.studies.answers import METHODS, Answer
 from milp_recourse.lab.studies.cells import Cell, Draws, Problem
 from milp_recourse.lab.studies.published import published
@@ -184,7 +185,7 @@ def table(target: str, cell: Cell, grid: Served, certified: Served) -> list[dict
         row |= _own(mine, both)
         if printed is not None:
             row["validity - published"] = row["validity"] - printed.validity
-            row["cost / published"] = _ratio(row["cost mean"], printed.cost_mean)
+            row["cost / published"] = ratio(row["cost mean"], printed.cost_mean)
             near = abs(row["validity - published"]) <= VALIDITY_WITHIN
             row["within"] = "yes" if near and abs(row["cost / published"] - 1) <= COST_WITHIN else "no"
         rows.append(row)
@@ -192,11 +193,17 @@ def table(target: str, cell: Cell, grid: Served, certified: Served) -> list[dict
     excess = grid.optimised[both] / certified.optimised[both] - 1
     rows[-2] |= {
         "missed": int(missed.sum()),
-        "missed share": _ratio(missed.sum(), certified.served.sum()),
-        "excess of means": _ratio(grid.optimised[both].sum(), certified.optimised[both].sum()) - 1,
-        "excess median": float(np.median(excess)) if len(excess) else float("nan"),
+        "missed share": ratio(missed.sum(), certified.served.sum()),
+        "excess of means": ratio(grid.optimised[both].sum(), certified.optimised[both].sum()) - 1,
+        "excess median": quantile(excess, 0.5),
     }
     return [{column: row.get(column) for column in COLUMNS} for row in rows]
+
+
+def grid_row(target: str, cell: Cell, draws: Draws, known: Mapping[Problem, Answer]) -> dict[str, Any]:
+    """The grid's row where nothing certified stands beside it."""
+    mine = served(draws, cell, draws.problems(cell), known)
+    return next(row for row in table(target, cell, mine, mine) if row["method"] == "grid")
 
 
 def density_rows(cell: Cell, factual: Array, sides: Mapping[str, Served]) -> list[dict[str, Any]]:
@@ -205,11 +212,11 @@ def density_rows(cell: Cell, factual: Array, sides: Mapping[str, Served]) -> lis
     rows = []
     for method, mine in sides.items():
         row: dict[str, Any] = {"actionable": cell.actionable, "method": method, "applicants": len(factual)}
-        row |= {"served": int(mine.served.sum()), "plausible": _mean(mine.gain[mine.served] >= -BALL_HAIR)}
+        row |= {"served": int(mine.served.sum()), "plausible": mean(mine.gain[mine.served] >= -BALL_HAIR)}
         for name, values in (("counterfactual", mine.log_density), ("their factual", factual)):
             shown = values[mine.served]
             for share, quartile in ((0.25, "lower quartile"), (0.5, "median"), (0.75, "upper quartile")):
-                row[f"{name} {quartile}"] = float(np.quantile(shown, share)) if len(shown) else float("nan")
+                row[f"{name} {quartile}"] = quantile(shown, share)
         rows.append(row)
     return rows
 
@@ -219,22 +226,22 @@ def _own(mine: Served, both: NDArray[np.bool_]) -> dict[str, Any]:
     return {
         "served": int(who.sum()),
         "validity": float(who.mean()),
-        "plausibility": _mean(mine.gain[who] >= -BALL_HAIR),
+        "plausibility": mean(mine.gain[who] >= -BALL_HAIR),
         "plausibility learned": None
         if np.isnan(mine.learned_gain).all()
-        else _mean(mine.learned_gain[who] >= -BALL_HAIR),
-        "cost mean": _mean(costs[who]),
-        "cost sd": _sd(costs[who]),
-        "cost mean both": _mean(costs[both]),
-        "cost sd both": _sd(costs[both]),
-        "optimised mean both": _mean(mine.optimised[both]),
-        "hap": _mean(mine.hard[who]),
-        "hap both": _mean(mine.hard[both]),
-        "hap large": _mean(mine.hard_large[who]),
-        "holds": _mean(mine.holds[who]),
+        else mean(mine.learned_gain[who] >= -BALL_HAIR),
+        "cost mean": mean(costs[who]),
+        "cost sd": sd(costs[who]),
+        "cost mean both": mean(costs[both]),
+        "cost sd both": sd(costs[both]),
+        "optimised mean both": mean(mine.optimised[both]),
+        "hap": mean(mine.hard[who]),
+        "hap both": mean(mine.hard[both]),
+        "hap large": mean(mine.hard_large[who]),
+        "holds": mean(mine.holds[who]),
         "infeasible": int((mine.status == "infeasible").sum()),
         "limit": int((mine.status == "limit").sum()),
-        "seconds mean": _mean(mine.seconds),
+        "seconds mean": mean(mine.seconds),
     }
 
 
@@ -258,15 +265,3 @@ def contradictions(
         elif optimum.cost is None or optimum.cost > point + gap_tolerance(point):
             found.append(f"{problem}: the grid's {point} beats the certified {optimum.cost}")
     return found
-
-
-def _mean(values: NDArray) -> float:
-    return float(np.mean(values)) if len(values) else float("nan")
-
-
-def _sd(values: NDArray) -> float:
-    return float(np.std(values, ddof=1)) if len(values) > 1 else float("nan")
-
-
-def _ratio(a: float, b: float) -> float:
-    return float(a / b) if b else float("nan")

@@ -8,13 +8,22 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from milp_recourse.errors import BadInput
+from milp_recourse.formats.schema_result import ResultsModel
 from milp_recourse.formats.strict_json import read_bytes, read_json, write_whole
+from milp_recourse.formats.validate import validate
 from milp_recourse.formats.write import population_digest
 from milp_recourse.instance import Instance, Population
-from milp_recourse.reports.pages.gather import changes_of, facts_of, group_of, own_message, reasons_of
+from milp_recourse.judge import known_factual
+from milp_recourse.reports.pages.gather import (
+    changes_of,
+    facts_of,
+    group_of,
+    own_message,
+    person_of,
+    reasons_of,
+)
 from milp_recourse.reports.pages.person import STATUSES, Person
 from milp_recourse.reports.pages.person_page import person_page
 from milp_recourse.reports.pages.population_page import population_page
@@ -129,36 +138,19 @@ def person_in(folder: Path, instance: Instance, name: str) -> Person:
     file = folder / "results.json"
     if not file.is_file():
         raise BadInput("results", "nothing", "what certify --out wrote for an instance", str(folder))
-    data = read_json(file)
-    listed = data.get("results") if isinstance(data, dict) else None
+    try:
+        results = validate(ResultsModel, read_json(file)).results or []
+    except BadInput as error:
+        raise error.in_file(str(file)) from None
     wanted = instance.name or name
-    found = [
-        entry["result"]
-        for entry in (listed if isinstance(listed, list) else [])
-        if isinstance(entry, dict) and entry.get("name") == wanted and isinstance(entry.get("result"), dict)
-    ]
+    found = [one.result for one in results if one.name == wanted and one.result is not None]
     if not found:
         raise BadInput("results", f"none of {wanted}", "those of this instance", str(folder))
     try:
-        return _from_json(instance, found[0], wanted)
-    except (KeyError, TypeError, ValueError):
+        return person_of(instance, wanted, found[0])
+    except (KeyError, ValueError):
         got = f"a result that is not {wanted}'s"
         raise BadInput("results", got, "what certify wrote", str(file)) from None
-
-
-def _from_json(instance: Instance, result: Mapping[str, Any], name: str) -> Person:
-    numbers = {key: result[key] for key in NUMBERS}
-    if result["status"] not in STATUSES or not all(v is None or math.isfinite(v) for v in numbers.values()):
-        raise ValueError
-    return Person(
-        id=name,
-        status=result["status"],
-        proof=result["proof"],
-        confirmed=result.get("confirmed"),
-        message=own_message(result["status"], result.get("message")),
-        features=changes_of(instance, result["action"], result["counterfactual"]),
-        group=group_of(instance),
-    )
 
 
 def _rows(file: Path) -> Iterator[dict[str, str]]:
@@ -226,13 +218,7 @@ def _follow(
     instance: Instance, action: Mapping[str, float | int | str]
 ) -> dict[str, float | int | str | None]:
     """Every feature after the action, by the causal model: for results without counterfactual columns."""
-    numbers = {
-        name: float(f.categories.index(str(value))) if f.categories is not None else float(value)
-        for name, value in action.items()
-        for f in (instance.feature(name),)
-    }
-    known = {name: x for name, x in instance.factual.items() if name not in instance.missing}
-    exact = instance.scm.counterfactual_exact(dict.fromkeys(instance.missing, 0.0) | known, numbers)
+    exact = instance.scm.counterfactual_exact(known_factual(instance), instance.numbers(action))
     gone = instance.missing - set(action)
     return {
         f.name: None if f.name in gone else f.show(float(exact[f.name].midpoint)) for f in instance.features

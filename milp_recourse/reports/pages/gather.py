@@ -9,6 +9,7 @@ from milp_recourse.domain.cost import KINDS
 from milp_recourse.domain.features import Feature
 from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.errors import BadInput
+from milp_recourse.formats.schema_result import ResultModel
 from milp_recourse.instance import Classifier, Instance, Population
 from milp_recourse.judge import deltas
 from milp_recourse.reports.pages.person import Cause, Change, Person, Reason, Reasons
@@ -50,28 +51,27 @@ def persons_of(
     for name, given in (("ids", ids), ("confirmed", confirmed)):
         if given is not None and len(given) != count:
             raise BadInput(name, f"{len(given)} entries", f"{count}, one per result")
+    names, words = ids or list(map(str, range(count))), confirmed or [None] * count
     return [
-        person_of(
-            population[k],
-            str(k) if ids is None else ids[k],
-            result,
-            confirmed=None if confirmed is None else confirmed[k],
-        )
-        for k, result in enumerate(results)
+        person_of(population[k], name, result, word)
+        for k, (result, name, word) in enumerate(zip(results, names, words, strict=True))
     ]
 
 
-def person_of(instance: Instance, id: str, result: Result, confirmed: bool | None = None) -> Person:
-    """What a page shows about one applicant's result."""
+def person_of(
+    instance: Instance, id: str, result: Result | ResultModel, confirmed: bool | None = None
+) -> Person:
+    """What a page shows about one applicant's result, in hand or read from a file."""
+    status = result.status.value if isinstance(result, Result) else result.status
     return Person(
         id=id,
-        status=result.status.value,
+        status=status,
         cost=result.cost,
         lower_bound=result.lower_bound,
         gap=result.gap,
         proof=result.proof,
         confirmed=confirmed,
-        message=own_message(result.status.value, result.message),
+        message=own_message(status, result.message),
         seconds=result.seconds,
         features=changes_of(instance, result.action, result.counterfactual),
         group=group_of(instance),
@@ -127,7 +127,11 @@ def changes_of(
 
 def group_of(instance: Instance) -> dict[str, str]:
     """The applicant's value of every feature with few labels, and of every binary one."""
-    few = {f.name: f for f in instance.features if f.kind == "binary" or 0 < _labels(f) <= MANY_LABELS}
+    few = {
+        f.name: f
+        for f in instance.features
+        if f.kind == "binary" or 0 < len(f.categories or ()) <= MANY_LABELS
+    }
     return {name: shown(f.shown(instance.factual[name])) for name, f in few.items()}
 
 
@@ -159,10 +163,6 @@ def facts_of(problem: Instance | Population) -> dict[str, str]:
     return facts
 
 
-def _labels(f: Feature) -> int:
-    return len(f.categories or ())
-
-
 def _model(classifier: Classifier) -> str:
     if isinstance(classifier, ReluNetwork):
         hidden = [len(bias) for bias in classifier.biases[:-1]]
@@ -182,8 +182,7 @@ def _formula(instance: Instance) -> str:
 
 def _shares(instance: Instance, action: Mapping[str, Value]) -> dict[str, float]:
     """The cost of each action alone over the whole cost, exact until the last division."""
-    numbers = {name: _number(instance.feature(name), value) for name, value in action.items()}
-    moved = deltas(instance, numbers)
+    moved = deltas(instance, instance.numbers(action))
     whole = instance.cost.exact(moved, instance.weights)
     if not whole:
         return {}
@@ -191,11 +190,6 @@ def _shares(instance: Instance, action: Mapping[str, Value]) -> dict[str, float]
         name: float(instance.cost.exact({name: delta}, instance.weights) / whole)
         for name, delta in moved.items()
     }
-
-
-def _number(f: Feature, value: Value) -> float:
-    assert value is not None  # a missing value has no number
-    return float(f.categories.index(str(value))) if f.categories is not None else float(value)
 
 
 def _allowed(instance: Instance, f: Feature) -> str:

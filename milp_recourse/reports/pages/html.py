@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from html import escape
 from typing import Any
 
-VOID = frozenset({"meta", "input", "br"})
+VOID = frozenset({"meta", "input", "br", "img"})
 
 
 class Html(str):

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from milp_recourse.reports.pages import charts
 from milp_recourse.reports.pages.html import Html, el, join
 from milp_recourse.reports.pages.person import Outcome, Person, outcome
-from milp_recourse.reports.pages.shell import card
+from milp_recourse.reports.pages.shell import card, choice
 from milp_recourse.reports.pages.values import percent, shown
 
 MOST_GROUPS = 12
@@ -179,7 +179,7 @@ def group_card(answers: Answers) -> Html | None:
     if not columns:
         return None
     options = (el("option", name, value=str(k)) for k, name in enumerate(columns))
-    chooser = el("label", "Group by", el("select", *options, id="group"), class_="choice")
+    chooser = choice("Group by", "group", options)
     blocks = (
         el(
             "div",

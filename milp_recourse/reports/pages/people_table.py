@@ -10,7 +10,7 @@ from milp_recourse.reports.pages import wording
 from milp_recourse.reports.pages.html import Html, el
 from milp_recourse.reports.pages.overview import Answers, tone
 from milp_recourse.reports.pages.person import Change, Outcome
-from milp_recourse.reports.pages.shell import card
+from milp_recourse.reports.pages.shell import card, choice
 from milp_recourse.reports.pages.values import plain, shown
 
 SIZES = ("25", "50", "100", "500")
@@ -23,19 +23,9 @@ def people_table(answers: Answers) -> Html:
     hint = "Search: person, feature, label, message"
     search = el("input", type="search", id="search", placeholder=hint, aria_label="Search")
     words = ("any", "yes", "no", "not asked")
-    model = el(
-        "label",
-        "Confirmed by the model",
-        el("select", *(el("option", w, value=w) for w in words), id="confirmed"),
-        class_="choice",
-    )
-    order = el("label", "Sort by", el("select", id="sort"), class_="choice phone-only")
-    sizes = el(
-        "label",
-        "Rows",
-        el("select", *(el("option", n, value=n, selected=n == "50") for n in SIZES), id="size"),
-        class_="choice",
-    )
+    model = choice("Confirmed by the model", "confirmed", (el("option", w, value=w) for w in words))
+    order = choice("Sort by", "sort", class_="choice phone-only")
+    sizes = choice("Rows", "size", (el("option", n, value=n, selected=n == "50") for n in SIZES))
     pager = el(
         "div",
         el("span", id="count", role="status"),

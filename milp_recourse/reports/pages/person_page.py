@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from milp_recourse.reports.pages import wording
 from milp_recourse.reports.pages.html import Html, el, join
 from milp_recourse.reports.pages.person import Change, Outcome, Person, Reason, outcome
-from milp_recourse.reports.pages.shell import card, definitions, document, facts_card, fragment
+from milp_recourse.reports.pages.shell import card, definitions, document, facts_card, fragment, table_head
 from milp_recourse.reports.pages.values import difference, exact, percent, plain, shown, shown_pair
 
 COLUMNS = ("Feature", "Now → after", "Share of the cost", "May be set to")
@@ -29,10 +29,11 @@ def person_page(person: Person, title: str, facts: Mapping[str, str]) -> str:
     ValueError
         The person's status is none of a result's.
     """
+    changes = "What changes" if person.caused("action", "held") else "What may change"
     body = el(
         "article",
         _head(person, title),
-        card(_changes_title(person), changes_table(person)) if person.features else None,
+        card(changes, changes_table(person)) if person.features else None,
         _why(person),
         el("div", card("How sure it is", _evidence(person)), _said(person), class_="pair"),
         facts_card("What the answer rests on", dict(facts)),
@@ -78,8 +79,7 @@ def changes_table(person: Person, stays: bool = True) -> Html:
     ]
     names = COLUMNS if person.caused("action", "held", "effect") else UNCHANGED
     rows = [_part(name, note, changes) for name, note, changes in parts if changes]
-    head = el("thead", el("tr", *(el("th", name, scope="col") for name in names)))
-    return el("table", head, *rows, class_="wide changes")
+    return el("table", table_head(*names), *rows, class_="wide changes")
 
 
 def _head(person: Person, title: str) -> Html:
@@ -97,10 +97,6 @@ def _head(person: Person, title: str) -> Html:
         message,
         class_="top",
     )
-
-
-def _changes_title(person: Person) -> str:
-    return "What changes" if person.caused("action", "held") else "What may change"
 
 
 def _word_of_the_model(person: Person) -> list[str]:
@@ -178,7 +174,7 @@ def _why(person: Person) -> Html | None:
     if person.why is None:
         return None
     found = [_reason(person, reason) for reason in person.why.reasons]
-    head = el("thead", el("tr", *(el("th", name, scope="col") for name in ("Without", "Cost", "Saved"))))
+    head = table_head("Without", "Cost", "Saved")
     table = el("table", head, el("tbody", *found), class_="wide") if found else None
     return card("Why", el("p", person.why.said, class_="note"), table)
 

@@ -4,21 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from milp_recourse.reports.pages import overview
 from milp_recourse.reports.pages.html import el, join, json_island
-from milp_recourse.reports.pages.overview import (
-    answers_of,
-    cost_card,
-    feature_card,
-    group_card,
-    headline,
-    lead,
-    outcome_bar,
-    tiles,
-)
 from milp_recourse.reports.pages.people_table import people_table, table_data
 from milp_recourse.reports.pages.person import Person
 from milp_recourse.reports.pages.person_page import pill, value
-from milp_recourse.reports.pages.shell import asset, document, facts_card, fragment
+from milp_recourse.reports.pages.shell import asset, document, facts_card, fragment, table_head
 from milp_recourse.reports.pages.values import shown
 
 FIRST_ROWS = 20
@@ -42,19 +33,19 @@ def population_page(people: Sequence[Person], title: str, facts: Mapping[str, st
     ValueError
         There is nobody, or somebody's status is none of a result's.
     """
-    answers = answers_of(people)
+    answers = overview.answers_of(people)
     body = el(
         "article",
         el(
             "header",
             el("p", title, class_="eyebrow"),
-            el("h1", headline(answers)),
-            el("p", lead(answers), class_="lead"),
+            el("h1", overview.headline(answers)),
+            el("p", overview.lead(answers), class_="lead"),
             class_="top",
         ),
-        tiles(answers),
-        el("div", cost_card(answers), feature_card(answers), class_="pair"),
-        group_card(answers),
+        overview.tiles(answers),
+        el("div", overview.cost_card(answers), overview.feature_card(answers), class_="pair"),
+        overview.group_card(answers),
         people_table(answers),
         facts_card("What the answers rest on", dict(facts)),
         json_island(table_data(answers), "data"),
@@ -70,9 +61,8 @@ def population_fragment(people: Sequence[Person]) -> str:
     ValueError
         There is nobody, or somebody's status is none of a result's.
     """
-    answers = answers_of(people)
-    names = ("Person", "Answer", "Cost", "Changes")
-    head = el("thead", el("tr", *(el("th", name, scope="col") for name in names)))
+    answers = overview.answers_of(people)
+    head = table_head("Person", "Answer", "Cost", "Changes")
     rows = (
         el(
             "tr",
@@ -85,6 +75,11 @@ def population_fragment(people: Sequence[Person]) -> str:
     )
     rest = len(answers) - FIRST_ROWS
     more = el("p", f"and {rest} more", class_="note") if rest > 0 else None
-    lines = [el("p", el("strong", headline(answers))), el("p", lead(answers), class_="note")]
-    plots = el("div", cost_card(answers), feature_card(answers), class_="pair")
-    return fragment(join(*lines, outcome_bar(answers), plots, el("table", head, el("tbody", *rows)), more))
+    lines = [
+        el("p", el("strong", overview.headline(answers))),
+        el("p", overview.lead(answers), class_="note"),
+    ]
+    plots = el("div", overview.cost_card(answers), overview.feature_card(answers), class_="pair")
+    return fragment(
+        join(*lines, overview.outcome_bar(answers), plots, el("table", head, el("tbody", *rows)), more)
+    )

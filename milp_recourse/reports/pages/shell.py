@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from base64 import b64encode
+from collections.abc import Iterable
 from functools import cache
 from importlib.resources import files
 
@@ -64,6 +65,16 @@ def facts_card(title: str, facts: dict[str, str]) -> Html | None:
 def card(title: str, *children: Html | None, class_: str = "") -> Html:
     """A titled section."""
     return el("section", el("h2", title), *children, class_=f"card {class_}".strip())
+
+
+def choice(label: str, id: str, options: Iterable[Html] = (), class_: str = "choice") -> Html:
+    """A list to choose from, with its label."""
+    return el("label", label, el("select", *options, id=id), class_=class_)
+
+
+def table_head(*names: str) -> Html:
+    """The row of column names."""
+    return el("thead", el("tr", *(el("th", name, scope="col") for name in names)))
 
 
 def definitions(entries: dict[str, str] | dict[str, Html] | dict[str, str | Html]) -> Html:

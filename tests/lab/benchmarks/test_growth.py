@@ -13,6 +13,7 @@ from milp_recourse.formats import read_population
 from milp_recourse.instance import Instance
 from milp_recourse.judge import already_good
 from milp_recourse.lab.benchmarks import growth
+from milp_recourse.lab.run_table import read_rows
 from milp_recourse.result import Result, Status
 
 LOAN = Path(__file__).resolve().parents[3] / "instances" / "loan" / "population.json"
@@ -50,7 +51,7 @@ def test_the_command_resumes(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     command += ["--largest", "1", "--time-limit", "60"]
     assert main(command) == 0
     first = (tmp_path / "growth.csv").read_text()
-    rows = growth.read_rows(tmp_path / "growth.csv")
+    rows = read_rows(tmp_path / "growth.csv")
     points = [(r["panel"], r["value"]) for r in rows]
     assert points == [(panel, "1") for panel in ("actions", "actions-chain", "depth", "population")]
     assert all(float(r["cpu_max"]) >= float(r["cpu_median"]) > 0 for r in rows)

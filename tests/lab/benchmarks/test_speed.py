@@ -71,7 +71,7 @@ def test_a_batch_is_solved_together_and_resumes(tmp_path: Path, monkeypatch: pyt
     """``bab`` gets all instances at once; only rows that are missing are written."""
     paths = [INSTANCES / "loan" / f"loan_{k}.json" for k in (130, 131)]
     sizes = []
-    real = peers.run_bab
+    real = peers.TOGETHER["bab"]
     monkeypatch.setitem(
         peers.TOGETHER,
         "bab",
@@ -98,8 +98,8 @@ def test_company_fills_the_batch_and_is_not_reported() -> None:
     company = speed.filling(instances, people, 8)
     assert [dict(one.factual) for one in company] == [dict(people.factuals[i]) for i in (1, 3, 4, 5, 6, 7)]
     assert speed.filling(instances, people, 1) == []
-    together = peers.run_bab(instances, 20.0, company)
-    alone = peers.run_bab(instances, 20.0)
+    together = peers.run_together("bab", instances, 20.0, company)
+    alone = peers.run_together("bab", instances, 20.0)
     assert [o.status for o in together] == [o.status for o in alone]
     assert [o.cost for o in together] == pytest.approx([o.cost for o in alone], rel=1e-6)
 
@@ -132,12 +132,11 @@ def test_a_licence_that_is_too_small_is_said(monkeypatch: pytest.MonkeyPatch) ->
     gp = pytest.importorskip("gurobipy")
 
     def refuse(*_: object) -> None:
-        problem = gp.GurobiError(gp.GRB.Error.SIZE_LIMIT_EXCEEDED, "too large")
-        raise problem
+        raise gp.GurobiError(gp.GRB.Error.SIZE_LIMIT_EXCEEDED, "too large")
 
-    monkeypatch.setattr(peers, "_gurobi_solve", refuse)
+    monkeypatch.setattr(peers, "gurobi_program", refuse)
     instance = read_instance(INSTANCES / "smoke" / "hold.json")
-    assert peers.run_gurobi_plain(instance, 1.0).status == "too large"
+    assert peers.RUNNERS["gurobi"][0](instance, 1.0).status == "too large"
 
 
 def test_dropping_the_sums_keeps_the_problem() -> None:

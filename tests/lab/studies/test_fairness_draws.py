@@ -65,7 +65,7 @@ def test_one_draw_is_figure_fours(solved: Answers) -> None:
     for scenario, cell in zip(SCENARIOS, TABLES["figure4"], strict=True):
         asked = draws.problems(cell)
         answers = {"certified": served(draws, cell, asked, solved.known["certified"])}
-        rows = {r["group"]: r for r in fairness.scenario_rows(scenario, draws, cell, asked, answers)}
+        rows = {r["group"]: r for r in fairness.scenario_rows(scenario, draws, asked, answers)}
         for g, gap in enumerate(GAPS):
             for m, key in enumerate(("validity", "cost", "log density")):
                 assert found[scenario].gap[m, g] == pytest.approx(rows[gap][key], nan_ok=True), (

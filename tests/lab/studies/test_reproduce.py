@@ -80,11 +80,11 @@ def test_report_needs_nothing_from_elsewhere(folder: Path) -> None:
         assert forbidden not in text
     pictures = {path.stem for path in folder.glob("*.png")}
     assert len(pictures) >= 9 and pictures == {path.stem for path in folder.glob("*.svg")}
-    assert text.count("src='data:image/svg+xml;base64,") == text.count("<figcaption>") == len(pictures)
-    assert all(f"id='picture-{name}'" in text for name in pictures)
-    named = re.findall("<a href='#([a-z0-9]+)'>", text)
+    assert text.count('src="data:image/svg+xml;base64,') == text.count("<figcaption>") == len(pictures)
+    assert all(f'id="picture-{name}"' in text for name in pictures)
+    named = re.findall('<a href="#([a-z0-9]+)">', text)
     assert set(TABLES) | {"pictures", "found", "certain", "columns"} <= set(named)
-    assert all(f"<h2 id='{name}'>" in text for name in named)
+    assert all(f'<h2 id="{name}">' in text for name in named)
     assert text.count("<caption>") == len(TABLES) + 1, "every target's and the sensitivity table"
     assert text.index("<figure") < text.index("<table>"), "pictures first"
 

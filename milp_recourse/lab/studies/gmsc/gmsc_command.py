@@ -40,7 +40,7 @@ def gmsc(
     for name in ("torch", "zuko", "matplotlib"):
         if find_spec(name) is None:
             raise BackendUnavailable(f"gmsc needs {name}: pip install 'milp-recourse[torch,plots]'")
-    from milp_recourse.lab.benchmarks.commands import print_rows
+    from milp_recourse.lab.run_table import print_rows
     from milp_recourse.lab.studies.gmsc.run import Asked, run
 
     counts: dict[Through, int] = {"flow": flow_epochs, "equations": epochs}
@@ -53,13 +53,8 @@ def gmsc(
             *("setting", "method", "valid", "valid_flow", "plausible_flow", "cost", "hap"),
             *("served", "cost_ratio_median"),
         )
-        print_rows(
-            "valid: under the learned equations; _flow: under the spline flow",
-            [
-                {name: "" if row.get(name) is None else row[name] for name in columns}
-                for row in summary["tables"]
-            ],
-        )
+        title = "valid: under the learned equations; _flow: under the spline flow"
+        print_rows(title, summary["tables"], columns)
         print_rows("proofs; processor seconds per applicant", summary["proofs"])
     typer.echo(
         f"{checked['verified']} of {checked['drawn']} certificates verified; results in {out / 'results'}"

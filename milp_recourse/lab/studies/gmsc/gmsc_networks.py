@@ -83,17 +83,10 @@ def recommenders(
                     flow,
                     published(profile, epochs=count),
                     place,
-                    on_epoch=_each(advance),
+                    on_epoch=lambda _: advance(),
                 )
                 best = trainer.history[trainer.best_epoch - 1]
                 notes = {"validation": best, "epochs": trainer.epoch, "through": way}
                 write_recommender(trainer.model, path, notes)
             models[way, profile] = read_recommender(path)[0]
     return models
-
-
-def _each(advance: Callable[[], None]) -> Callable[[Mapping[str, Any]], None]:
-    def on_epoch(_: Mapping[str, Any]) -> None:
-        advance()
-
-    return on_epoch

@@ -6,18 +6,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import matplotlib
 import numpy as np
 from numpy.typing import NDArray
 
+from milp_recourse.lab.drawing import panels, save
 from milp_recourse.lab.recipe.gmsc_data import COUNTS, FEATURES
 from milp_recourse.lab.studies.gmsc.fidelity import Fidelity
 from milp_recourse.lab.studies.gmsc.gmsc_tables import Compared
-
-matplotlib.use("Agg")
-import matplotlib.pyplot as plt
-
-matplotlib.rcParams["svg.hashsalt"] = "gmsc"  # the same figure is the same file
 
 Array = NDArray[np.float64]
 COLOURS = {"data": "0.6", "spline flow": "C1", "SCM": "C0"}
@@ -29,7 +24,7 @@ def densities(found: Fidelity, path: Path) -> None:
     names = list(dict.fromkeys(row["model"] for row in found.densities))
     columns = (*FEATURES, "all")
     of = {(row["model"], row["feature"]): row for row in found.densities}
-    figure, axis = plt.subplots(figsize=(9.0, 4.0), layout="constrained")
+    figure, axis = panels((9.0, 4.0))
     others = [name for name in names if name != "spline flow"]
     for shift, name in enumerate(others):
         at = np.arange(len(columns)) + 0.8 * ((shift + 0.5) / len(others) - 0.5)
@@ -41,12 +36,12 @@ def densities(found: Fidelity, path: Path) -> None:
     axis.set_ylabel("log density below the spline flow's\n(nats per test row)")
     axis.grid(alpha=0.3, axis="y")
     axis.legend(fontsize=8)
-    _save(figure, path)
+    save(figure, path)
 
 
 def interventions(found: Fidelity, path: Path) -> None:
     """Means after an intervention: each model against the rows adjusted for the lever's causes."""
-    figure, axes = plt.subplots(1, 2, figsize=(9.0, 4.2), layout="constrained", sharex=True, sharey=True)
+    figure, axes = panels((9.0, 4.2), 1, 2, sharex=True, sharey=True)
     levers = list(dict.fromkeys(row["lever"] for row in found.interventions))
     for axis, model, title in zip(axes, ("scm", "flow"), ("learned equations", "spline flow"), strict=True):
         for k, lever in enumerate(levers):
@@ -67,7 +62,7 @@ def interventions(found: Fidelity, path: Path) -> None:
         axis.grid(alpha=0.3)
     axes[0].set_ylabel("model's mean after the intervention\n(sd from the mean)")
     axes[0].legend(fontsize=8)
-    _save(figure, path)
+    save(figure, path)
 
 
 UNITS = {"age": "age (years)", "income": "income (thousand dollars a month)"}
@@ -81,7 +76,7 @@ def marginals(found: Fidelity, path: Path) -> None:
     Shares of all rows per bin, so that what a model puts outside the picture is missing from it. Counts have
     a bin per whole number: the rows' noise between -1/2 and 1/2 is rounded away, and the models' values too.
     """
-    figure, axes = plt.subplots(2, 5, figsize=(13.0, 5.4), layout="constrained")
+    figure, axes = panels((13.0, 5.4), 2, 5)
     for axis, (k, f) in zip(axes.flat, enumerate(FEATURES), strict=True):
         unit = 1000.0 if f == "income" else 1.0
         true = found.samples["data"][:, k] / unit
@@ -105,14 +100,14 @@ def marginals(found: Fidelity, path: Path) -> None:
     for line in axes:
         line[0].set_ylabel("share of the rows per bin", fontsize=9)
     figure.legend(*axes.flat[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
-    _save(figure, path)
+    save(figure, path)
 
 
 def log_densities(
     compared: Mapping[str, Compared], density: Mapping[tuple[str, str], Array], factual: Array, path: Path
 ) -> None:
     """Figure 8: log density under the flow of factual rows and of counterfactuals, by setting and method."""
-    figure, axes = plt.subplots(1, 3, figsize=(12.5, 4.2), layout="constrained", sharey=True)
+    figure, axes = panels((12.5, 4.2), 1, 3, sharey=True)
     floor = float(np.quantile(factual, 0.1))
     for axis, (method, colour) in zip(axes, METHOD_COLOURS.items(), strict=True):
         found = [(label, density[label, method]) for label in compared if (label, method) in density]
@@ -128,12 +123,12 @@ def log_densities(
         axis.set_title(method)
         axis.grid(alpha=0.3, axis="y")
     axes[0].set_ylabel(f"log density under the spline flow (nats;\nbelow {floor:.0f} drawn at {floor:.0f})")
-    _save(figure, path)
+    save(figure, path)
 
 
 def proofs(compared: Sequence[Compared], path: Path) -> None:
     """Processor time per applicant, and the networks' cost over the optimum."""
-    figure, (left, right) = plt.subplots(1, 2, figsize=(10.0, 4.0), layout="constrained")
+    figure, (left, right) = panels((10.0, 4.0), 1, 2)
     for one in compared:
         seconds = np.sort(one.seconds)
         share = np.arange(1, len(seconds) + 1) / len(seconds)
@@ -165,12 +160,12 @@ def proofs(compared: Sequence[Compared], path: Path) -> None:
     right.grid(alpha=0.3, axis="y")
     if right.get_legend_handles_labels()[0]:
         right.legend(fontsize=8)
-    _save(figure, path)
+    save(figure, path)
 
 
 def sizes(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
     """Units per equation: fit on held-out rows against processor time of a proof."""
-    figure, axis = plt.subplots(figsize=(5.5, 3.6), layout="constrained")
+    figure, axis = panels((5.5, 3.6))
     for row in rows:
         place = 1000 * row["seconds_median"], row["log_density"]
         ends = [[place[0] - 1000 * row["seconds_p10"]], [1000 * row["seconds_p90"] - place[0]]]
@@ -183,10 +178,4 @@ def sizes(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
         title="ReLUs per structural equation",
     )
     axis.grid(alpha=0.3, which="both")
-    _save(figure, path)
-
-
-def _save(figure: Any, path: Path) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
-    plt.close(figure)
+    save(figure, path)

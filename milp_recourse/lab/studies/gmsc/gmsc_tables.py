@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from milp_recourse.icarma.flow import CausalFlow
@@ -15,17 +16,16 @@ from milp_recourse.icarma.sampling import Wishes
 from milp_recourse.icarma.score import Scored, score
 from milp_recourse.instance import Population
 from milp_recourse.lab.gap.tables import Setting
+from milp_recourse.lab.means import mean, quantile, sd
 from milp_recourse.lab.recipe.gmsc_data import FEATURES, LEVERS
+from milp_recourse.lab.studies.answers import Answer
 from milp_recourse.lab.studies.cells import Problem
-from milp_recourse.lab.studies.gmsc.certified import Proven, actions, problems, wishes
+from milp_recourse.lab.studies.gmsc.certified import actions, problems, wishes
 from milp_recourse.lab.studies.gmsc.gmsc_networks import THROUGH, Profile, Through
 from milp_recourse.result import gap_tolerance
 
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
-
-PUBLISHED_SD = {(1, "4"): 0.275, (1, "random"): 0.256, (2, "linear"): 0.305}
-PUBLISHED_SD |= {(2, "hard (3), constant"): 0.25, (2, "hard (3), linear"): 0.27}
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ def compare(
     flow: CausalFlow,
     models: Mapping[tuple[Through, Profile], Recommender],
     setting: Setting,
-    table: Mapping[Problem, Proven],
+    table: Mapping[Problem, Answer],
     seed: int,
 ) -> Compared:
     """Judge everybody's action in one setting under both causal models."""
@@ -91,7 +91,7 @@ def compare(
     columns = [FEATURES.index(f) for f in LEVERS]
     optimal = np.full(rows.shape, np.nan)
     optimal[:, columns] = actions(table, mine)
-    answers = [table[p].answer for p in mine]
+    answers = [table[p] for p in mine]
     status = np.array([a.status for a in answers])
     any_model = next(iter(models.values()))
     sides = {}
@@ -111,20 +111,12 @@ def table_rows(one: Compared) -> list[dict[str, Any]]:
     """One row per method: what the paper reports, under the learned equations and under the flow."""
     setting = one.setting
     fixed = {"table": setting.table, "setting": setting.label}
-    rows = []
-    if setting.icarma:
-        paper = setting.icarma
-        rows.append(
-            {
-                **fixed,
-                "method": "published iCARMA",
-                "valid_flow": paper[0],
-                "plausible_flow": paper[1],
-                "cost": paper[2],
-                "cost_sd": PUBLISHED_SD[setting.table, setting.label],
-                "hap": paper[3] if len(paper) > 3 else None,
-            }
-        )
+    rows: list[dict[str, Any]] = []
+    paper = setting.icarma
+    if paper is not None:
+        rows.append(fixed | {"method": "published iCARMA", "valid_flow": paper.validity})
+        rows[-1] |= {"plausible_flow": paper.plausibility, "cost": paper.cost_mean}
+        rows[-1] |= {"cost_sd": paper.cost_sd, "hap": paper.hap}
     certified = one.sides["certified"]
     for name, side in one.sides.items():
         acting = side.served if name == "certified" else np.ones(len(side.served), dtype=bool)
@@ -142,20 +134,20 @@ def table_rows(one: Compared) -> list[dict[str, Any]]:
                 "valid_flow": float((side.scored.valid_flow & acting).mean()),
                 "plausible": float((side.scored.plausible & acting).mean()),
                 "plausible_flow": float((side.scored.plausible_flow & acting).mean()),
-                "plausible_flow_of_served": _mean(side.scored.plausible_flow[side.served]),
-                "cost": _mean(cost),
-                "cost_sd": float(cost.std(ddof=1)) if len(cost) > 1 else None,
-                "hap": _mean(side.scored.hard[acting]),
-                "actions": _mean(side.scored.actions[acting]),
+                "plausible_flow_of_served": mean(side.scored.plausible_flow[side.served]),
+                "cost": mean(cost),
+                "cost_sd": sd(cost),
+                "hap": mean(side.scored.hard[acting]),
+                "actions": mean(side.scored.actions[acting]),
                 "served": float(side.served.mean()),
                 "missed": float((certified.served & ~side.served).mean()),
                 "missed_invalid": float((certified.served & ~side.scored.sure).mean()),
                 "missed_implausible": float((certified.served & side.scored.sure & ~side.served).mean()),
-                "cost_ratio_median": _quantile(ratio, 0.5),
-                "cost_ratio_p90": _quantile(ratio, 0.9),
+                "cost_ratio_median": quantile(ratio, 0.5),
+                "cost_ratio_p90": quantile(ratio, 0.9),
             }
         )
-    return rows
+    return [{k: None if pd.isna(v) else v for k, v in row.items()} for row in rows]
 
 
 def proof_row(one: Compared) -> dict[str, Any]:
@@ -193,11 +185,3 @@ def out_of_range(
             }
         )
     return made
-
-
-def _mean(values: NDArray[Any]) -> float | None:
-    return float(values.mean()) if len(values) else None
-
-
-def _quantile(values: FloatArray, q: float) -> float | None:
-    return float(np.quantile(values, q)) if len(values) else None

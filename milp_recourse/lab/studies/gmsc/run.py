@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import csv
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from milp_recourse.instance import Population
-from milp_recourse.lab.benchmarks.resume import grown
 from milp_recourse.lab.recipe.files import read_json, write_json
 from milp_recourse.lab.recipe.gmsc import CHOSEN_UNITS, UNITS
 from milp_recourse.lab.recipe.gmsc_data import FEATURES, GmscData, read_gmsc
+from milp_recourse.lab.run_table import Key, filled, read_rows
 from milp_recourse.lab.studies.cells import Problem
 from milp_recourse.lab.studies.gmsc import gmsc_plots
 from milp_recourse.lab.studies.gmsc.certified import SETTINGS, Table, problems
@@ -30,6 +30,7 @@ from milp_recourse.lab.studies.gmsc.gmsc_tables import (
 )
 from milp_recourse.lab.studies.gmsc.models import STEPS, Learned, learned
 from milp_recourse.lab.studies.spot_check import spot_check
+from milp_recourse.reports.number_table import write_table
 from milp_recourse.solve import solve
 
 SIZED = 30
@@ -83,7 +84,7 @@ def run(
     write_json(results / "asked.json", asdict(asked))
     _fidelity(made, data, results, asked.seed)
     _sizes(made, results, asked.time_limit, lambda: advance("sizes"))
-    people = made.people[: min(asked.people, len(made.people))]
+    people = made.people[: asked.people]
     counts = [len(people), *(min(asked.others, len(people)) for _ in SETTINGS[1:])]
     sized = list(zip(SETTINGS, counts, strict=True))
     wanted = [problem for setting, size in sized for problem in problems(setting, size, asked.seed)]
@@ -113,37 +114,29 @@ def _fidelity(made: Learned, data: GmscData, results: Path, seed: int) -> None:
 
 def _sizes(made: Learned, results: Path, time_limit: float, advance: Callable[[], None]) -> None:
     """Processor time of a proof with every number of ReLUs per equation, for the same applicants."""
-    columns = ("units", "applicant", "status", "cost", "seconds")
-    first = made.people[: min(SIZED, len(made.people))]
-    with grown(results / "sizes.csv", columns, {}) as (rows, write):
-        made_rows = list(rows)
-        done = {(row["units"], row["applicant"]) for row in rows}
-        if len(done) < len(made.scms) * len(first):  # what is compiled once is nobody's
-            solve(first[0], "bab", time_limit)
-        for units, scm in made.scms.items():
-            for k in range(len(first)):
-                if (str(units), str(k)) in done:
-                    continue
-                instance = replace(first[k], scm=scm)
-                start = time.process_time()
-                result = solve(instance, "bab", time_limit)
-                row = {
-                    "units": str(units),
-                    "applicant": str(k),
-                    "status": result.status.value,
-                    "cost": "" if result.cost is None else repr(result.cost),
-                    "seconds": f"{time.process_time() - start:.4g}",
-                }
-                write(row)
-                made_rows.append(row)
-                advance()
-    density = {str(row["units"]): row["all"] for row in made.report["test_log_density_by_units"]}
+    first = made.people[:SIZED]
+
+    def solved(units: int, done: set[Key]) -> Iterator[dict[str, Any] | None]:
+        for k in range(len(first)):
+            if (str(units), str(k)) in done:
+                yield None
+                continue
+            start = time.process_time()
+            result = solve(replace(first[k], scm=made.scms[units]), "bab", time_limit)
+            row = {"units": units, "applicant": k, "status": result.status.value, "cost": result.cost}
+            yield row | {"seconds": f"{time.process_time() - start:.4g}"}
+            advance()
+
+    table = results / "sizes.csv"
+    if len(read_rows(table)) < len(made.scms) * len(first):  # compiling is not measured
+        solve(first[0], "bab", time_limit)
+    rows = filled(table, None, {}, 2, {str(units): units for units in made.scms}, solved)
+    seconds = pd.DataFrame(rows).astype({"seconds": float}).groupby("units")["seconds"]
     summary = []
-    for name, held_out in density.items():
-        seconds = np.array([float(row["seconds"]) for row in made_rows if row["units"] == name])
-        low, median, high = (float(q) for q in np.quantile(seconds, [0.1, 0.5, 0.9]))
+    for row in made.report["test_log_density_by_units"]:
+        low, median, high = np.quantile(seconds.get_group(str(row["units"])), [0.1, 0.5, 0.9])
         numbers = {"seconds_p10": low, "seconds_median": median, "seconds_p90": high}
-        summary.append({"units": int(name), "log_density": held_out, **numbers})
+        summary.append({"units": row["units"], "log_density": row["all"], **numbers})
     gmsc_plots.sizes(summary, results / "sizes.svg")
 
 
@@ -160,7 +153,7 @@ def _checked(
     if not asked.certificates:
         return {"drawn": 0, "verified": 0, "complaints": []}
     if not path.exists():
-        known = {p: table.known[p].answer for p in dict.fromkeys(wanted)}
+        known = {p: table.known[p] for p in dict.fromkeys(wanted)}
         found = spot_check(
             people, known, out / "spot", asked.certificates, asked.seed, asked.time_limit, 1, advance
         )
@@ -218,15 +211,3 @@ def _applicants(one: Compared) -> list[dict[str, Any]]:
                 }
             )
     return rows
-
-
-def write_table(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Rows as CSV, numbers to six digits; columns are all that any row has."""
-    names = list(dict.fromkeys(name for row in rows for name in row))
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, names, lineterminator="\n", restval="")
-        writer.writeheader()
-        writer.writerows(
-            {k: f"{v:.6g}" if isinstance(v, float) else "" if v is None else v for k, v in row.items()}
-            for row in rows
-        )

@@ -1,4 +1,4 @@
-r"""Univariate functions between two parallel lines.
+r"""The elementary functions of programs, each in one place: value, enclosure, range, and lines around it.
 
 On [l, u] a smooth function f lies between :math:`m x + c_{lo}` and :math:`m x + c_{hi}`, where m
 is the chord's slope: f(x) - m x has its extremes at the ends and where f'(x) = m, which for each
@@ -10,11 +10,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from milp_recourse.domain.enclosure import Enclosure
 from milp_recourse.domain.expression import logit, sigmoid
+
+Function = Literal["relu", "sigmoid", "logit", "log", "square", "indicator"]
+"""``indicator`` is 1 where the argument, a whole number, is the level, else 0."""
+
+EDGE = 1e-9
+"""Arguments of log and logit stay this far inside their domain; ``check_edges`` in the lowering says why."""
 
 _SLACK = 1e-13  # covers the rounding of the few float operations behind an offset, relatively
 
@@ -82,10 +91,29 @@ def band(function: str, low: NDArray, high: NDArray) -> tuple[NDArray, NDArray, 
     return m, offsets.min(axis=-1) - slack, offsets.max(axis=-1) + slack
 
 
-def value_range(function: str, low: NDArray, high: NDArray) -> tuple[NDArray, NDArray]:
+def evaluate(function: Function, x: NDArray, level: int = 0) -> NDArray[np.float64]:
+    """The function in float64; nan outside its domain."""
+    if function == "indicator":
+        return (np.round(x) == level).astype(np.float64)
+    return np.maximum(x, 0.0) if function == "relu" else CURVES[function].value(x)
+
+
+def enclose(function: Function, x: Enclosure, level: int = 0) -> Enclosure:
+    """The function in exact arithmetic."""
+    if function == "indicator":
+        low, high = (Fraction(int(end == level)) for end in (x.lower, x.upper))
+        return Enclosure(low, high) if x.exact else Enclosure(Fraction(0), Fraction(1))
+    result: Enclosure = getattr(x, function)()
+    return result
+
+
+def value_range(function: str, low: NDArray, high: NDArray, level: int = 0) -> tuple[NDArray, NDArray]:
     """Smallest and largest value of a function on [low, high], rounded outward."""
     if function == "relu":
         return np.maximum(low, 0.0), np.maximum(high, 0.0)
+    if function == "indicator":
+        possible = (low <= level) & (high >= level)
+        return (possible & (low == high)).astype(np.float64), possible.astype(np.float64)
     if function == "square":
         ends = np.stack([np.square(low), np.square(high)])
         smallest = np.where((low <= 0) & (high >= 0), 0.0, ends.min(axis=0))
@@ -94,3 +122,24 @@ def value_range(function: str, low: NDArray, high: NDArray) -> tuple[NDArray, ND
         curve = CURVES[function]
         lowest, highest = curve.value(low), curve.value(high)  # increasing
     return lowest - _SLACK * (1 + np.abs(lowest)), highest + _SLACK * (1 + np.abs(highest))
+
+
+def within_domain(function: str, low: NDArray, high: NDArray) -> tuple[NDArray, NDArray]:
+    """Arguments kept inside a curve's domain; ``check_edges`` in the lowering says why that is safe.
+
+    Only intervals that reach past the edge are cut; one that lies beyond it (a constant) stays, and
+    one outside the domain, where every density is zero, becomes a sliver at the edge.
+    """
+    if function == "log":
+        return _from_edge(low, high)
+    if function == "logit":
+        low, high = _from_edge(low, high)
+        below, above = _from_edge(1 - high, 1 - low)
+        return 1 - above, 1 - below
+    return low, high
+
+
+def _from_edge(low: NDArray, high: NDArray) -> tuple[NDArray, NDArray]:
+    outside = high <= 0
+    cut = np.where(high > 2 * EDGE, np.maximum(low, EDGE), np.maximum(low, np.finfo(np.float64).tiny))
+    return np.where(outside, EDGE, cut), np.where(outside, 2 * EDGE, high)

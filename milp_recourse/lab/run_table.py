@@ -1,16 +1,20 @@
-"""A table on disk that grows row by row and is gone on with after an interruption."""
+"""Tables of experiments: grown row by row, gone on with after an interruption, and shown to people."""
 
 from __future__ import annotations
 
 import csv
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Lock
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from milp_recourse.errors import BadInput
+
+if TYPE_CHECKING:
+    from rich.table import Table
 
 Row = dict[str, Any]
 Key = tuple[str, ...]
@@ -28,14 +32,14 @@ def read_rows(table: Path) -> list[Row]:
 
 @contextmanager
 def grown(
-    table: Path, columns: Sequence[str], identity: Mapping[str, Any]
+    table: Path, columns: Sequence[str] | None, identity: Mapping[str, Any]
 ) -> Iterator[tuple[list[Row], Callable[[Mapping[str, Any]], None]]]:
     """The rows that are there, and what writes the next one.
 
     Parameters
     ----------
     columns
-        The table's header.
+        The table's header; None: what the first row has.
     identity
         Columns in which all rows of a run agree, and their values.
 
@@ -46,16 +50,21 @@ def grown(
     """
     table.parent.mkdir(parents=True, exist_ok=True)
     rows = read_rows(table)
+    header = list(columns or (rows[0] if rows else ()))
     for row in rows:
-        if list(row) != list(columns) or any(row[name] != str(v) for name, v in identity.items()):
+        if list(row) != header or any(row.get(name) != str(v) for name, v in identity.items()):
             raise BadInput("--out", f"another run's {table.name}", "a new folder, or the same options")
     with table.open("w", newline="", encoding="utf-8") as file:  # without what an interruption cut off
-        writer = csv.DictWriter(file, columns, lineterminator="\n")
-        writer.writeheader()
+        writer = csv.DictWriter(file, header, lineterminator="\n")
+        if header:
+            writer.writeheader()
         writer.writerows(rows)
         file.flush()
 
         def write(row: Mapping[str, Any]) -> None:
+            if not writer.fieldnames:
+                writer.fieldnames = list(row)
+                writer.writeheader()
             writer.writerow(row)
             file.flush()
 
@@ -64,7 +73,7 @@ def grown(
 
 def filled(
     table: Path,
-    columns: Sequence[str],
+    columns: Sequence[str] | None,
     identity: Mapping[str, Any],
     keys: int,
     groups: Mapping[str, Group],
@@ -93,7 +102,7 @@ def filled(
     """
     lock = Lock()
     with grown(table, columns, identity) as (rows, write), ThreadPoolExecutor(jobs) as pool:
-        done = {tuple(row[name] for name in columns[:keys]) for row in rows}
+        done = {tuple(row.values())[:keys] for row in rows}
 
         def work(name: str, group: Group) -> None:
             for row in solved(group, done):
@@ -105,3 +114,40 @@ def filled(
         for finished in [pool.submit(work, name, group) for name, group in groups.items()]:
             finished.result()
     return read_rows(table)
+
+
+def print_rows(title: str, rows: Sequence[Mapping[str, Any]], columns: Sequence[str] | None = None) -> None:
+    """A table on stdout, three digits a number; wide enough where that is no terminal.
+
+    Parameters
+    ----------
+    columns
+        What is shown; None: what the first row has.
+    """
+    from rich.console import Console
+
+    console = Console()
+    if not console.is_terminal:
+        console = Console(width=180)
+    console.print(folded(title, rows, columns or list(rows[0])))
+
+
+def folded(title: str, rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> Table:
+    """A table of which nothing is cut off where a terminal is narrow."""
+    from rich.table import Table
+
+    table = Table(title=title)
+    for k, column in enumerate(columns):
+        table.add_column(column.replace("_", " "), justify="left" if k == 0 else "right", overflow="fold")
+    for row in rows:
+        table.add_row(*(shown(row.get(column)) for column in columns))
+    return table
+
+
+def shown(value: object) -> str:
+    """A cell: three digits of a number, nothing where there is none."""
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return ""
+    if isinstance(value, float):
+        return f"{value:.3g}" if abs(value) < 100 else f"{value:.0f}"
+    return str(value)

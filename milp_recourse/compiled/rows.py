@@ -1,0 +1,339 @@
+r"""The rows of a node's Lagrangian: lines above its units, the logit and what a problem states, rounding
+included.
+
+A row is a line over the columns with its constant; it is not negative at any feasible point of the node. The
+line at hand is w.col[LINE].
+"""
+
+from __future__ import annotations
+
+from milp_recourse.compiled import layout as at
+from milp_recourse.compiled.elementary import RELU, is_open
+from milp_recourse.compiled.elementary import value as curve
+from milp_recourse.compiled.network import back, back_causes, into_first, later_layers, over_box
+from milp_recourse.compiled.work import cleared, copied
+from milp_recourse.compiling import compiled, inner
+
+
+@inner
+def sizes_over_box(p, box, allowed, sizes):
+    """The largest sum of absolute terms of a row of sizes over a box."""
+    total = 0.0
+    for i in range(p.lever.shape[1]):
+        s = p.start[i]
+        if p.lever[at.LABEL, i] > 0.0:
+            most = 0.0
+            for c in range(s, p.start[i + 1]):
+                if allowed[c] != 0:
+                    most = max(most, sizes[c])
+            total += most
+        elif box[at.MODE, i] != 2:
+            total += sizes[s] * max(abs(box[at.LO, i]), abs(box[at.HI, i]))
+    return total
+
+
+@inner
+def _size_through_causes(n, unit, sizes, count):
+    """The sum of absolute terms behind a form's causal units, the first ``count`` of them."""
+    total = 0.0
+    for m in range(count):
+        v = abs(n.resting[m])
+        if n.kind[m] != RELU:
+            v += max(abs(unit[at.SLOPE, 0, m]), abs(unit[at.ALPHA, 0, m])) * unit[at.ZS, 0, m]
+            v += max(abs(unit[at.RISE, 0, m]), abs(unit[at.FALL, 0, m]))
+        elif unit[at.ZH, 0, m] > 0.0:
+            v += unit[at.ZS, 0, m]
+            if unit[at.ZL, 0, m] < 0.0:
+                v += abs(unit[at.ZL, 0, m])
+        total += sizes[m] * v
+    return total
+
+
+@inner
+def sizes_direct(p, w, k, first, count):
+    """Sums of absolute terms behind arguments ``first`` to ``count`` of layer k (0 or 1), into w.layer[0]."""
+    size = w.layer[0]
+    for j in range(first, count):
+        size[j] = p.offset[1, k, j] + sizes_over_box(p, w.box, w.allowed, p.first[1, k, j])
+        size[j] += _size_through_causes(p, w.unit, p.caused[1, k, j], j if k == 0 else p.widths[0])
+
+
+@inner
+def sizes_next(p, w, k):
+    """Sums of absolute terms behind layer k >= 1 (the logit's for k = K + 1), likewise."""
+    count = p.widths[k] if k < len(p.widths) else 1
+    if k == 1:
+        sizes_direct(p, w, 1, 0, count)
+        return
+    zl, zh, zs, size = w.unit[at.ZL, k - 1], w.unit[at.ZH, k - 1], w.unit[at.ZS, k - 1], w.layer[0]
+    for i in range(count):
+        size[i] = abs(p.biases[k - 1, i])
+    for j in range(p.widths[k - 1]):
+        if zh[j] > 0.0:
+            v, weights = zs[j], p.turned[k - 1, j]
+            if zl[j] < 0.0:
+                v += abs(zl[j])
+            for i in range(count):
+                size[i] += abs(weights[i]) * v
+
+
+@inner
+def unit_line(p, w, k, i, side):
+    """A line above side * (argument i of layer k), k = K + 1 for the logit, into w.col[LINE]; its constant.
+
+    ``w.unit[SCORE]`` gets the coefficient that every unit before had.
+    """
+    coef, causes, line, unit = w.layer[2], w.layer[1], w.col[at.LINE], w.unit
+    units = p.widths[0]
+    if k < 2:
+        return form_line(p, w, p.first[0, k, i], p.caused[0, k, i], p.offset[0, k, i], side)
+    cleared(line)
+    for m in range(units):
+        causes[m] = 0.0
+    for j in range(p.widths[k - 1]):
+        coef[j] = side * p.weights[k - 1, i, j]
+    return back(p, unit, w.relaxed, k - 1, coef, side * p.biases[k - 1, i], line, causes)
+
+
+@inner
+def argument_line(p, w, k, i, side):
+    """As :func:`unit_line`, for layer 2 from what is known of all its arguments; then scores are not kept."""
+    if k != 2:
+        return unit_line(p, w, k, i, side)
+    line, causes = w.col[at.LINE], w.layer[1]
+    columns, units = len(line), p.widths[0]
+    row = 0 if side > 0.0 else 1
+    for c in range(columns):
+        line[c] = w.second[row, c, i]
+    for m in range(units):
+        causes[m] = w.second[row, columns + m, i]
+    const = side * p.biases[1, i] + w.second[row, columns + units, i]
+    return back_causes(p, w.unit, causes, const, line, w.unit[at.SCORE, 0])
+
+
+@inner
+def form_line(p, w, form, caused, const, side):
+    """A line above side * (a form over levers and causal units), into w.col[LINE]; its constant."""
+    line, causes, units = w.col[at.LINE], w.layer[1], p.widths[0]
+    for c in range(len(line)):
+        line[c] = side * form[c]
+    for m in range(units):
+        causes[m] = side * caused[m]
+    return back_causes(p, w.unit, causes, side * const, line, w.unit[at.SCORE, 0])
+
+
+@inner
+def never_negative(p, w, box, allowed, const):
+    """Whether the line in w.col[LINE] with this constant is nowhere negative in the box."""
+    for c in range(w.col.shape[1]):
+        w.col[at.GAIN, c] = -w.col[at.LINE, c]
+    return const - over_box(p, box, allowed, w.col[at.GAIN]) >= 0.0
+
+
+@inner
+def keep_row(p, w, box, allowed, const, inside, count, layer):
+    """Take w.col[LINE] + const >= 0 as row ``count``; False where nothing in the box meets it.
+
+    Parameters
+    ----------
+    inside
+        How far inside the convex problem's point is to stay.
+    layer
+        The units that the line was put together from lie in layers below this.
+    """
+    if over_box(p, box, allowed, w.col[at.LINE]) + const < 0.0:
+        return False
+    copied(w.col[at.LINE], w.rows[count])
+    w.row[at.CONSTS, count] = const
+    w.row[at.INSIDE, count] = inside
+    for t in range(w.unit.shape[1]):
+        for q in range(w.unit.shape[2]):
+            w.seen[0, count, t, q] = w.unit[at.SCORE, t, q] if t < layer else 0.0
+            w.seen[1, count, t, q] = w.unit[at.ALPHA, t, q]
+    return True
+
+
+@compiled
+def stated_size(p, w, box, allowed, r):
+    """The sum of absolute terms behind one of the problem's own rows."""
+    size = sizes_over_box(p, box, allowed, p.row[1, r]) + p.row_const[1, r]
+    return size + _size_through_causes(p, w.unit, p.row_caused[1, r], p.widths[0])
+
+
+@compiled
+def stated_row(p, w, box, allowed, r, count):
+    """Add a row of the problem's own if the box does not imply it; the new count, -1 if nothing is left."""
+    slack = p.line * stated_size(p, w, box, allowed, r) + p.tiny
+    const = form_line(p, w, p.row[0, r], p.row_caused[0, r], p.row_const[0, r], 1.0) + slack
+    if never_negative(p, w, box, allowed, const):
+        return count
+    return count + 1 if keep_row(p, w, box, allowed, const, 4.0 * slack, count, 1) else -1
+
+
+@compiled
+def stated_rows(p, w, box, allowed, count, bent):
+    """The problem's own rows that the box does not imply; how many rows there are then, -1 where nothing is
+    left.
+
+    Parameters
+    ----------
+    bent
+        Whether those through curves alone: the others are there.
+    """
+    for r in range(p.row.shape[1]):
+        if bent:
+            through = False
+            for m in range(p.widths[0]):
+                through = through or (p.kind[m] != RELU and p.row_caused[0, r, m] != 0.0)
+            if not through:
+                continue
+        count = stated_row(p, w, box, allowed, r, count)
+        if count < 0:
+            return -1
+    return count
+
+
+@inner
+def residual_lines(p, w, box, allowed):
+    """Lines above every residual and its negative, into w.tangent and w.ball.
+
+    Returns
+    -------
+    int
+        0 where the whole box is in the ball, -1 where nothing of it is, else 1.
+    """
+    most, least, slack = 0.0, 0.0, 0.0
+    for f in range(len(p.noise)):
+        weight, last = p.precision[f], p.bent and f == len(p.noise) - 1
+        if weight == 0.0 and not last:
+            continue
+        size = sizes_over_box(p, box, allowed, p.residual[1, f])
+        size += _size_through_causes(p, w.unit, p.residual_caused[1, f], p.widths[0])
+        at_rest = p.excess if last else 0.0
+        size += abs(at_rest)
+        w.ball[at.BALL_SIZE, f] = size
+        low, high = 0.0, 0.0
+        for side in range(2):
+            sign = 1.0 if side == 0 else -1.0
+            const = (
+                form_line(p, w, p.residual[0, f], p.residual_caused[0, f], at_rest, sign)
+                + p.line * size
+                + p.tiny
+            )
+            w.ball[side, f] = const
+            copied(w.col[at.LINE], w.tangent[side, f])
+            for m in range(p.widths[0]):
+                w.ball_seen[side, f, m] = w.unit[at.SCORE, 0, m]
+            far = over_box(p, box, allowed, w.col[at.LINE]) + const
+            if side == 0:
+                high = p.noise[f] + far
+            else:
+                low = p.noise[f] - far
+        if last:
+            w.ball[at.BALL_ROOM, f] = -low
+            most += high
+            least += low
+            slack += 4.0 * size
+            continue
+        near = max(low, -high, 0.0)
+        most += weight * (max(low * low, high * high) - p.noise[f] ** 2)
+        least += weight * (near * near - p.noise[f] ** 2)
+        slack += weight * (near + abs(p.noise[f]) + size) ** 2
+    if least > p.line * slack + p.tiny:
+        return -1
+    return 1 if most > 0.0 else 0
+
+
+@compiled
+def ball_slack(p, w):
+    """What rounding can do to the ball's value anywhere in a node whose residuals have their lines."""
+    total = 0.0
+    for f in range(len(p.noise)):
+        size = w.ball[at.BALL_SIZE, f]
+        if p.bent and f == len(p.noise) - 1:
+            total += size
+        elif p.precision[f] > 0.0:
+            total += p.precision[f] * size * (2.0 * size + abs(p.noise[f]))
+    return 8.0 * p.line * total + p.tiny
+
+
+@compiled
+def ball_seen(p, w, r):
+    """The causal units' coefficients in the ball's row."""
+    for t in range(len(p.widths)):
+        for q in range(p.widths[t]):
+            w.seen[0, r, t, q] = 0.0
+            w.seen[1, r, t, q] = w.unit[at.ALPHA, t, q]
+    for f in range(len(p.noise)):
+        where = w.ball[at.BEST_PHAT, f]
+        side, rate = 1 if where > 0.0 else 0, 2.0 * p.precision[f] * abs(where)
+        if p.bent and f == len(p.noise) - 1:
+            side, rate = 1, 1.0
+        for m in range(p.widths[0]):
+            w.seen[0, r, 0, m] += rate * w.ball_seen[side, f, m]
+
+
+@inner
+def relaxed_arguments(p, w):
+    """Every unit's argument at the relaxed optimum, into w.unit[ZB]; w.col[SHARE], which holds the shares of
+    labels, gets the numeric levers' coordinates."""
+    zb, x = w.unit[at.ZB], w.col[at.SHARE]
+    for i in range(p.lever.shape[1]):
+        if not p.lever[at.LABEL, i] > 0.0:
+            x[p.start[i]] = w.at[at.POINT, i]
+    for k in range(min(len(p.widths), 2)):
+        for j in range(p.widths[k]):
+            zb[k, j] = p.offset[0, k, j]
+        for c in range(len(x)):
+            if x[c] != 0.0:
+                for j in range(p.widths[k]):
+                    zb[k, j] += p.first[0, k, j, c] * x[c]
+    for m in range(p.widths[0]):
+        if p.kind[m] != RELU:  # what is relaxed may leave what is possible
+            zb[0, m] = min(max(zb[0, m], w.unit[at.ZL, 0, m]), w.unit[at.ZH, 0, m])
+        v = curve(p.kind[m], zb[0, m], p.edge[m]) - p.resting[m]
+        for l in range(m + 1, p.widths[0]):
+            zb[0, l] += p.caused[0, 0, l, m] * v
+    if len(p.widths) > 1:
+        into_first(p, zb[0], p.widths[1], zb[1])
+        later_layers(p, zb)
+
+
+@compiled
+def reached(w, r):
+    """A row's value at the relaxed optimum, after :func:`relaxed_arguments`."""
+    total = w.row[at.CONSTS, r]
+    for c in range(w.col.shape[1]):
+        total += w.rows[r, c] * w.col[at.SHARE, c]
+    return total
+
+
+@compiled
+def summed(w, count, line, size):
+    """The rows times the last multipliers, summed into ``line``, and their absolute terms into ``size``; the
+    constant and its absolute terms."""
+    total, slack = 0.0, 0.0
+    cleared(line)
+    cleared(size)
+    for r in range(count):
+        v = w.row[at.MULTIPLIERS, r]
+        if v > 0.0:
+            total += v * w.row[at.CONSTS, r]
+            slack += v * abs(w.row[at.CONSTS, r])
+            for c in range(len(line)):
+                line[c] += v * w.rows[r, c]
+                size[c] += v * abs(w.rows[r, c])
+    return total, slack
+
+
+@compiled
+def open_units(p, unit):
+    """How many units are open: ReLUs whose sign is, curves between two lines."""
+    total = 0
+    for k in range(len(p.widths)):
+        for j in range(p.widths[k]):
+            if k == 0 and p.kind[j] != RELU:
+                total += is_open(unit, j)
+            else:
+                total += unit[at.ZL, k, j] < 0.0 < unit[at.ZH, k, j]
+    return total

@@ -1,0 +1,388 @@
+"""What a node is split on: a sign, a lever's interval or label, whether it acts, a curve's argument."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from milp_recourse.compiled import layout as at
+from milp_recourse.compiled.elementary import RELU, distance, is_open, steepness
+from milp_recourse.compiled.elementary import value as curve
+from milp_recourse.compiled.levers import cost_of, knot_inside, top_of
+from milp_recourse.compiled.numerics import COARSE
+from milp_recourse.compiled.rows import relaxed_arguments
+from milp_recourse.compiling import compiled, inner
+
+INF = math.inf
+
+NOTHING, ONE_SIGN, INTERVAL, ACTED_ON, LABELS, ARGUMENT = range(6)
+"""Kinds of splits: none, a unit's sign, a lever's interval at a value, whether a lever is acted on, one label
+or the others, the interval of a curve's argument at a value."""
+
+FEW_LEVERS, FEW_WITHOUT_ACTION, FEW_OPEN = 4, 8, 6
+"""With so few levers to settle, with an action in hand and without, and more open units than this, levers are
+split. With more levers they compete with signs while more units are open than the levers want splits."""
+
+HALVINGS = 4.0
+"""How often a continuous lever is thought to be halved."""
+
+LITTLE = 2.0**-10
+"""Splits on percentile costs that lose less than this share of the lever's cost come last."""
+
+LAST = 2.0**-60
+"""What a loss counts for that comes last."""
+
+
+@compiled
+def values_left(p, w, i):
+    """How many values a lever has in the node: 1 where it is settled, inf for an interval."""
+    if p.lever[at.LABEL, i] > 0.0:
+        total = 0.0
+        for c in range(p.start[i], p.start[i + 1]):
+            total += w.allowed[c] != 0
+        return total
+    mode, width, grid = w.box[at.MODE, i], w.box[at.HI, i] - w.box[at.LO, i], p.lever[at.GRID, i]
+    if mode == 2:
+        return 1.0
+    rest = 1.0 if mode == 0 else 0.0
+    if not width > 0.0:
+        return 1.0 + rest
+    return width / grid + 1.0 + rest if grid > 0.0 else INF
+
+
+@compiled
+def settled(p, w):
+    """Whether nothing but continuous values is open in the node."""
+    for i in range(p.lever.shape[1]):
+        left, mode = values_left(p, w, i), w.box[at.MODE, i]
+        if left > 1.0 and (left < INF or mode == 0):
+            return False
+        low, high = w.box[at.LO, i], w.box[at.HI, i]
+        bent = p.has_largest or knot_inside(p, i, low, high, 0.0) < INF
+        if left > 1.0 and p.lever[at.KNOTS, i] > 0.0 and bent:  # its cost is bent, or only bounded
+            return False
+    return True
+
+
+@compiled
+def single(p, w):
+    """Whether the node is one point (then in w.at[ANCHOR])."""
+    for i in range(p.lever.shape[1]):
+        if values_left(p, w, i) != 1.0:
+            return False
+        w.at[at.ANCHOR, i] = 0.0 if w.box[at.MODE, i] == 2 else w.box[at.LO, i]
+        if p.lever[at.LABEL, i] > 0.0:
+            for c in range(p.start[i], p.start[i + 1]):
+                if w.allowed[c] != 0:
+                    w.at[at.ANCHOR, i] = float(c - p.start[i])
+    return True
+
+
+@compiled
+def _wanted(p, w):
+    """About how many splits the node's levers need until they are settled; nothing for a few intervals."""
+    total, free, other = 0.0, 0, False
+    for i in range(p.lever.shape[1]):
+        values, label = values_left(p, w, i), p.lever[at.LABEL, i] > 0.0
+        if values > 1.0:
+            total += min(math.log2(values), HALVINGS)
+            free += 1
+            other = other or label
+        other = other or w.box[at.MODE, i] == 0
+    few = FEW_LEVERS if w.scalar[at.BEST_COST] < INF else FEW_WITHOUT_ACTION
+    return total if free > few or other else 0.0
+
+
+@compiled
+def _of_lever(p, w, i):
+    """How to split a lever's part of the box; as :func:`choose`."""
+    if p.lever[at.LABEL, i] > 0.0:
+        return LABELS, i, w.at[at.POINT, i]
+    return (INTERVAL if w.box[at.MODE, i] == 1 else ACTED_ON), i, _between(p, w, i)
+
+
+@compiled
+def _between(p, w, i):
+    """Where to cut an interval: between its middle and the relaxed optimum, away from the ends."""
+    return _amid(w.box[at.LO, i], w.box[at.HI, i], w.at[at.POINT, i])
+
+
+@compiled
+def _amid(l, h, z):
+    """Between the middle of an interval and a point, away from the ends."""
+    return min(max(0.25 * (l + h) + 0.5 * z, l + 0.2 * (h - l)), h - 0.2 * (h - l))
+
+
+@compiled
+def _bent(p, w, m):
+    """How to split on a curve: the interval of its only lever, or that of its argument; as :func:`choose`."""
+    cut = _amid(w.unit[at.ZL, 0, m], w.unit[at.ZH, 0, m], w.unit[at.ZB, 0, m])
+    only, entries = -1, 0
+    for i in range(p.lever.shape[1]):
+        for c in range(p.start[i], p.start[i + 1]):
+            if p.first[0, 0, m, c] != 0.0:
+                entries += 1
+                only = i
+    for q in range(m):
+        entries += p.caused[0, 0, m, q] != 0.0
+    if entries == 1 and only >= 0 and not p.lever[at.LABEL, only] > 0.0 and w.box[at.MODE, only] == 1:
+        low, high = w.box[at.LO, only], w.box[at.HI, only]
+        u = (cut - p.offset[0, 0, m]) / p.first[0, 0, m, p.start[only]]
+        u = min(max(u, low + 0.1 * (high - low)), high - 0.1 * (high - low))
+        if low < u < high:
+            return INTERVAL, only, u
+    return ARGUMENT, m, cut
+
+
+@compiled
+def hold(p, w):
+    """Make the sign that a bound implies and the relaxed optimum contradicts most a row of the node; whether
+    there is one.
+
+    Bounds count on what costs less than the target and meets the rows: other points of the box need not obey,
+    and where no unit is open nothing else would rule these out but ever smaller boxes. The relaxed optimum's
+    arguments are those of :func:`choose`.
+    """
+    most, layer, place, sign, unit = 0.0, -1, -1, 0.0, w.unit
+    for k in range(1, len(p.widths)):
+        for j in range(p.widths[k]):
+            implied = 1.0 if unit[at.ZL, k, j] >= 0.0 else -1.0 if unit[at.ZH, k, j] <= 0.0 else 0.0
+            off = -implied * unit[at.ZB, k, j]
+            if unit[at.SPLIT, k, j] == 0.0 and off > max(most, COARSE * unit[at.ZS, k, j]):
+                most, layer, place, sign = off, k, j, implied
+    if layer >= 0:
+        unit[at.SPLIT, layer, place] = sign
+    return layer >= 0
+
+
+@compiled
+def choose(p, w, count, unsure):
+    """What to split: (kind, index, value); see :data:`NOTHING` and the others.
+
+    For a sign the index is layer * width + unit. What a sign or a lever promises is its share of all that is
+    lost at the relaxed optimum; it counts for what such splits have kept of their promises.
+
+    Parameters
+    ----------
+    count
+        Rows of the last Lagrangian.
+    unsure
+        Open units.
+    """
+    relaxed_arguments(p, w)
+    w.scalar[at.PROMISE] = 0.0
+    best, index, every = _lost_by_units(p, w, count)
+    kind, value, n = ONE_SIGN if index >= 0 else NOTHING, 0.0, w.unit.shape[2]
+    wanted, promise = _wanted(p, w), 0.0
+    if kind == ONE_SIGN and unsure > max(FEW_OPEN, wanted):
+        lost, i = _widest(p, w)
+        signs = (1.0 + w.scalar[at.GAINED]) / (1.0 + w.scalar[at.PROMISED])
+        levers = (1.0 + w.scalar[at.GAINED + 1]) / (1.0 + w.scalar[at.PROMISED + 1])
+        if i >= 0 and (wanted == 0.0 or levers * lost > signs * best):
+            w.scalar[at.PROMISE] = lost / every
+            return _of_lever(p, w, i)
+        promise = -best / every
+    if kind == ONE_SIGN and index < n and p.kind[index] != RELU:
+        kind, index, value = _bent(p, w, index)
+    for i in range(p.lever.shape[1]):
+        lost, how, cut = _lost_by_lever(p, w, i, count)
+        if lost > best or (kind == NOTHING and lost >= 0.0):
+            best, kind, index, value = max(lost, best), how, i, cut
+    if kind == ONE_SIGN:
+        w.scalar[at.PROMISE] = promise
+    return (kind, index, value) if kind != NOTHING else _anything(p, w)
+
+
+@inner
+def _lost_by_units(p, w, count):
+    """What the bound loses at open units, per width of their arguments into w.unit[SCORE]: the rows' prices
+    times the distance between a unit's line and its value at the relaxed optimum.
+
+    Returns
+    -------
+    (most, where, total)
+        ``where`` is layer * width + unit, -1 for nowhere.
+    """
+    unit, prices = w.unit, w.row[at.MULTIPLIERS]
+    priced = False  # else the relaxed optimum costs nothing, and the logit's line alone counts
+    for r in range(count):
+        priced = priced or prices[r] > 0.0
+    most, where, total = 0.0, -1, 0.0
+    for k in range(len(p.widths)):
+        for j in range(p.widths[k]):
+            unit[at.SCORE, k, j] = 0.0
+            l, h, z = unit[at.ZL, k, j], unit[at.ZH, k, j], unit[at.ZB, k, j]
+            curved = k == 0 and p.kind[j] != RELU
+            if curved and is_open(unit, j):
+                v = curve(p.kind[j], z, p.edge[j])
+                least = 0.01 * distance(unit, j)  # a line that touches here loses elsewhere
+                above = max(unit[at.SLOPE, 0, j] * z + unit[at.RISE, 0, j] - v, least)
+                under = max(v - unit[at.ALPHA, 0, j] * z - unit[at.FALL, 0, j], least)
+            elif not curved and l < 0.0 < h:
+                v = max(z, 0.0)
+                above, under = max(h / (h - l) * (z - l) - v, 0.0), 0.0
+            else:
+                continue
+            lost = 0.0
+            for r in range(count if priced else 1):
+                a = (prices[r] if priced else 1.0) * w.seen[0, r, k, j]
+                if a > 0.0:
+                    lost += a * above
+                elif a < 0.0:
+                    lost -= a * (under if curved else v - w.seen[1, r, k, j] * z)
+            unit[at.SCORE, k, j] = lost / (h - l)
+            total += lost
+            if lost > most:
+                most, where = lost, k * unit.shape[2] + j
+    return most, where, total
+
+
+@compiled
+def _lost_by_lever(p, w, i, count):
+    """What the bound loses because the relaxed optimum mixes a lever's labels, is no whole number or no
+    percentile's cost, or pays for part of an action: (loss, kind of split, value); a loss of -1 for none."""
+    t, mode, prices, rows = w.at[at.POINT, i], w.box[at.MODE, i], w.row[at.MULTIPLIERS], w.rows
+    if p.lever[at.LABEL, i] > 0.0:
+        return _lost_by_label(p, w, i, count), LABELS, t
+    best, kind, value = -1.0, NOTHING, t
+    l, h, s, grid, moved = w.box[at.LO, i], w.box[at.HI, i], p.start[i], p.lever[at.GRID, i], 0.0
+    if p.lever[at.KNOTS, i] > 0.0 and mode != 2 and (mode == 0 or l < h):
+        own, most = cost_of(p, i, t), top_of(p, i, t)
+        lost = max(own - p.lever[at.LINEAR, i] * abs(t) - p.lever[at.FIXED, i], 0.0)
+        lost += w.at[at.SHARES, i] * max(most - p.lever[at.LARGEST, i] * abs(t), 0.0)
+        knot = knot_inside(p, i, l, h, t)
+        if lost > COARSE * (own + most):
+            best, kind = (
+                (lost if lost >= LITTLE * (own + most) else lost * LAST),
+                INTERVAL if mode == 1 else ACTED_ON,
+            )
+            value = knot if knot < INF else _between(p, w, i)
+    for r in range(count):
+        moved += prices[r] * abs(rows[r, s])
+    if grid > 0.0 and mode == 1 and l < h:
+        part = (t - p.lever[at.SHIFT, i]) / grid
+        part -= np.floor(part)  # beyond 2^63 an integer would overflow
+        part = min(part, 1.0 - part)
+        if part > COARSE and moved * part * grid > best:
+            best, kind, value = moved * part * grid, INTERVAL, t
+    elif mode == 0 and t != 0.0:
+        far, fixed = max(h, 0.0) if t > 0.0 else max(-l, 0.0), p.lever[at.FIXED, i]
+        lost = fixed * (1.0 - abs(t) / far) if far > 0.0 else fixed
+        if not l <= t <= h:
+            lost += moved * min(abs(t), abs(t - (l if l > 0.0 else h)))
+        if lost > best:
+            best, kind = lost, ACTED_ON
+    return best, kind, value
+
+
+@compiled
+def _lost_by_label(p, w, i, count):
+    """The larger of what a lever's mixture of labels costs and what it moves the rows by, against its main
+    label; -1 where there is no mixture."""
+    main, share, cost = p.start[i] + int(w.at[at.POINT, i]), w.col[at.SHARE], p.column[at.COST]
+    if share[main] >= 1.0 - COARSE:
+        return -1.0
+    paid, moved = 0.0, 0.0
+    for c in range(p.start[i], p.start[i + 1]):
+        paid += share[c] * abs(cost[c] - cost[main])
+    for r in range(count):
+        v = 0.0
+        for c in range(p.start[i], p.start[i + 1]):
+            v += share[c] * (w.rows[r, c] - w.rows[r, main])
+        moved += w.row[at.MULTIPLIERS, r] * abs(v)
+    return max(paid, moved)
+
+
+@compiled
+def _widest(p, w):
+    """The lever that the bound loses most over, and how much; -1 where nothing can be split.
+
+    A unit's loss, per width of its argument, times the part of that width that is the lever's. A label's part
+    is between its main label and the allowed one that is farthest from it.
+    """
+    most, which = 0.0, -1
+    for i in range(p.lever.shape[1]):
+        c, own, width = p.start[i], -1, w.box[at.HI, i] - w.box[at.LO, i]
+        if p.lever[at.LABEL, i] > 0.0:
+            own, width = c + int(w.at[at.POINT, i]), 1.0
+            c = _farthest(p, w, i, own)
+            if c < 0:
+                continue
+        elif w.box[at.MODE, i] == 2 or not width > COARSE * max(abs(w.box[at.LO, i]), abs(w.box[at.HI, i])):
+            continue
+        lost = width * _lost_along(p, w, c, own)
+        if lost > most:
+            most, which = lost, i
+    return most, which
+
+
+@compiled
+def _farthest(p, w, i, own):
+    """The allowed label whose column differs most from that of ``own``, by scores; -1 for none."""
+    most, which, score = 0.0, -1, w.unit[at.SCORE]
+    for c in range(p.start[i], p.start[i + 1]):
+        far = 0.0
+        for k in range(min(len(p.widths), 2) if w.allowed[c] != 0 else 0):
+            for j in range(p.widths[k]):
+                far += score[k, j] * abs(p.first[0, k, j, c] - p.first[0, k, j, own])
+        if far > most:
+            most, which = far, c
+    return which
+
+
+@inner
+def _lost_along(p, w, c, own):
+    """Units' scores times the derivatives of their arguments along a column, less the column ``own`` unless
+    that is -1, at the relaxed optimum."""
+    zb, moved, score = w.unit[at.ZB], w.layer, w.unit[at.SCORE]
+    total, causes = 0.0, w.layer[2]
+    for k in range(min(len(p.widths), 2)):
+        for j in range(p.widths[k]):
+            moved[2 - k, j] = p.first[0, k, j, c] - (p.first[0, k, j, own] if own >= 0 else 0.0)
+    for m in range(p.widths[0]):
+        total += score[0, m] * abs(causes[m])
+        steep = steepness(p.kind[m], zb[0, m], p.edge[m]) * causes[m]
+        if steep != 0.0:
+            for l in range(m + 1, p.widths[0]):
+                causes[l] += p.caused[0, 0, l, m] * steep
+            for j in range(p.widths[1] if len(p.widths) > 1 else 0):
+                moved[1, j] += p.caused[0, 1, j, m] * steep
+    for k in range(1, len(p.widths)):
+        here, after = moved[k % 2], moved[(k + 1) % 2]
+        count = p.widths[k + 1] if k + 1 < len(p.widths) else 0
+        for i in range(count):
+            after[i] = 0.0
+        for j in range(p.widths[k]):
+            total += score[k, j] * abs(here[j])
+            if zb[k, j] > 0.0 and here[j] != 0.0:
+                for i in range(count):
+                    after[i] += p.turned[k, j, i] * here[j]
+    return total
+
+
+@compiled
+def _anything(p, w):
+    """Where nothing is lost at the relaxed optimum: the unit whose argument reaches farthest beyond its bend,
+    else the lever with the fewest values, else the widest interval; as :func:`choose`."""
+    most, kind, index, unit = 0.0, NOTHING, 0, w.unit
+    for k in range(len(p.widths)):
+        for j in range(p.widths[k]):
+            far = min(-unit[at.ZL, k, j], unit[at.ZH, k, j])
+            if k == 0 and p.kind[j] != RELU:
+                far = distance(unit, j) if is_open(unit, j) else 0.0
+            if far > most:
+                most, kind, index = far, ONE_SIGN, k * unit.shape[2] + j
+    if kind == ONE_SIGN:
+        if index < unit.shape[2] and p.kind[index] != RELU:
+            return _bent(p, w, index)
+        return kind, index, 0.0
+    fewest, widest, which = INF, 0.0, -1
+    for i in range(p.lever.shape[1]):
+        left, l, h = values_left(p, w, i), w.box[at.LO, i], w.box[at.HI, i]
+        width = INF if w.box[at.MODE, i] == 0 else h - l
+        if left == INF and width < INF and not l < 0.5 * (l + h) < h:
+            continue
+        if left > 1.0 and (left < fewest or (left == fewest and width > widest)):
+            fewest, widest, which = left, width, i
+    return _of_lever(p, w, which) if which >= 0 else (NOTHING, 0, 0.0)

@@ -1,0 +1,99 @@
+"""What both searches for a certain action share: what they keep, and asking within the time that is left."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+
+import numpy as np
+
+from milp_recourse.backends.incumbent import Incumbent
+from milp_recourse.backends.protocol import Proposal
+from milp_recourse.domain.scenario import Scenario
+from milp_recourse.instance import Instance
+from milp_recourse.options import Clock
+from milp_recourse.result import Proof, Result
+from milp_recourse.robust.uncertainty import Uncertainty
+from milp_recourse.solve import solve
+from milp_recourse.why.answer import is_possible
+
+
+class CertainSearch(ABC):
+    """The search of one applicant.
+
+    Parameters
+    ----------
+    instance
+        With the highest threshold already.
+    backend
+        Of the problems on the way.
+
+    Attributes
+    ----------
+    best
+        The cheapest action that is proven to hold in every outcome.
+    worst
+        The lowest logit or score found of that action, and what happens there.
+    rounds, nodes
+        Problems solved, and their nodes.
+    message
+        Why the two sides did not meet.
+    """
+
+    def __init__(
+        self, instance: Instance, uncertainty: Uncertainty, backend: str | None, clock: Clock
+    ) -> None:
+        self.instance, self.uncertainty = instance, uncertainty
+        self.backend, self.clock = backend, clock
+        self.best = Incumbent(instance)
+        self.proof: Proof = "rigorous"
+        self.worst: tuple[float, Scenario] | None = None
+        self.rounds = self.nodes = 0
+        self.message: str | None = None
+        self.rng = np.random.default_rng(0)
+
+    @abstractmethod
+    def run(self) -> Proposal:
+        """Search until both sides meet, or something stops it; infinite: proven that no action holds."""
+
+    @property
+    @abstractmethod
+    def cuts(self) -> int:
+        """Scenarios or refused boxes that the bound rests on."""
+
+    def take(self, action: dict[str, float], worst: tuple[float, Scenario] | None) -> None:
+        """Keep an action that holds in every outcome, if it is the cheapest so far."""
+        before = self.best.cost
+        self.best.take(action)
+        if self.best.cost < before:
+            self.worst = worst
+
+    def ask(self, problem: Instance, share: float = 1.0) -> Result | None:
+        """Solve a problem within a share of the time that is left; None: there is none."""
+        if self.clock.over:
+            self.message = "the time limit was reached"
+            return None
+        left = self.clock.left()
+        result = solve(problem, self.backend, None if left is None else share * left)
+        self.rounds += 1
+        self.nodes += result.nodes or 0
+        if result.proof == "solver":
+            self.proof = "solver"
+        return result
+
+    def refused_outcome(self, problem: Instance) -> Mapping[str, float] | None:
+        """A refused outcome, by its levers; {}: proven that there is none; None: that stayed open."""
+        result = self.ask(problem)
+        if result is None:
+            return None
+        if result.action is None:
+            if is_possible(result) is False:
+                return {}
+            self.message = "whether the action in hand always holds stayed open: " + (result.message or "")
+            return None
+        return {name: problem.factual[name] for name in problem.levers} | problem.numbers(result.action)
+
+    def proposal(self, bound: float, closed: bool) -> Proposal:
+        """What the search ends with."""
+        message = None if closed else self.message or "the gap is open"
+        return Proposal(self.best.action, bound, self.proof, self.nodes, message)

@@ -1,0 +1,172 @@
+"""Does sampling find an action where there is none yet? ``python -m tests.properties.sampled_actions``.
+
+For every problem of ``bench real`` (with ``--data``) and for random problems of every kind: ``bab`` within a
+time limit, beside 10 000 sampled actions. A third is uniform over the levers' intervals, two thirds lie
+between the factual and an accepted row; each acts on a random share of the levers. Accepted rows are the
+table's where there is one, else those that uniform samples led to. The nearest are judged exactly. Wrong is
+an action where ``bab`` says ``infeasible`` or has none at its limit, and one below what it calls proven.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import warnings
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from milp_recourse.backends.grid import as_action, looks_accepted, looks_feasible
+from milp_recourse.errors import Unsupported
+from milp_recourse.instance import Instance
+from milp_recourse.judge import judge
+from milp_recourse.reports.progress import progress_bar
+from milp_recourse.result import Status
+from milp_recourse.solve import solve
+from tests.helpers.certificate_kinds import KINDS
+
+COUNT = 10_000
+MOST_JUDGED = 50
+"""So many sampled actions that look feasible are judged, the nearest first."""
+
+Array = NDArray[np.float64]
+
+
+def actions(instance: Instance, rows: Array | None, count: int, rng: np.random.Generator) -> Array:
+    """Sampled actions, a row of values in the order of features each, nan where not acted on."""
+    x, levers = instance.factual_row, list(instance.levers)
+    place = [[f.name for f in instance.features].index(name) for name in levers]
+    low, high = (np.array([instance.levers[name][end] for name in levers], dtype=float) for end in (0, 1))
+    whole = np.array([instance.feature(name).integral for name in levers])
+
+    def drawn(values: Array) -> Array:
+        values = np.clip(np.where(whole, np.round(values), values), low, high)
+        rest = rng.random(values.shape) < rng.random((len(values), 1))
+        found = np.full((len(values), len(x)), np.nan)
+        found[:, place] = np.where(rest, np.nan, values)
+        return found
+
+    uniform = drawn(low + (high - low) * rng.random((count // 3, len(levers))))
+    if rows is None or not len(rows):
+        after = instance.scm.counterfactual(x, uniform)
+        rows = after[looks_accepted(instance, after)]
+    if not len(rows):
+        return np.concatenate(
+            [uniform, drawn(low + (high - low) * rng.random((count - len(uniform), len(levers))))]
+        )
+    towards = rows[rng.integers(len(rows), size=count - len(uniform))][:, place]
+    start = np.where(np.isnan(x[place]), 0.5 * (low + high), x[place])
+    return np.concatenate([uniform, drawn(start + rng.random((len(towards), 1)) * (towards - start))])
+
+
+def cheapest(instance: Instance, sampled: Array) -> tuple[int, float | None]:
+    """How many sampled actions look feasible, and the least cost of the nearest that are judged feasible."""
+    kept = sampled[looks_feasible(instance, sampled)]
+    low, high = (
+        np.array([instance.levers.get(f.name, (0.0, 1.0))[end] for f in instance.features]) for end in (0, 1)
+    )
+    far = np.nansum(np.abs(kept - instance.factual_row) / np.where(high > low, high - low, 1.0), axis=1)
+    costs = []
+    for row in kept[np.argsort(far, kind="stable")[:MOST_JUDGED]]:
+        judged = judge(instance, as_action(instance, row))
+        if judged.feasible:
+            costs.append(float(judged.cost))
+    return len(kept), min(costs, default=None)
+
+
+def row_of(name: str, instance: Instance, rows: Array | None, time_limit: float, seed: int) -> dict[str, Any]:
+    """What ``bab`` says and what sampling finds."""
+    rng = np.random.default_rng(seed)
+    found, best = cheapest(instance, actions(instance, rows, COUNT, rng))
+    result = solve(instance, "bab", time_limit)
+    said = {"status": result.status.value, "cost": result.cost, "lower_bound": result.lower_bound}
+    missed = best is not None and result.status is Status.LIMIT and result.cost is None
+    false = best is not None and (
+        result.status is Status.INFEASIBLE or (result.lower_bound or 0.0) > best * (1 + 1e-12)
+    )
+    return {"problem": name, **said, "sampled": found, "cheapest": best, "missed": missed, "false": false}
+
+
+def real_problems(data: Path) -> Iterator[tuple[str, Instance, Array]]:
+    """The 40 problems of docs/results/real, and the rows that each network accepts."""
+    from milp_recourse.lab.benchmarks import real
+    from milp_recourse.lab.benchmarks.networks import fit
+
+    sets, networks = (
+        ("german", "adult", "compas", "gmsc", "gmsc:graph"),
+        ("16x16", "32x32", "64x64", "32x32x32"),
+    )
+    plan = real.Plan(sets, networks, ("l1", "l2-squared"), 1, ("bab",), 30.0, 0, data)
+    for name in plan.sets:
+        for widths in plan.networks:
+            network = fit(name, widths, data, plan.seed)
+            logits = network.classifier.evaluate(network.table.inputs)[:, 0]
+            for row in real.chosen(network, plan):
+                for cost in plan.costs:
+                    instance = network.instance(row, cost)
+                    yield f"{instance.name}/{cost}", instance, network.table.values[logits >= 0]
+
+
+def random_problems(count: int, seed: int) -> Iterator[tuple[str, Instance, None]]:
+    """Random problems that ``bab`` takes, the kinds in turn."""
+    for k in range(count):
+        kind = list(KINDS)[k % len(KINDS)]
+        instance = KINDS[kind](seed + k)
+        if instance is not None:
+            yield f"{kind}/{seed + k}", instance, None
+
+
+def main() -> int:
+    """Run it and write what came out; 1 where something is missed or false."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument(
+        "--data", type=Path, help="folder with the published tables; none: random problems only"
+    )
+    parser.add_argument("--random", type=int, default=500)
+    parser.add_argument("--time-limit", type=float, default=2.0)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--out", type=Path)
+    asked = parser.parse_args()
+    warnings.simplefilter("ignore")
+    kinds = {
+        "real": lambda: real_problems(asked.data) if asked.data else iter(()),
+        "random": lambda: random_problems(asked.random, asked.seed),
+    }
+    summary: dict[str, Any] = {"time_limit": asked.time_limit, "seed": asked.seed, "sampled": COUNT}
+    wrong = []
+    with progress_bar("sampled", asked.random + 40 * bool(asked.data)) as bar:
+        for kind, problems in kinds.items():
+            rows = []
+            for name, instance, accepted in problems():
+                try:
+                    rows.append(row_of(name, instance, accepted, asked.time_limit, asked.seed))
+                except Unsupported:
+                    continue
+                finally:
+                    bar.advance(name)
+            wrong += [row for row in rows if row["missed"] or row["false"]]
+            summary[kind] = {
+                "problems": len(rows),
+                "statuses": dict(Counter(row["status"] for row in rows)),
+                "with a sampled action": sum(row["cheapest"] is not None for row in rows),
+                "limit without an action": sum(
+                    row["status"] == "limit" and row["cost"] is None for row in rows
+                ),
+                "of these sampling has one": sum(row["missed"] for row in rows),
+                "contradicted": sum(row["false"] for row in rows),
+            }
+    summary["wrong"] = wrong
+    text = json.dumps(summary, indent=1)
+    if asked.out:
+        asked.out.write_text(text + "\n", encoding="utf-8")
+    print(text)
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
