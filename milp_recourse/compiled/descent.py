@@ -15,7 +15,7 @@ from milp_recourse.compiled import layout as at
 from milp_recourse.compiled.elementary import RELU, steepness
 from milp_recourse.compiled.elementary import value as curve
 from milp_recourse.compiled.interior import solve_node
-from milp_recourse.compiled.levers import contract, cost_at, cost_of, respond
+from milp_recourse.compiled.levers import contract, cost_at, cost_of, respond, to_whole
 from milp_recourse.compiled.network import gradient, logit_at, logit_size, sizes_at
 from milp_recourse.compiled.numerics import CLOSE, COARSE, ROUNDOFF, SEEN
 from milp_recourse.compiled.rows import ball_slack, residual_lines, stated_rows
@@ -23,6 +23,12 @@ from milp_recourse.compiled.work import cleared, copied
 from milp_recourse.compiling import compiled
 
 INF = math.inf
+
+STEPS = 16
+"""Most interior-point steps of a hop: where there is an optimum, hardly any takes more than 13."""
+
+DIVE = 6
+"""Hops of the dives in the tree, where few levers are."""
 
 
 @compiled
@@ -55,8 +61,9 @@ def snap(p, u):
 
 
 @compiled
-def _inside(p, w, u):
-    """Whether a point, whose arguments are in w.unit[Z], meets rows and ball beyond doubt."""
+def inside(p, w, u, slack):
+    """Whether a point, whose arguments are in w.unit[Z], meets rows and ball by a share of the absolute
+    terms behind them: the slack of lines for beyond doubt, a negative one for nearly."""
     z0, sizes = w.unit[at.Z, 0], w.layer[1]
     units = p.widths[0]
     if units > 0:
@@ -64,7 +71,7 @@ def _inside(p, w, u):
     for r in range(p.row.shape[1]):
         value, size = p.row_const[0, r], p.row_const[1, r]
         value, size = _at_point(p, u, z0, sizes, p.row[:, r], p.row_caused[:, r], value, size)
-        if not value >= p.line * size + p.tiny:
+        if not value >= slack * size + p.tiny:
             return False
     excess, doubt = 0.0, 0.0
     for f in range(len(p.noise)):
@@ -79,7 +86,7 @@ def _inside(p, w, u):
             else:
                 excess += weight * value * (value + 2.0 * n)
                 doubt += weight * size * (abs(value) + abs(n) + size)
-    return excess <= -(4.0 * p.line * doubt) or doubt == 0.0
+    return excess <= -(4.0 * slack * doubt) or doubt == 0.0
 
 
 @compiled
@@ -120,7 +127,7 @@ def try_point(p, w, u):
     logit = logit_at(p, u, w.unit[at.Z], w.layer[0])
     if not (logit >= p.need_high and logit >= p.need_high + logit_slack(p, w, u)):
         return False
-    if constrained(p) and not _inside(p, w, u):
+    if constrained(p) and not inside(p, w, u, p.line):
         return False
     cost = cost_at(p, u)
     if cost < w.scalar[at.BEST_COST]:
@@ -142,15 +149,15 @@ def only_largest(p):
 
 
 @compiled
-def one_largest(p, w, g, need, out, other):
-    """The cheapest point of the root's box with g u >= need where the cost is the maximum alone, by bisection
+def one_largest(p, w, box, allowed, g, need, out, other):
+    """The cheapest point of a box with g u >= need where the cost is the maximum alone, by bisection
     over its value; False if there is none that is cheaper than the best."""
     low, high, found = 0.0, min(w.scalar[at.BEST_COST], w.scalar[at.CEILING]), False
     paid, left = w.aside[:3], w.aside_allowed
     for _ in range(50):
         middle, reach = 0.5 * (low + high) if found else high, -INF
-        copied(p.box, paid)
-        copied(p.allowed, left)
+        copied(box, paid)
+        copied(allowed, left)
         if contract(p, paid, left, middle):
             reach = 0.0
             for i in range(p.lever.shape[1]):
@@ -177,12 +184,13 @@ def times(p, g, u):
 
 
 @compiled
-def cheapest(p, w, g, need, out, other):
-    """The cheapest point of the root's box with g u >= need and, linearised at the point in w.unit[Z],
-    whatever else is asked for. w's node, point and multipliers are overwritten.
+def cheapest(p, w, box, allowed, g, need, out, other):
+    """The cheapest point of a box with g u >= need and, linearised at the point in w.unit[Z],
+    whatever else is asked for; False if none is found, or none that is clearly cheaper than the best. w's
+    node, point and multipliers are overwritten.
     """
     if not constrained(p) and only_largest(p):
-        return one_largest(p, w, g, need, out, other)
+        return one_largest(p, w, box, allowed, g, need, out, other)
     unit = w.unit
     for m in range(p.widths[0]):  # the linear piece that the point lies in, or the tangent there
         z = unit[at.Z, 0, m]
@@ -192,9 +200,9 @@ def cheapest(p, w, g, need, out, other):
         unit[at.ZL, 0, m], unit[at.ZH, 0, m], unit[at.ZS, 0, m] = 0.0, on, abs(z)
     copied(g, w.rows[0])
     w.row[at.CONSTS, 0], w.row[at.INSIDE, 0] = -need, 0.0
-    count, ball = stated_rows(p, w, p.box, p.allowed, 1, False), -1
+    count, ball = stated_rows(p, w, box, allowed, 1, False), -1
     if count > 0 and len(p.noise) > 0:
-        where = residual_lines(p, w, p.box, p.allowed)
+        where = residual_lines(p, w, box, allowed)
         if where > 0:
             ball, count = count, count + 1
             w.row[at.INSIDE, ball], w.row[at.CONSTS, ball] = 2.0 * ball_slack(p, w), 0.0
@@ -205,7 +213,8 @@ def cheapest(p, w, g, need, out, other):
         return False
     # what is not clearly cheaper than the action in hand is no news
     dear = min(w.scalar[at.BEST_COST] * (1.0 - COARSE), w.scalar[at.CEILING]) - p.base[0]
-    return solve_node(p, w, p.box, p.allowed, count, ball, dear, out, other, 24, True) < dear
+    least = solve_node(p, w, box, allowed, count, ball, dear, out, other, STEPS, True)
+    return least < dear and w.scalar[at.LEFT] < COARSE
 
 
 @compiled
@@ -232,7 +241,7 @@ def _last_accepted(p, w, start, goal, u, halvings):
 
 
 @compiled
-def hops(p, w, u, most):
+def hops(p, w, box, allowed, u, most):
     """Linearise the logit, take the cheapest point that reaches it, go on from there. ``u`` moves along."""
     anchor, trial, gradient_ = w.at[at.ANCHOR], w.at[at.TRIAL], w.col[at.GRAD]
     have, before, curved = False, INF, False
@@ -243,12 +252,15 @@ def hops(p, w, u, most):
         need = p.need_high + 2.0 * logit_slack(p, w, u) - logit
         gradient(p, w.unit[at.Z], gradient_, w.layer)
         need += times(p, gradient_, u)
-        if not cheapest(p, w, gradient_, need, trial, w.at[at.OTHER]):
-            # as far as it goes; with rows or a ball that is where the convex problem has come to
+        if not cheapest(p, w, box, allowed, gradient_, need, trial, w.at[at.OTHER]):
+            # as far as it goes; with rows or a ball that is where the convex problem has come to, which is
+            # hardly ever any good: dives at every node do not go on from there
             if not constrained(p):
                 for i in range(len(u)):
-                    respond(p, p.box, p.allowed, i, gradient_, 0.0, 0.0, trial)
-            if have or hop >= most // 2 or (constrained(p) and w.scalar[at.BEST_COST] < INF):
+                    respond(p, box, allowed, i, gradient_, 0.0, 0.0, trial)
+            elif hop >= most - DIVE or w.scalar[at.BEST_COST] < INF:
+                break
+            if have or hop >= most // 2:
                 break
         if hop >= (8 if curved else 4) and not have:  # it swings: half the way
             _mixed(p, u, trial, 0.5, trial)
@@ -319,40 +331,52 @@ def pull_back(p, w, u):
 def settle(p, w, u):
     """An accepted point made as cheap as its neighbourhood allows."""
     pull_back(p, w, u)
-    hops(p, w, u, 8)
+    hops(p, w, p.box, p.allowed, u, 8)
     if try_point(p, w, u):
         pull_back(p, w, u)
 
 
 @compiled
-def descend(p, w, starts):
-    """Search for good actions from the factual, from given points (coordinates, (n, d)) and, where that finds
-    none, from random points; ``w.at[BEST]`` is what was found."""
-    u, d = w.at[at.POINT], p.lever.shape[1]
-    for i in range(d):
+def _random_point(p, w, u, share):
+    """Move about that share of the levers to random values, the others to rest."""
+    for i in range(len(u)):
         u[i] = resting(p, w, i)
-    hops(p, w, u, 12)
+        if random(w) < share:
+            value = p.box[at.LO, i] + random(w) * (p.box[at.HI, i] - p.box[at.LO, i])
+            if p.lever[at.LABEL, i] > 0.0:
+                value = float(int(random(w) * (p.start[i + 1] - p.start[i])))
+            if _allows(p, i, value):
+                u[i] = value
+    snap(p, u)
+
+
+@compiled
+def descend(p, w, starts):
+    """Search for good actions from the factual, from given points (coordinates, (n, d)) and from random ones;
+    ``w.at[BEST]`` is what was found."""
+    u = w.at[at.POINT]
+    for i in range(len(u)):
+        u[i] = resting(p, w, i)
+    hops(p, w, p.box, p.allowed, u, 12)
     if try_point(p, w, u):
         settle(p, w, u)
-    for k in range(len(starts)):
-        for i in range(d):
-            u[i] = starts[k, i] if _allows(p, i, starts[k, i]) else resting(p, w, i)
+    for k in range(len(starts) + SAMPLES):
+        if k < len(starts):
+            for i in range(len(u)):
+                u[i] = starts[k, i] if _allows(p, i, starts[k, i]) else resting(p, w, i)
+        else:
+            _random_point(p, w, u, 0.2 + 0.8 * random(w))
         before = w.scalar[at.BEST_COST]
         if try_point(p, w, u) and w.scalar[at.BEST_COST] < before:
             settle(p, w, u)
-    for _ in range(TRIES):  # uphill from random points
+    for _ in range(CLIMBS):
         if w.scalar[at.BEST_COST] < INF:
             break
-        for i in range(d):
-            if p.lever[at.LABEL, i] > 0.0:
-                u[i] = float(int(random(w) * (p.start[i + 1] - p.start[i])))
-                if not _allows(p, i, u[i]):
-                    u[i] = resting(p, w, i)
-            else:
-                u[i] = p.box[at.LO, i] + random(w) * (p.box[at.HI, i] - p.box[at.LO, i])
-        snap(p, u)
+        _random_point(p, w, u, 1.0)
         if climb(p, w, u):
             settle(p, w, u)
+    if w.scalar[at.BEST_COST] < INF:
+        drops(p, w)
     for _ in range(3):
         before = w.scalar[at.BEST_COST]
         if before < INF:
@@ -363,8 +387,41 @@ def descend(p, w, starts):
             break
 
 
-TRIES = 30
-"""Random points to start from while there is no action."""
+SAMPLES, CLIMBS, DROPS = 500, 30, 60
+"""Random points that are tried, and from which the search goes uphill while there is no action; how often
+levers of the best action are held back."""
+
+
+@compiled
+def drops(p, w):
+    """Let one or two levers of the best point rest, or forbid them more, and repair: what comes out cheaper
+    stays."""
+    u, box = w.at[at.POINT], w.box
+    for _ in range(DROPS):
+        copied(w.at[at.BEST], u)
+        copied(p.box, box)
+        copied(p.allowed, w.allowed)
+        for _one in range(1 + int(random(w) * 2)):
+            i = int(random(w) * len(u))
+            goal = resting(p, w, i)
+            if goal == u[i]:
+                i = int(random(w) * len(u))
+                goal = resting(p, w, i)
+            if p.lever[at.LABEL, i] > 0.0:
+                for c in range(p.start[i], p.start[i + 1]):
+                    w.allowed[c] = 1 if c == p.start[i] + int(goal) else 0
+                u[i] = goal
+                continue
+            if random(w) < 0.7:
+                box[at.LO, i] = box[at.HI, i] = u[i] = goal
+                box[at.MODE, i] = 2 if goal == 0.0 and p.box[at.MODE, i] == 0 else 1
+                continue
+            end = min(max(u[i] * (0.3 + 1.2 * random(w)), box[at.LO, i]), box[at.HI, i])
+            box[at.HI if u[i] > 0.0 else at.LO, i] = end
+            if p.lever[at.GRID, i] > 0.0:
+                to_whole(p, box, i)
+            u[i] = min(max(u[i], box[at.LO, i]), box[at.HI, i])
+        hops(p, w, box, w.allowed, u, 8)
 
 
 @compiled

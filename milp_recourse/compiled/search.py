@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milp_recourse.compiled import layout as at
-from milp_recourse.compiled.descent import descend, hops, logit_slack, pull_back, try_point
+from milp_recourse.compiled.descent import DIVE, descend, hops, inside, logit_slack, pull_back, try_point
 from milp_recourse.compiled.elementary import LOG
 from milp_recourse.compiled.network import logit_at
 from milp_recourse.compiled.node import examine, take_cut, tighten
-from milp_recourse.compiled.numerics import BELOW
+from milp_recourse.compiled.numerics import BELOW, COARSE
 from milp_recourse.compiled.problem import Problems, case
 from milp_recourse.compiled.splitting import (
     ACTED_ON,
@@ -276,11 +276,11 @@ def target_of(w):
 
 @compiled
 def _doubtful(p, w):
-    """Whether rounding may hide that a leaf's point (then in w.at[ANCHOR]) is accepted."""
+    """Whether a leaf's point (then in w.at[ANCHOR]) is accepted and inside all else but for rounding."""
     u = w.at[at.ANCHOR]
     copied(w.at[at.CHOICE], u)
     logit = logit_at(p, u, w.unit[at.Z], w.layer[0])
-    return logit >= p.need_low - logit_slack(p, w, u)
+    return logit >= p.need_low - logit_slack(p, w, u) and inside(p, w, u, -COARSE)
 
 
 @entry
@@ -355,8 +355,8 @@ def _node(p, w, t, slot, lines, steps, dives, patient):
         w.scalar[at.STUCK_BOUND] = bound
         return ASK_LAST
     if leaf and t.state[4] != slot + 1 and _doubtful(p, w):
-        t.state[4] = slot + 1  # asked; next time it is split
-        _reopen(t, slot, bound)
+        t.state[4] = slot + 1  # asked; next time it is split, before others of the same bound ask again
+        _reopen(t, slot, bound * BELOW)
         return ASK
     _release(t, slot)
     if leaf and not patient:
@@ -385,7 +385,7 @@ def _dive(p, w, t, dives, before):
     if t.state[2] < t.state[3] + max(1, rest // often):
         return MORE
     t.state[3] = t.state[2]
-    hops(p, w, w.at[at.START], 10 if dives == 1 else 6)
+    hops(p, w, p.box, p.allowed, w.at[at.START], 10 if dives == 1 else DIVE)
     if w.scalar[at.BEST_COST] < before:
         _pull_best(p, w)
     if p.row.shape[1] > 0 and not w.scalar[at.BEST_COST] < INF:  # a corner of rows may be all there is
