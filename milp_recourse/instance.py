@@ -274,6 +274,8 @@ class Instance:
         A missing value is nan in every column of its feature.
         """
         x = np.asarray(x, dtype=np.float64)
+        if not any(f.by_label for f in self.features):
+            return x
         parts = []
         for k, f in enumerate(self.features):
             value, lookup = x[..., k : k + 1], f.lookup if f.by_label else None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, cast
@@ -91,7 +91,11 @@ def _judge(instance: Instance, action: Action) -> Judgement:
     for name in instance.missing - action.keys():
         del exact[name]
     nearest = dict.fromkeys(instance.missing, math.nan)
-    nearest |= {name: _nearest(e, f"the counterfactual's {name!r}") for name, e in exact.items()}
+    for name, e in exact.items():
+        try:
+            nearest[name] = e.nearest
+        except OverflowError:
+            nearest[name] = double(e.midpoint, f"the counterfactual's {name!r}")
     faults += _domain_faults(instance, exact)
     row = instance.model_rows(np.array([nearest[f.name] for f in instance.features]))
     logit: Enclosure | None = None
@@ -192,6 +196,8 @@ def without_idle_holds(instance: Instance, action: Action) -> dict[str, float]:
 
 def _without_idle_holds(instance: Instance, action: Action) -> dict[str, float]:
     moving = {n for n, v in action.items() if v != instance.factual[n]}
+    if len(moving) == len(action):
+        return dict(action)
     downstream = instance.scm.descendants(moving)
     return {n: v for n, v in action.items() if n in moving or n in downstream}
 
@@ -310,27 +316,37 @@ def held_exactly(instance: Instance, action: Action, judgement: Judgement) -> tu
 
 def already_good(instance: Instance) -> bool:
     """Whether the factual is accepted, inside its domains, and so needs no action."""
-    return not _surely_refused(instance) and judge(instance, {}).feasible
+    return already_good_among([instance])[0]
 
 
-def _surely_refused(instance: Instance) -> bool:
-    """Whether float64 shows, rounding included, that the network refuses the factual."""
-    network = instance.classifier
+def already_good_among(instances: Sequence[Instance]) -> list[bool]:
+    """:func:`already_good` of many, most of whom float64 decides together."""
+    groups: dict[tuple[int, int], list[int]] = {}
+    for k, one in enumerate(instances):
+        groups.setdefault((id(one.classifier), id(one.features)), []).append(k)
+    refused = np.zeros(len(instances), dtype=bool)
+    for group in groups.values():
+        refused[group] = _surely_refused([instances[k] for k in group])
+    return [not no and judge(one, {}).feasible for one, no in zip(instances, refused.tolist(), strict=True)]
+
+
+def _surely_refused(instances: Sequence[Instance]) -> NDArray[np.bool_]:
+    """Whose factual float64 shows, rounding included, to be refused by their network."""
+    first = instances[0]
+    network = first.classifier
     if not isinstance(network, ReluNetwork):
-        return False
-    z = np.array(
-        instance.model_rows(np.array([instance.factual[f.name] for f in instance.features])), dtype=float
-    )
-    size, operations = np.abs(z).ravel(), 0
-    z = z.ravel()
+        return np.zeros(len(instances), dtype=bool)
+    z = first.model_rows(np.array([[one.factual[f.name] for f in first.features] for one in instances]))
+    size, operations = np.abs(z), 0
     with np.errstate(over="ignore", invalid="ignore"):  # inf and nan show nothing
         for k, (weight, bias) in enumerate(zip(network.weights, network.biases, strict=True)):
             if k:
                 z = np.maximum(z, 0.0)
-            z, size = weight @ z + bias, np.abs(weight) @ size + np.abs(bias)
+            z, size = z @ weight.T + bias, size @ np.abs(weight).T + np.abs(bias)
             operations += weight.shape[1] + 2
-        slack = 2.0**-51 * operations * size[0]
-        return bool(z[0] + slack < float(instance.accept.threshold))
+        slack = 2.0**-51 * operations * size[:, 0]
+        refused: NDArray[np.bool_] = z[:, 0] + slack < [one.accept.threshold for one in instances]
+        return refused
 
 
 def _weigh(
@@ -386,7 +402,8 @@ def _nearest(value: Enclosure, what: str) -> float:
 def _round_up(value: Fraction) -> float:
     """The smallest double not below the value."""
     nearest = double(value, "the cost")
-    return nearest if Fraction(nearest) >= value else math.nextafter(nearest, math.inf)
+    n, d = nearest.as_integer_ratio()
+    return nearest if n * value.denominator >= value.numerator * d else math.nextafter(nearest, math.inf)
 
 
 def _foreign(instance: Instance, action: Action) -> bool:

@@ -22,7 +22,7 @@ from milp_recourse.domain.scm import StructuralCausalModel
 from milp_recourse.errors import BadInput, Unsupported
 from milp_recourse.formats import instance_from_dict, population_from_dict, read_instance, read_population
 from milp_recourse.instance import Classifier, Instance, Population, of_one_model
-from milp_recourse.judge import already_good, conclude
+from milp_recourse.judge import already_good_among, conclude
 from milp_recourse.magnitude import too_large
 from milp_recourse.result import Result
 from milp_recourse.workers import Workers
@@ -403,9 +403,10 @@ def _solve_many(
     easy: list[tuple[int, Result]] = []
     hard: list[int] = []
     begun = time.perf_counter()
+    good = already_good_among(instances)
     for k, instance in enumerate(instances):
         start = time.perf_counter()
-        proposal = _without_search(instance, backend)
+        proposal = _without_search(instance, good[k], backend)
         if proposal is None:
             hard.append(k)
         else:
@@ -466,9 +467,9 @@ def _near(instance: Instance, action: Mapping[str, float]) -> dict[str, float] |
     return near(instance, action)
 
 
-def _without_search(instance: Instance, backend: Backend) -> Proposal | None:
-    """The proposal where no search is needed, else None."""
-    if already_good(instance):
+def _without_search(instance: Instance, good: bool, backend: Backend) -> Proposal | None:
+    """The proposal where no search is needed, because the factual is good or there is no lever; else None."""
+    if good:
         return Proposal({}, 0.0, "rigorous") if backend.proves else Proposal({}, None)
     if not instance.levers:
         message = "no feature can be acted on: widen the mask, the ranges, the bounds or the domains"

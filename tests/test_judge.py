@@ -17,7 +17,7 @@ from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.domain.noise import Normal
 from milp_recourse.domain.scm import Mechanism, StructuralCausalModel
 from milp_recourse.instance import Acceptance, Instance, Preferences
-from milp_recourse.judge import already_good, conclude, deltas, judge, without_idle_holds
+from milp_recourse.judge import already_good, already_good_among, conclude, deltas, judge, without_idle_holds
 from milp_recourse.result import Proposal, Result, Status, gap_tolerance
 
 
@@ -320,6 +320,20 @@ def test_a_good_factual_needs_no_action() -> None:
     assert (result.status, result.cost, result.action) == (Status.OPTIMAL, 0.0, {})
     assert not already_good(problem())
     assert not already_good(problem(factual={"a": 2.0, "b": 4.5, "c": 0.0, "d": 0.0}))
+
+
+def test_many_factuals_are_decided_as_each_alone() -> None:
+    """Also of several networks and thresholds, near the threshold, and with labels."""
+    rng, first, other = np.random.default_rng(20), problem(), problem()  # two networks
+    made = []
+    for k in range(60):
+        values = rng.integers(-4, 5, 2).tolist()
+        factual = {"a": float(values[0]), "b": values[1] / 2, "c": float(k % 4), "d": float(k % 3)}
+        one = replace(first if k % 2 else other, factual=factual)
+        made.append(replace(one, accept=Acceptance(2.0 - k % 3)) if k % 5 == 0 else one)
+    told = already_good_among(made)
+    assert told == [judge(one, {}).feasible for one in made]
+    assert {True, False} == set(told)
 
 
 # -- the table of combinations -------------------------------------------------------------

@@ -6,6 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 from milp_recourse.domain.expression import (
@@ -21,6 +22,7 @@ from milp_recourse.domain.expression import (
 from milp_recourse.domain.forest import TreeEnsemble
 from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.domain.noise import Bernoulli, Gamma
+from milp_recourse.domain.scm import StructuralCausalModel
 from milp_recourse.instance import Instance
 from milp_recourse.program.lower import EDGE
 
@@ -142,7 +144,7 @@ def check_seconds(
     docs/results/certificates.
     """
     kinds = Counter(node[0] for node in nodes)
-    classifier, lines, prices = instance.classifier, 0.7e-3 * _curves(instance), 0.0
+    classifier, lines, prices = instance.classifier, 0.7e-3 * _curves(instance.scm, instance.plausible), 0.0
     empty, dual = 0.25e-3 + lines, 0.7e-3 + 0.11e-3 * n + lines
     if isinstance(classifier, TreeEnsemble):
         empty, dual = (one + 0.2e-3 + 10e-6 * len(classifier.trees) for one in (empty, dual))
@@ -165,13 +167,14 @@ def _numbers(table: dict[str, Any]) -> int:
     return sum(len(own) for tree in trees for own in tree if isinstance(own, list))
 
 
-def _curves(instance: Instance) -> int:
+@lru_cache(maxsize=16)
+def _curves(scm: StructuralCausalModel, plausible: bool) -> int:
     """Sigmoids and logarithms that follow from an action."""
     found = 0
-    for mechanism in instance.scm.mechanisms.values():
+    for mechanism in scm.mechanisms.values():
         linked, gamma = mechanism.link.kind == "sigmoid", isinstance(mechanism.noise, Gamma)
         found += sum(isinstance(part, Sigmoid) for part in mechanism.equation.walk()) + linked
-        found += (2 * linked + gamma) * instance.plausible
+        found += (2 * linked + gamma) * plausible
     return found
 
 

@@ -24,6 +24,12 @@ from milp_recourse.compiling import compiled
 
 INF = math.inf
 
+STEPS = 16
+"""Most interior-point steps of a hop: where there is an optimum, hardly any takes more than 13."""
+
+DIVE = 6
+"""Hops of the dives in the tree, where few levers are."""
+
 
 @compiled
 def random(w):
@@ -180,7 +186,8 @@ def times(p, g, u):
 @compiled
 def cheapest(p, w, box, allowed, g, need, out, other):
     """The cheapest point of a box with g u >= need and, linearised at the point in w.unit[Z],
-    whatever else is asked for. w's node, point and multipliers are overwritten.
+    whatever else is asked for; False if none is found, or none that is clearly cheaper than the best. w's
+    node, point and multipliers are overwritten.
     """
     if not constrained(p) and only_largest(p):
         return one_largest(p, w, box, allowed, g, need, out, other)
@@ -206,7 +213,8 @@ def cheapest(p, w, box, allowed, g, need, out, other):
         return False
     # what is not clearly cheaper than the action in hand is no news
     dear = min(w.scalar[at.BEST_COST] * (1.0 - COARSE), w.scalar[at.CEILING]) - p.base[0]
-    return solve_node(p, w, box, allowed, count, ball, dear, out, other, 24, True) < dear
+    least = solve_node(p, w, box, allowed, count, ball, dear, out, other, STEPS, True)
+    return least < dear and w.scalar[at.LEFT] < COARSE
 
 
 @compiled
@@ -245,11 +253,14 @@ def hops(p, w, box, allowed, u, most):
         gradient(p, w.unit[at.Z], gradient_, w.layer)
         need += times(p, gradient_, u)
         if not cheapest(p, w, box, allowed, gradient_, need, trial, w.at[at.OTHER]):
-            # as far as it goes; with rows or a ball that is where the convex problem has come to
+            # as far as it goes; with rows or a ball that is where the convex problem has come to, which is
+            # hardly ever any good: dives at every node do not go on from there
             if not constrained(p):
                 for i in range(len(u)):
                     respond(p, box, allowed, i, gradient_, 0.0, 0.0, trial)
-            if have or hop >= most // 2 or (constrained(p) and w.scalar[at.BEST_COST] < INF):
+            elif hop >= most - DIVE or w.scalar[at.BEST_COST] < INF:
+                break
+            if have or hop >= most // 2:
                 break
         if hop >= (8 if curved else 4) and not have:  # it swings: half the way
             _mixed(p, u, trial, 0.5, trial)

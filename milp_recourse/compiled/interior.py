@@ -39,6 +39,7 @@ from milp_recourse.compiled.layout import (
     LABEL,
     LAM,
     LARGEST,
+    LEFT,
     LEVER,
     LINEAR,
     LO,
@@ -197,7 +198,7 @@ def _wanted(w, count, ball, column, sign):
     return ball >= 0
 
 
-@compiled
+@inner
 def _variables(p, box, allowed, w, count, ball, base):
     """The variables y of a box: column, sign, width, and costs; the point where all are zero into ``base``.
 
@@ -294,7 +295,7 @@ def ball_row(p, w, r, phat):
     w.row[CONSTS, r] = const + p.line * size + p.tiny
 
 
-@compiled
+@inner
 def _rows(p, w, count, ball, m, point):
     """The convex problem's rows from those of the node, its labels and the cost's maximum; returns their
     number."""
@@ -513,7 +514,7 @@ def _by_rows(vec, kvec, a, matrix, m, k, every):
     _factor(matrix, every)
 
 
-@compiled
+@inner
 def _factored(vec, kvec, a, matrix, m, k, every):
     """The matrix of a Newton step, of whichever of the two systems is smaller."""
     y, z, v, q, theta = vec[Y], vec[ZZ], vec[V], vec[Q], vec[THETA]
@@ -674,7 +675,7 @@ def _residuals(vec, kvec, a, m, k, value):
     return mu / (2 * m + k)
 
 
-@compiled
+@inner
 def _prices(p, w, count, k, scale):
     """The multipliers in hand as prices of the node's rows and shares of the maximum, for the proof."""
     prices, shares = w.row[TRY_MULTIPLIERS], w.at[TRY_SHARES]
@@ -724,7 +725,7 @@ def _relaxed_optimum(p, w, m, point):
             point[i] = float(at - start[i])
 
 
-@compiled
+@inner
 def solve_node(p, w, box, allowed, count, ball, target, point, choice, steps, exactly):
     """Bound the least cost over a box subject to the rows in w.rows, w.row[CONSTS] (rows u + consts >= 0).
 
@@ -747,7 +748,7 @@ def solve_node(p, w, box, allowed, count, ball, target, point, choice, steps, ex
     -------
     float
         The proven bound; inf where the box is empty. ``w.row[MULTIPLIERS]`` and ``w.at[SHARES]`` get its
-        multipliers.
+        multipliers, ``w.scalar[LEFT]`` the complementarity that is left: much where there is no optimum.
     """
     vec, kvec, a, matrix = w.vec, w.kvec, w.a, w.m
     rows, consts, prices, shares = w.rows, w.row[CONSTS], w.row[MULTIPLIERS], w.at[SHARES]
@@ -760,6 +761,7 @@ def solve_node(p, w, box, allowed, count, ball, target, point, choice, steps, ex
     for r in range(count):
         prices[r] = 0.0
         try_prices[r] = 0.0
+    w.scalar[LEFT] = 0.0
     best = dual_value(p, box, allowed, rows, consts, count, prices, shares, w.col[GAIN], w.col[SIZE], choice)
     m = _variables(p, box, allowed, w, count, ball, point)
     cleared(w.col[SHARE])
@@ -811,7 +813,7 @@ def solve_node(p, w, box, allowed, count, ball, target, point, choice, steps, ex
             value = -_ball_at(p, w, m, y, ball_scale, k - 1)
         kvec[S, r] = max(1.0, abs(value))
         kvec[LAM, r] = 1.0
-    stalled = 0
+    stalled, mu = 0, 0.0
     for step in range(steps):
         value = math.nan
         if curved > 0:
@@ -859,5 +861,6 @@ def solve_node(p, w, box, allowed, count, ball, target, point, choice, steps, ex
             ball_row(p, w, ball, w.ball[BEST_PHAT])
         else:
             consts[ball] = 0.0
+    w.scalar[LEFT] = mu
     _relaxed_optimum(p, w, m, point)
     return best

@@ -71,7 +71,7 @@ def from_causes(p, z0):
             z0[m] += p.caused[0, 0, m, l] * (value(p.kind[l], z0[l], p.edge[l]) - p.resting[l])
 
 
-@compiled
+@inner
 def into_first(p, z0, count, z):
     """Add what the causal units put into the first ``count`` arguments of layer 1."""
     for m in range(p.widths[0]):

@@ -136,7 +136,7 @@ def _budget_terms(p, w, budget):
     return False, least, priced
 
 
-@compiled
+@inner
 def _paid(p, w, const, top, budget, terms):
     """The largest value of the line in w.col[LINE] with its constant, at most ``top``, over what meets the
     parent's cut and costs at most the budget."""
@@ -185,7 +185,7 @@ def _bound_layers(p, w, budget):
     return ball, terms
 
 
-@compiled
+@inner
 def _bound_layer(p, w, budget, terms, k, ball):
     """Bounds of one layer's open arguments, and its lines; False where the node is empty."""
     unit, size = w.unit, w.layer[0]

@@ -293,16 +293,30 @@ class Lowered:
         acted = (effects.acts[0] | effects.follows[0]).astype(bool)
         self.levers = [Lever(instances, name, bool(m)) for name, m in zip(first.levers, acted, strict=True)]
         self.numbers, self.roots = np.zeros((len(instances), 13, 0)), np.zeros((len(instances), 3, 0))
+        self.intervals = np.zeros((len(instances), 2, 0))
         if self.levers:
             self.numbers = np.stack([lever.numbers for lever in self.levers], axis=2)
             self.roots = np.stack([lever.box for lever in self.levers], axis=2)
+            self.intervals = np.stack([lever.interval for lever in self.levers], axis=2)
+        # what nobody has labels or percentiles for is the same for all
+        self.numeric = np.ones((cases, columns), dtype=np.uint8), np.zeros((2, columns))
+        self.no_knots = np.zeros((2, len(self.levers), 1))
         self.inputs = first.model_rows(
             np.array([[one.factual[f.name] for f in first.features] for one in instances])
         )
         self.owners = self.start[effects.owners]
         self.edges = np.where(effects.kinds == LOG, EDGE, -np.inf)
         self.bent_to = np.argwhere(np.isfinite(effects.ends).any(axis=2)).tolist()
+        places = (
+            lever.x if label else lever.unit for lever, label in zip(self.levers, self.labels, strict=True)
+        )
+        self.places = list(zip(*(place.tolist() for place in places), strict=True))
         self._measured: dict[tuple[float, ...], list[Array]] = {}
+        self.resting = effects.resting
+        if self.resting.shape[1] != cases:
+            self.resting = self.resting.repeat(cases, 1)
+        self.together = max(1, MOST_NUMBERS // max(1, cases * (4 * most + 5 * len(self.levers))))
+        self._block: tuple[int, list[Array]] = -1, []
 
     def _parted(self, forms: Array) -> tuple[Array, Array]:
         columns = int(self.start[-1])
@@ -310,39 +324,30 @@ class Lowered:
 
     def problems(self, k: int) -> Problems:
         """The arrays of one of the applicants."""
-        instance, effects, network = self.instances[k], self.effects, self.effects.network
-        numbers, root = self.numbers[k].copy(), self.roots[k]
-        box = np.repeat(root[None], len(effects.acts), axis=0)
-        box[:, at.MODE][effects.acts > 0] = ACTED
-        box[:, at.MODE][effects.follows > 0] = IDLE
-        row = effects.inputs_at
-        if row is None:
-            row = self.inputs[k][None]
-        weight, bias = network.weights[0], network.biases[0]
-        argument = effects.arguments_at[k if len(effects.arguments_at) > 1 else 0]
-        offset = np.zeros((len(box), 2, 2, self.biases.shape[1]))
-        offset[:, 0, 0, : argument.shape[1]] = argument
-        offset[:, 1, 0, : argument.shape[1]] = np.abs(argument)
-        offset[:, 0, 1, : len(bias)] = row @ weight.T + bias
-        offset[:, 1, 1, : len(bias)] = np.abs(row) @ self.absolute[0].T + self.absolute[1]
-        resting = effects.resting[k if len(effects.resting) > 1 else 0]
+        instance, effects = self.instances[k], self.effects
+        begin = k - k % self.together
+        if self._block[0] != begin:
+            self._block = begin, self._together(slice(begin, begin + self.together))
+        box, ends, offset = (part[k - begin] for part in self._block[1])
         row_const = self._at_rest(instance, len(box))
-        ends = self._intervals(k, box, row_const)
+        self._cut_ends(k, box, ends, row_const)
         first, rows, residuals = self._on_coordinates(k)
         return Problem(
             self.start,
-            numbers,
+            self.numbers[k].copy(),
             self._knots_of(k),
             box,
             self._allowed(k),
-            np.concatenate([lever.columns[k] for lever in self.levers], axis=1),
+            np.concatenate([lever.columns[k] for lever in self.levers], axis=1)
+            if any(self.labels)
+            else self.numeric[1],
             effects.acts,
             ends,
             self._base(k),
             first,
             self.caused,
             offset,
-            resting if len(resting) == len(box) else resting.repeat(len(box), 0),
+            self.resting[k if len(self.resting) > 1 else 0],
             effects.kinds,
             self.edges,
             self.widths,
@@ -364,7 +369,26 @@ class Lowered:
             *self.slack,
         )
 
+    def _together(self, here: slice) -> list[Array]:
+        """Boxes, (n, C, 3, d), what acting may set, (n, C, 2, d), and offsets of n applicants: each one's are
+        what they would be alone."""
+        effects, cases = self.effects, len(self.effects.acts)
+        box = np.repeat(self.roots[here, None], cases, axis=1)
+        box[:, :, at.MODE][:, effects.acts > 0] = ACTED
+        box[:, :, at.MODE][:, effects.follows > 0] = IDLE
+        weight, bias = effects.network.weights[0], effects.network.biases[0]
+        row = self.inputs[here, None] if effects.inputs_at is None else effects.inputs_at[None]
+        argument = effects.arguments_at[here if len(effects.arguments_at) > 1 else slice(None)]
+        offset = np.zeros((len(box), cases, 2, 2, self.biases.shape[1]))
+        offset[:, :, 0, 0, : argument.shape[2]] = argument
+        offset[:, :, 1, 0, : argument.shape[2]] = np.abs(argument)
+        offset[:, :, 0, 1, : len(bias)] = row @ weight.T + bias
+        offset[:, :, 1, 1, : len(bias)] = np.abs(row) @ self.absolute[0].T + self.absolute[1]
+        return [box, np.repeat(self.intervals[here, None], cases, axis=1), offset]
+
     def _knots_of(self, k: int) -> Array:
+        if not self.instances[0].cost.quantiles:
+            return self.no_knots
         own = [lever.knots[k] for lever in self.levers]
         knots = np.zeros((2, len(own), max([1, *(one.shape[1] for one in own)])))
         for i, one in enumerate(own):
@@ -373,6 +397,8 @@ class Lowered:
 
     def _allowed(self, k: int) -> NDArray[np.uint8]:
         """Labels that may be taken in every configuration."""
+        if not any(self.labels):
+            return self.numeric[0]
         follows = self.effects.follows[:, self.labels]
         allowed = np.concatenate([lever.allowed[k] for lever in self.levers])[None].repeat(len(follows), 0)
         for c, i in np.argwhere(follows > 0).tolist() if follows.size else ():
@@ -407,12 +433,10 @@ class Lowered:
             row_const[settled, 0, r], row_const[settled, 1, r] = effects.holds[settled, f], 0.0
         return row_const
 
-    def _intervals(self, k: int, box: Array, row_const: Array) -> Array:
-        """What levers may be set to in every configuration, (C, 2, d), after conditions on single ones; the
-        boxes are cut to it, and where nothing is left a row says so."""
-        own = np.array([lever.interval[k] for lever in self.levers]).T
-        ends = np.repeat(own[None], len(box), axis=0)
-        given = self.effects.ends
+    def _cut_ends(self, k: int, box: Array, ends: Array, row_const: Array) -> None:
+        """Cut what levers may be set to, and boxes, to conditions on single values; where nothing is left
+        a row says so."""
+        own, given = self.intervals[k], self.effects.ends
         for c, i in self.bent_to:
             low, high = max(own[0, i], given[c, i, 0]), min(own[1, i], given[c, i, 1])
             if low > high:
@@ -421,17 +445,13 @@ class Lowered:
             ends[c, :, i] = low, high
             lever = self.levers[i]
             box[c, :2, i] = in_units(low, high, lever.x[k], lever.unit[k])
-        return ends
 
     def _on_coordinates(self, k: int) -> list[Array]:
         """Layers, rows and residuals on an applicant's coordinates: changes in units, labels less their own.
 
         Units are powers of two, and few.
         """
-        places = tuple(
-            lever.x[k] if label else lever.unit[k]
-            for lever, label in zip(self.levers, self.labels, strict=True)
-        )
+        places = self.places[k]
         if places not in self._measured:
             if len(self._measured) >= MOST_UNITS:
                 self._measured.clear()
@@ -455,6 +475,9 @@ class Lowered:
                 result[..., s] *= place
         return result
 
+
+MOST_NUMBERS = 1 << 17
+"""In the arrays that are made for many applicants at once."""
 
 MOST_UNITS = 16
 """Combinations of units and own labels whose forms are kept."""

@@ -6,7 +6,6 @@ import math
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -255,11 +254,12 @@ def solve(instance: Instance, options: Options, problem: Problems | None = None)
     late = math.inf if options.time_limit is None else begun + options.time_limit
     state = Run(instance, problem, options.starts)
     watch = options.watch or (lambda cost, bound: None)
-    proposal = _searched(state, late, watch)
+    bound, message = _searched(state, late, watch)
     if not state.careful and state.unconfirmed:
         state.begin(careful=True)
-        proposal = _searched(state, late, watch)
-    return replace(proposal, seconds=time.perf_counter() - begun)
+        bound, message = _searched(state, late, watch)
+    seconds = time.perf_counter() - begun
+    return Proposal(state.action, bound, "rigorous", int(state.tree.state[2]), message, seconds)
 
 
 FIRST = 1000
@@ -269,8 +269,8 @@ LOOKS = 4
 """The longer search is repeated whenever the number of nodes has become so many times as large."""
 
 
-def _searched(state: Run, late: float, watch: Callable[[float, float], object]) -> Proposal:
-    """Search until it is proven, or late."""
+def _searched(state: Run, late: float, watch: Callable[[float, float], object]) -> tuple[float, str | None]:
+    """Search until it is proven, or late: the bound, and why it ended before."""
     p, w = state.problem, state.work
     look, around = (0, -1) if state.few else (LOOKS * FIRST, 0)
     bytes_each = 24 * (p.lever.shape[1] + w.unit[0].size + 1) + p.allowed.shape[-1]
@@ -312,7 +312,7 @@ def _searched(state: Run, late: float, watch: Callable[[float, float], object]) 
     bound = min(bound, stuck)
     if state.action is not None:
         bound = min(bound, state.target)
-    return Proposal(state.action, max(0.0, bound), "rigorous", int(tree.state[2]), message)
+    return max(0.0, bound), message
 
 
 FEW = 6

@@ -32,7 +32,7 @@ def sizes_over_box(p, box, allowed, sizes):
     return total
 
 
-@compiled
+@inner
 def _size_through_causes(n, unit, sizes, count):
     """The sum of absolute terms behind a form's causal units, the first ``count`` of them."""
     total = 0.0
@@ -77,7 +77,7 @@ def sizes_next(p, w, k):
                 size[i] += abs(weights[i]) * v
 
 
-@compiled
+@inner
 def unit_line(p, w, k, i, side):
     """A line above side * (argument i of layer k), k = K + 1 for the logit, into w.col[LINE]; its constant.
 
@@ -95,7 +95,7 @@ def unit_line(p, w, k, i, side):
     return back(p, unit, w.relaxed, k - 1, coef, side * p.biases[k - 1, i], line, causes)
 
 
-@compiled
+@inner
 def argument_line(p, w, k, i, side):
     """As :func:`unit_line`, for layer 2 from what is known of all its arguments; then scores are not kept."""
     if k != 2:
@@ -111,7 +111,7 @@ def argument_line(p, w, k, i, side):
     return back_causes(p, w.unit, causes, const, line, w.unit[at.SCORE, 0])
 
 
-@compiled
+@inner
 def form_line(p, w, form, caused, const, side):
     """A line above side * (a form over levers and causal units), into w.col[LINE]; its constant."""
     line, causes, units = w.col[at.LINE], w.layer[1], p.widths[0]
@@ -193,7 +193,7 @@ def stated_rows(p, w, box, allowed, count, bent):
     return count
 
 
-@compiled
+@inner
 def residual_lines(p, w, box, allowed):
     """Lines above every residual and its negative, into w.tangent and w.ball.
 
@@ -273,7 +273,7 @@ def ball_seen(p, w, r):
             w.seen[0, r, 0, m] += rate * w.ball_seen[side, f, m]
 
 
-@compiled
+@inner
 def relaxed_arguments(p, w):
     """Every unit's argument at the relaxed optimum, into w.unit[ZB]; w.col[SHARE], which holds the shares of
     labels, gets the numeric levers' coordinates."""

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milp_recourse.compiled import layout as at
-from milp_recourse.compiled.descent import descend, hops, inside, logit_slack, pull_back, try_point
+from milp_recourse.compiled.descent import DIVE, descend, hops, inside, logit_slack, pull_back, try_point
 from milp_recourse.compiled.elementary import LOG
 from milp_recourse.compiled.network import logit_at
 from milp_recourse.compiled.node import examine, take_cut, tighten
@@ -394,8 +394,8 @@ def _node(p, w, t, slot, lines, steps, dives, patient):
         w.scalar[at.STUCK_BOUND] = bound
         return ASK_LAST
     if leaf and t.state[4] != slot + 1 and _doubtful(p, w):
-        t.state[4] = slot + 1  # asked; next time it is split
-        _reopen(t, slot, bound)
+        t.state[4] = slot + 1  # asked; next time it is split, before others of the same bound ask again
+        _reopen(t, slot, bound * BELOW)
         return ASK
     _release(t, slot)
     if leaf and not patient:
@@ -424,7 +424,7 @@ def _dive(p, w, t, dives, before):
     if t.state[2] < t.state[3] + max(1, rest // often):
         return MORE
     t.state[3] = t.state[2]
-    hops(p, w, p.box, p.allowed, w.at[at.START], 10 if dives == 1 else 6)
+    hops(p, w, p.box, p.allowed, w.at[at.START], 10 if dives == 1 else DIVE)
     if w.scalar[at.BEST_COST] < before:
         _pull_best(p, w)
     if p.row.shape[1] > 0 and not w.scalar[at.BEST_COST] < INF:  # a corner of rows may be all there is

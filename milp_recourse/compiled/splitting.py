@@ -12,7 +12,7 @@ from milp_recourse.compiled.elementary import value as curve
 from milp_recourse.compiled.levers import cost_of, knot_inside, top_of
 from milp_recourse.compiled.numerics import COARSE
 from milp_recourse.compiled.rows import relaxed_arguments
-from milp_recourse.compiling import compiled
+from milp_recourse.compiling import compiled, inner
 
 INF = math.inf
 
@@ -194,7 +194,7 @@ def choose(p, w, count, unsure):
     return (kind, index, value) if kind != NOTHING else _anything(p, w)
 
 
-@compiled
+@inner
 def _lost_by_units(p, w, count):
     """What the bound loses at open units, per width of their arguments into w.unit[SCORE]: the rows' prices
     times the distance between a unit's line and its value at the relaxed optimum.
@@ -331,7 +331,7 @@ def _farthest(p, w, i, own):
     return which
 
 
-@compiled
+@inner
 def _lost_along(p, w, c, own):
     """Units' scores times the derivatives of their arguments along a column, less the column ``own`` unless
     that is -1, at the relaxed optimum."""

@@ -58,7 +58,7 @@ class Work(NamedTuple):
     layer
         One layer's values, (3, n).
     scalar
-        See :mod:`milp_recourse.compiled.layout`, (13,).
+        See :mod:`milp_recourse.compiled.layout`, (14,).
     random
         The state of the random numbers, (1,).
     """
@@ -126,7 +126,7 @@ def workspace(p: Problem) -> Work:
         np.zeros((k, v)),
         np.zeros((k, k)),
         np.zeros((3, n)),
-        np.zeros(13),
+        np.zeros(14),
         np.zeros(1, dtype=np.uint64),
     )
 

@@ -174,7 +174,7 @@ class Cost:
 
     def scale_of(self, name: str, delta: Fraction) -> float:
         """s_i of a change: that of increases or of decreases."""
-        return self.decrease.get(name, self.scale[name]) if delta < 0 else self.scale[name]
+        return self.decrease.get(name, self.scale[name]) if delta.numerator < 0 else self.scale[name]
 
     @property
     def uses_scale(self) -> bool:

@@ -12,7 +12,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, reduce
+from operator import add, mul
 
 import numpy as np
 from numpy.typing import NDArray
@@ -136,16 +137,10 @@ class Sum(Expression):
     terms: tuple[Expression, ...]
 
     def evaluate(self, values: Values) -> NDArray:
-        total = self.terms[0].evaluate(values)
-        for term in self.terms[1:]:
-            total = total + term.evaluate(values)
-        return total
+        return reduce(add, (term.evaluate(values) for term in self.terms))
 
     def enclose(self, values: Enclosures) -> Enclosure:
-        total = self.terms[0].enclose(values)
-        for term in self.terms[1:]:
-            total = total + term.enclose(values)
-        return total
+        return reduce(add, (term.enclose(values) for term in self.terms))
 
     def text(self) -> tuple[str, str, int] | None:
         return _joined(" + ", self.terms, max)
@@ -161,16 +156,10 @@ class Product(Expression):
     factors: tuple[Expression, ...]
 
     def evaluate(self, values: Values) -> NDArray:
-        total = self.factors[0].evaluate(values)
-        for factor in self.factors[1:]:
-            total = total * factor.evaluate(values)
-        return total
+        return reduce(mul, (factor.evaluate(values) for factor in self.factors))
 
     def enclose(self, values: Enclosures) -> Enclosure:
-        total = self.factors[0].enclose(values)
-        for factor in self.factors[1:]:
-            total = total * factor.enclose(values)
-        return total
+        return reduce(mul, (factor.enclose(values) for factor in self.factors))
 
     def text(self) -> tuple[str, str, int] | None:
         return _joined(" * ", self.factors, sum)
@@ -180,10 +169,17 @@ class Product(Expression):
 
 
 @dataclass(frozen=True)
-class Relu(Expression):
-    """max(0, argument)."""
+class _OfOne(Expression):
+    """A function of one argument."""
 
     argument: Expression
+
+    def children(self) -> tuple[Expression, ...]:
+        return (self.argument,)
+
+
+class Relu(_OfOne):
+    """max(0, argument)."""
 
     def evaluate(self, values: Values) -> NDArray:
         return np.maximum(self.argument.evaluate(values), 0.0)
@@ -195,15 +191,9 @@ class Relu(Expression):
         part = self.argument.text()
         return None if part is None else (f"max(0.0, {part[0]})", *part[1:])
 
-    def children(self) -> tuple[Expression, ...]:
-        return (self.argument,)
 
-
-@dataclass(frozen=True)
-class Sigmoid(Expression):
+class Sigmoid(_OfOne):
     """1 / (1 + exp(-argument))."""
-
-    argument: Expression
 
     def evaluate(self, values: Values) -> NDArray:
         return sigmoid(self.argument.evaluate(values))
@@ -211,15 +201,9 @@ class Sigmoid(Expression):
     def enclose(self, values: Enclosures) -> Enclosure:
         return self.argument.enclose(values).sigmoid()
 
-    def children(self) -> tuple[Expression, ...]:
-        return (self.argument,)
 
-
-@dataclass(frozen=True)
-class Square(Expression):
+class Square(_OfOne):
     """argument^2."""
-
-    argument: Expression
 
     def evaluate(self, values: Values) -> NDArray:
         return np.square(self.argument.evaluate(values))
@@ -229,9 +213,6 @@ class Square(Expression):
 
     def text(self) -> tuple[str, str, int] | None:
         return _joined(" * ", (self.argument, self.argument), sum)
-
-    def children(self) -> tuple[Expression, ...]:
-        return (self.argument,)
 
 
 @dataclass(frozen=True)

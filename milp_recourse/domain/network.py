@@ -211,9 +211,11 @@ class ReluNetwork:
         coarse = gamma(operations, 2.0**-24 if self.dtype == "float32" else 2.0**-53)
         for k, (w, b) in enumerate(zip(self.weights, self.biases, strict=True)):
             if k:
-                size[z + coarse * size < -lost[1]] = 0.0  # off in whatever arithmetic
-                z = np.maximum(z, 0.0)
-            z, size = w @ z + b, scales[k][0] @ size + scales[k][1]
+                size *= z + coarse * size >= -lost[1]  # else off in whatever arithmetic
+                np.maximum(z, 0.0, out=z)
+            z, size = w @ z, scales[k][0] @ size
+            z += b
+            size += scales[k][1]
         most = float(size[0])
         error = gamma(operations) * most + lost[0]
         deployed = error + coarse * most + lost[1]

@@ -55,10 +55,14 @@ def _nearly(
     of e and f changes a sum by 2^-53 of the absolute terms, and so it does for the bound on the error.
     """
     excess, size = offset, _HAIR * abs(offset)
-    if len(acted) > _MOST_ACTED or not all(value.exact for value in counterfactual.values()):
+    if len(acted) > _MOST_ACTED:
         return None
     try:
-        after = {f: value.nearest for f, value in counterfactual.items()}
+        after = {}
+        for f, value in counterfactual.items():
+            if not value.exact:
+                return None
+            after[f] = value.nearest
         for f in scm.features:
             m = scm.mechanisms[f]
             if f not in acted:

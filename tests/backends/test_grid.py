@@ -212,6 +212,6 @@ def test_the_float_plausibility_check_agrees_with_the_exact_one() -> None:
     assert (gain > 0).any()
     assert (gain < 0).any()
     for row, verdict in zip(actions, gain >= 0, strict=True):
-        action = grid._action(instance, row)
+        action = grid.as_action(instance, row)
         exact = instance.scm.counterfactual_exact(instance.factual, action)
         assert plausible_exact(instance.scm, instance.factual, exact, frozenset(action)) == verdict

@@ -60,7 +60,7 @@ def test_the_wheel_holds_the_data_of_experiments(wheel):
     shipped = {
         path.relative_to(ROOT).as_posix() for kind in ("csv", "html") for path in lab.rglob(f"*.{kind}")
     }
-    assert len(shipped) == 3 and shipped <= names
+    assert len(shipped) == 4 and shipped <= names
 
 
 def test_the_wheel_holds_the_pages_style_and_script(wheel):

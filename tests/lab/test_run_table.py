@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import gzip
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Self
 
+import numpy as np
 import pytest
 
 from milp_recourse.errors import BadInput
 from milp_recourse.lab.benchmarks.child import Child, answer_row, answered
+from milp_recourse.lab.means import bootstrap, mean, quantile, ratio, sd
 from milp_recourse.lab.run_table import Key, Row, filled, grown, read_rows
+from milp_recourse.reports.number_table import write_table
 
 
 def test_a_cut_line_is_dropped_and_written_again(tmp_path: Path) -> None:
@@ -125,3 +129,39 @@ def test_a_row_says_when_the_first_action_was_found() -> None:
         "first_seconds": 0.4,
         "events": "[[0.1, null, 1.0], [0.4, 3.0, 1.0]]",
     }
+
+
+def test_the_header_may_be_the_first_rows(tmp_path: Path) -> None:
+    """Without columns the first row names them; a table of another run is refused all the same."""
+    table = tmp_path / "t.csv"
+    with grown(table, None, {"seed": 1}) as (before, write):
+        write({"name": "a", "seed": 1})
+        write({"name": "b", "seed": 1})
+    assert before == [] and table.read_text() == "name,seed\na,1\nb,1\n"
+    with grown(table, None, {"seed": 1}) as (before, write):
+        write({"name": "c", "seed": 1})
+    assert len(before) == 2 and len(read_rows(table)) == 3
+    with pytest.raises(BadInput, match="another run"), grown(table, None, {"seed": 2}):
+        pass
+
+
+def test_tables_of_numbers(tmp_path: Path) -> None:
+    """Six digits, None as nothing, columns that any row has; packed to the same bytes every time."""
+    rows = [{"a": 1 / 3, "b": None}, {"a": float("nan"), "b": 2, "c": True}]
+    write_table(tmp_path / "new" / "t.csv", rows)
+    assert (tmp_path / "new" / "t.csv").read_text() == "a,b,c\n0.333333,,\nnan,2,True\n"
+    write_table(tmp_path / "t.csv.gz", rows)
+    packed = (tmp_path / "t.csv.gz").read_bytes()
+    assert packed[4:8] == bytes(4), "no time of writing"
+    assert gzip.decompress(packed) == (tmp_path / "new" / "t.csv").read_bytes()
+
+
+def test_what_is_taken_of_nothing_is_nan() -> None:
+    """And of something, what it says; a bootstrap of columns resamples their rows together."""
+    assert all(np.isnan(of([])) for of in (mean, sd, lambda none: quantile(none, 0.5)))
+    assert (mean([1, 3]), sd([1, 3]), quantile([1, 2, 3], 0.5)) == (2.0, 2**0.5, 2.0)
+    assert np.isnan(sd([1])) and np.isnan(ratio(1, 0)) and ratio(1, 2) == 0.5
+    samples = bootstrap(np.array([[1.0, -1.0], [3.0, -3.0]]), np.random.default_rng(0), 50)
+    assert samples.shape == (50, 2) and (samples[:, 0] == -samples[:, 1]).all()
+    assert set(samples[:, 0]) == {1.0, 2.0, 3.0}
+    assert np.isnan(bootstrap(np.zeros((0, 2)), np.random.default_rng(0), 3)).all()

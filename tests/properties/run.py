@@ -210,7 +210,7 @@ def main() -> int:
             worker = ProcessPoolExecutor(1)
     worker.shutdown()
     result = report(tally, options.cases, time.perf_counter() - start)
-    if options.json:
+    if options.json is not None:
         options.json.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
     print(json.dumps(result, indent=1))
     return 1 if tally.disagreements else 0

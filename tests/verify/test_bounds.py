@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import random
 from fractions import Fraction
+from itertools import product
 from math import inf
 
 import pytest
 
 from tests.helpers.random_problems import evaluate
-from verify.fast.box import Floats
+from verify.fast.box import Box, Floats
 from verify.files.costs import PARTS
 from verify.files.costs import term as make_term
 from verify.files.instance import Source
@@ -154,6 +155,26 @@ def test_every_point_is_inside(seed, problem_of):
         assert shut or not is_closed(Floats(problem), region)
         if shut:
             assert not any(feasible(data, t) for t in truths)
+
+
+def test_doubles_are_rounded_outward(problem_of, monkeypatch):
+    """A multiple of a point's logit is at most what doubles make of it; without the slack some are more."""
+    missed = {True: 0, False: 0}
+    for slack, seed in product(missed, range(24)):
+        if not slack:
+            monkeypatch.setattr(Box, "_slack", lambda *_: 0.0)
+        rng, problem = random.Random(seed), problem_of(seed)[1]
+        configuration = Configuration(problem, list(problem.levers))
+        ends = [(low, low) for low, _ in sub_box(configuration, rng)]
+        slopes, factor = "0" * sum(configuration.widths), Fraction(rng.random())
+        fast, exact = (
+            kind(configuration).box(ends, slopes, {}).above({}, slopes, factor, [])
+            for kind in (Floats, Exact)
+        )
+        at = Exact(configuration).box(ends, slopes, {})
+        missed[slack] += at.most(fast) < at.most(exact)
+    assert not missed[True]
+    assert missed[False] > 3
 
 
 def within_a_budget(problem, region, leaf, truths, rng):

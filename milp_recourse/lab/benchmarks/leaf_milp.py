@@ -9,7 +9,7 @@ per label of a feature; one variable :math:`z_\ell \ge 0` per leaf, one per tree
 
 g being the score that must be exceeded (times the trees' number for means) in units of the largest leaf. What
 a numeric column costs is what its nearest allowed value in the chosen interval costs. No first action, no
-budget; HiGHS as it comes but for one thread and a relative gap of 1e-6.
+budget; :func:`~milp_recourse.lab.benchmarks.peers.highs` solves it.
 
 References
 ----------

@@ -67,7 +67,7 @@ Solve = Callable[[MixedInteger, float, Watch | None], Answer]
 
 
 def gurobi(mip: MixedInteger, time_limit: float, watch: Watch | None = None) -> Answer:
-    """Gurobi, as it comes."""
+    """Gurobi, as it comes but for one thread and a relative gap alone."""
     import gurobipy as gp
 
     def tell(model: Any, where: int) -> None:
@@ -98,7 +98,7 @@ def gurobi(mip: MixedInteger, time_limit: float, watch: Watch | None = None) -> 
 
 
 def highs(mip: MixedInteger, time_limit: float, watch: Watch | None = None) -> Answer:
-    """HiGHS, as it comes; linear costs only."""
+    """HiGHS, as it comes but for one thread and a relative gap alone; linear costs only."""
     import highspy
 
     from milp_recourse.backends.highs.cells import watched
@@ -144,7 +144,7 @@ def highs(mip: MixedInteger, time_limit: float, watch: Watch | None = None) -> A
 
 
 def scip(mip: MixedInteger, time_limit: float, watch: Watch | None = None) -> Answer:
-    """SCIP, as it comes."""
+    """SCIP, as it comes but for its gap."""
     from pyscipopt import quicksum
 
     model, x = scip_program(mip, time_limit)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import csv
 import html
 import math
 import re
@@ -15,16 +16,17 @@ from milp_recourse.reports.pages.html import Html, el, join
 
 Row = Mapping[str, Any]
 
-TITLES = {
-    "table1": "Table 1: hard constraints",
-    "table2": "Table 2: ranked preferences, four cost profiles",
-    "table3": "Table 3: scored preferences, four cost profiles",
-    "table5": "Table 5: preferences biased along or against the causal order",
-    "table6": "Table 6: without the plausibility constraint",
-    "figure3": "Figure 3: log densities of factuals and counterfactuals",
-    "figure4": "Figure 4: gender and a stylised race attribute, four assignments of preferences",
-    "sensitivity": "Weights the paper does not publish (grid only)",
-}
+
+def _words(kind: str) -> dict[str, str]:
+    """What ``report_words.csv`` has of one kind, by name."""
+    with Path(__file__).with_name("report_words.csv").open(newline="", encoding="utf-8") as file:
+        return {row["name"]: row["words"] for row in csv.DictReader(file) if row["kind"] == kind}
+
+
+TITLES = _words("title")
+"""Of tables."""
+CAPTIONS = _words("caption")
+"""What a picture shows, in which unit, and what its intervals are."""
 PICTURES = {
     "table1": ("table1", "excess"),
     "figure4": ("figure4", "figure4_gaps"),
@@ -32,27 +34,6 @@ PICTURES = {
 }
 """A target's pictures, where it is not one of its own name."""
 
-_BARS = (
-    "Bars: the share of applicants with recourse and the mean cost (the paper's unit: mean over the four features of "
-    "squared change in standard deviations over range in standard deviations), printed, by the grid and certified. "
-    "Whiskers on networks: standard deviation over seeds."
-)
-CAPTIONS = {
-    "table1": f"Hard constraints, by number of actionable features. {_BARS}",
-    "excess": "How much dearer the grid's action is than the certified optimum: share of the applicants whom both serve, "
-    "by ratio of the two costs (logarithmic axis), a line per number of actionable features.",
-    "table2": f"Ranked preferences under four cost profiles. {_BARS} hap: the least preferred feature is changed.",
-    "table3": f"Scored preferences under four cost profiles; the paper prints no oracle here. {_BARS} hap: a least preferred feature "
-    "is changed.",
-    "table5": f"Preferences biased along the causal order and against it. {_BARS}",
-    "table6": f"One and two actionable features, plausibility demanded and not. {_BARS}",
-    "figure3": "Log density of counterfactuals under the true equations, in nats: distributions of those whom a method "
-    "serves (networks: accepted, plausible or not), medians as black lines; dotted: the median of all factuals.",
-    "figure4": "Mean cost and mean log density by group under four assignments of preferences, for one draw of race, profiles and "
-    "rankings; intervals hold 95% of bootstrap samples of the applicants.",
-    "figure4_gaps": "The same as differences between groups, with intervals of 95%; 0 is no difference.",
-}
-"""What a picture shows, in which unit, and what its intervals are."""
 CONSTANT = ("target", "plausibility asked", "distribution", "profile", "applicants")
 """Columns left out of a table in the report where all its rows agree."""
 

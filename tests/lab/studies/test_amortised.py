@@ -79,11 +79,13 @@ def test_networks_answer_what_they_were_trained_for(people, tmp_path) -> None:
     own.models[0].settings = replace(own.models[0].settings, distribution="causal")
     linear, causal = Cell("4", profile="linear"), Cell("3", distribution="causal")
     asked = {
-        "uniform": [networks.answer(Cell("3")) for networks in (constant, every, own)],
-        "linear": [networks.answer(linear) for networks in (constant, every, own)],
-        "causal": [networks.answer(causal) for networks in (constant, every, own)],
-        "scenario": [networks.answer(TABLES["figure4"][2]) for networks in (constant, every, own)],
-        "anything goes": [networks.answer(Cell("3", plausible=False)) for networks in (constant, every, own)],
+        "uniform": [networks.trained_for(Cell("3")) for networks in (constant, every, own)],
+        "linear": [networks.trained_for(linear) for networks in (constant, every, own)],
+        "causal": [networks.trained_for(causal) for networks in (constant, every, own)],
+        "scenario": [networks.trained_for(TABLES["figure4"][2]) for networks in (constant, every, own)],
+        "anything goes": [
+            networks.trained_for(Cell("3", plausible=False)) for networks in (constant, every, own)
+        ],
     }
     assert asked == {
         "uniform": [True, True, False],
@@ -99,8 +101,8 @@ def test_networks_answer_what_they_were_trained_for(people, tmp_path) -> None:
     scored = read_networks(shipped("rank"))
     scored.models[0].settings = replace(scored.models[0].settings, elicitation="score")
     scores = Cell("4", profile="linear", elicitation="score")
-    assert [networks.answer(scores) for networks in (every, scored)] == [False, True]
-    assert not scored.answer(linear)
+    assert [networks.trained_for(scores) for networks in (every, scored)] == [False, True]
+    assert not scored.trained_for(linear)
     printed, row = amortised_rows("table3", scores, draws, [every, scored])
     assert (printed["validity"], printed["hap"], row["seeds"]) == (0.991, 0.178, 1)
     assert own.method == "iCARMA loan_smooth, own orders"
