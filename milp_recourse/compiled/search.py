@@ -48,9 +48,9 @@ which, last, is all that a node held); the pool is full."""
 class Pool(NamedTuple):
     """The open nodes, each in a slot of the arrays.
 
-    ``state`` holds five numbers: how many nodes are open, how many slots are free, how many nodes have been
-    examined, how many had been when a dive was last made, and 1 + the slot of the last leaf whose point was
-    given to Python to judge (0: none).
+    ``state`` holds six numbers: how many nodes are open, how many slots are free, how many nodes have been
+    examined, how many had been when a dive was last made, 1 + the slot of the last leaf whose point was given
+    to Python to judge (0: none), and 1 + the slot of the child stored last (0: none).
 
     Attributes
     ----------
@@ -91,6 +91,9 @@ MUCH = 2.0**-7
 OFTEN = 32
 """Without an action, one is searched for whenever the number of nodes has grown by one in so many."""
 
+STRAIGHT = 32
+"""Without an action, so many nodes in a row are each a child of the one before, then so many best first."""
+
 FADES = 1.0 - 2.0**-9
 """What a node's gain still counts for when the next one is noted."""
 
@@ -116,7 +119,7 @@ def pool(p: Problems, size: int) -> Pool:
         np.full(size, np.inf),
         np.zeros((size, 2)),
         np.full(1, np.inf),
-        np.zeros(5, dtype=np.int64),
+        np.zeros(6, dtype=np.int64),
     )
 
 
@@ -156,7 +159,29 @@ def _pop(t):
     """Take the node of least bound out of the heap."""
     top, n = t.heap[0], t.state[0] - 1
     t.state[0] = n
-    slot, k = t.heap[n], 0
+    if n > 0:
+        _sink(t, t.heap[n], 0, n)
+    return top
+
+
+@compiled
+def _take(t, slot):
+    """Take a node out of the heap, wherever it is."""
+    k = n = t.state[0] - 1
+    while t.heap[k] != slot:  # it is young: near the end
+        k -= 1
+    t.state[0] = n
+    slot = t.heap[n]
+    while 0 < k < n and t.bound[t.heap[(k - 1) // 2]] > t.bound[slot]:
+        t.heap[k] = t.heap[(k - 1) // 2]
+        k = (k - 1) // 2
+    if k < n:
+        _sink(t, slot, k, n)
+
+
+@compiled
+def _sink(t, slot, k, n):
+    """Put a node at place k of a heap of n, or below."""
     while 2 * k + 1 < n:
         child = 2 * k + 1
         if child + 1 < n and t.bound[t.heap[child + 1]] < t.bound[t.heap[child]]:
@@ -166,7 +191,19 @@ def _pop(t):
         t.heap[k] = t.heap[child]
         k = child
     t.heap[k] = slot
-    return top
+
+
+@compiled
+def _next(t, w):
+    """Take the next node out of the heap: that of least bound, or without an action, in turns of
+    :data:`STRAIGHT`, a child of the one before."""
+    slot = t.state[5] - 1
+    if slot >= 0 and t.state[2] % (2 * STRAIGHT) < STRAIGHT and not w.scalar[at.BEST_COST] < INF:
+        _take(t, slot)
+    else:
+        slot = _pop(t)
+    t.state[5] = 0
+    return slot
 
 
 @compiled
@@ -195,6 +232,7 @@ def _store(t, w, bound):
     t.const[slot] = w.scalar[at.CUT_CONST]
     t.promise[slot, 0], t.promise[slot, 1] = w.scalar[at.ROOM], w.scalar[at.PROMISE]
     t.bound[slot] = bound
+    t.state[5] = slot + 1
     _push(t, slot)
 
 
@@ -249,6 +287,7 @@ def plant(pp, w, t, allowance, ceiling):
         _root(p, w)
         w.scalar[at.CASE], w.scalar[at.CUT_CONST] = c, 0.0
         _store(t, w, p.base[0])
+    t.state[5] = 0
 
 
 @compiled
@@ -320,7 +359,7 @@ def run(pp, w, t, share, lines, steps, dives, patient, careful, around, starts):
             return DONE
         if t.state[1] < RESERVE:
             return FULL
-        slot = _pop(t)
+        slot = _next(t, w)
         _load(t, slot, w)
         asked = _node(refer(case(pp, t.case[slot])), w, t, slot, lines, steps, dives, patient)
         if asked != MORE:
@@ -408,15 +447,16 @@ def _reopen(t, slot, bound):
 
 @compiled
 def _split(p, w, t, kind, index, value, bound):
-    """The children of the node in w as open nodes (:func:`~milp_recourse.compiled.splitting.choose`)."""
+    """The children of the node in w as open nodes (:func:`~milp_recourse.compiled.splitting.choose`), last
+    the one that holds the relaxed optimum: a straight descent goes on with it."""
     split, zl, zh = w.unit[at.SPLIT], w.unit[at.ZL], w.unit[at.ZH]
     lo, hi, mode, allowed = w.box[at.LO], w.box[at.HI], w.box[at.MODE], w.allowed
     if kind == NOTHING:
         t.stuck[0] = min(t.stuck[0], bound)
     elif kind == ONE_SIGN:
         k, j = index // w.unit.shape[2], index % w.unit.shape[2]
-        l, h = zl[k, j], zh[k, j]
-        for sign in (1.0, -1.0):
+        l, h, likely = zl[k, j], zh[k, j], 1.0 if w.unit[at.ZB, k, j] > 0.0 else -1.0
+        for sign in (-likely, likely):
             split[k, j], zl[k, j], zh[k, j] = sign, (0.0 if sign > 0.0 else l), (h if sign > 0.0 else 0.0)
             _store(t, w, bound)
         zl[k, j], zh[k, j] = l, h
@@ -425,9 +465,10 @@ def _split(p, w, t, kind, index, value, bound):
         if grid > 0.0:
             cut = np.floor((value - p.lever[at.SHIFT, index]) / grid) * grid + p.lever[at.SHIFT, index]
             above = cut + grid
-        for low, high in ((l, cut), (above, h)):
-            lo[index], hi[index] = low, high
-            if low <= high:
+        likely = 1.0 if w.at[at.POINT, index] > cut else -1.0
+        for side in (-likely, likely):
+            lo[index], hi[index] = (above if side > 0.0 else l), (h if side > 0.0 else cut)
+            if lo[index] <= hi[index]:
                 _store(t, w, bound)
     elif kind == ACTED_ON:
         for one in (2, 1):

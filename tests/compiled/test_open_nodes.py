@@ -1,4 +1,4 @@
-"""The open nodes: whatever is put in or taken out, the least bound is on top."""
+"""The open nodes: whatever is put in or taken out, from the top or anywhere, the least bound is on top."""
 
 from __future__ import annotations
 
@@ -27,10 +27,14 @@ def shuffled(trials: int) -> None:
                 t.bound[slot] = rng.integers(0, 10)
                 search._push(t, slot)
                 inside.add(slot)
-            else:
+            elif what < 0.75:
                 top = int(search._pop(t))
                 assert t.bound[top] == min(t.bound[sorted(inside)])
                 inside.remove(top)
+            else:
+                slot = int(rng.choice(sorted(inside)))
+                search._take(t, slot)
+                inside.remove(slot)
             n = int(t.state[0])
             assert set(t.heap[:n].tolist()) == inside
             assert all(t.bound[t.heap[(k - 1) // 2]] <= t.bound[t.heap[k]] for k in range(1, n))
