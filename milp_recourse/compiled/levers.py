@@ -57,8 +57,8 @@ def respond(p, box, allowed, i, gain, theta, share, choice):
         t = min(max(t, low), high)
         if grid > 0.0 and low < t < high:
             shift = p.lever[at.SHIFT, i]
-            below = max(np.floor((t - shift) / grid) * grid + shift, low)
-            above = min(below + grid, high)
+            below = np.floor((t - shift) / grid) * grid + shift
+            below, above = max(below, low), min(below + grid, high)  # an end may lie between whole values
             t = below if term(linear, square, g, below) <= term(linear, square, g, above) else above
         v = term(linear, square, g, t) + theta * p.lever[at.FIXED, i]
         if v < best:
