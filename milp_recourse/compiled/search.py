@@ -15,7 +15,7 @@ from milp_recourse.compiled.descent import DIVE, descend, hops, inside, logit_sl
 from milp_recourse.compiled.elementary import LOG
 from milp_recourse.compiled.network import logit_at
 from milp_recourse.compiled.node import examine, take_cut, tighten
-from milp_recourse.compiled.numerics import BELOW, COARSE
+from milp_recourse.compiled.numerics import BELOW, COARSE, TINY
 from milp_recourse.compiled.problem import Problems, case
 from milp_recourse.compiled.splitting import (
     ACTED_ON,
@@ -395,7 +395,7 @@ def _node(p, w, t, slot, lines, steps, dives, patient):
         return ASK_LAST
     if leaf and t.state[4] != slot + 1 and _doubtful(p, w):
         t.state[4] = slot + 1  # asked; next time it is split, before others of the same bound ask again
-        _reopen(t, slot, bound * BELOW)
+        _reopen(t, slot, bound * BELOW - TINY)
         return ASK
     _release(t, slot)
     if leaf and not patient:
