@@ -9,9 +9,10 @@ any line that holds on an interval is valid. What is too large for a double sett
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property, lru_cache, partial
+from itertools import chain
 from math import floor, inf
 from operator import add, mul
 from typing import Any, NamedTuple
@@ -34,14 +35,18 @@ ROUNDOFF = 2.0**-53
 TINY = 2.0**-960
 """Times sizes: what products lose below the smallest normal number."""
 
-LEAST = 2.0**-1000
+LEAST = 2.0**-960
 """Added to sizes, for the same loss in these: a weight further on may make much of it."""
 
 MOST = 2.0**900
 """Forms of a larger size are left to the kernel, so that nothing overflows on the way."""
 
-HUGE = Fraction(2) ** 1100
-"""A bound that settles nothing."""
+ORDINARY = 2.0**200
+"""Numbers of an instance or a leaf that are not 0 and larger than this, or smaller than its inverse, are left
+to the kernel."""
+
+HUGE = Fraction(2) ** 5000
+"""A bound that settles nothing: more than any square of what doubles bound, times any weight."""
 
 Sparse = list[tuple[int, float]]
 """A form's coefficients and their places: 0 for the constant, k + 1 for the kernel's key k."""
@@ -55,7 +60,25 @@ def arithmetics(configuration: Configuration) -> list[Exact]:
     exact.prices = partial(prices, configuration)
     size = len(configuration.acted) + len(configuration.units)
     size += sum(len(f.table) for f in configuration.model.features if f.table)
-    return [Floats(configuration), exact] if configuration.model.layers and size <= MOST_COLUMNS else [exact]
+    if not configuration.model.layers or size > MOST_COLUMNS or not ordinary(_numbers(configuration)):
+        return [exact]
+    return [Floats(configuration), exact]
+
+
+def _numbers(configuration: Configuration) -> Iterator[Any]:
+    """The numbers that bounds are computed from, but ends and multipliers."""
+    for layer in configuration.model.layers or ():
+        yield from chain(layer["bias"], *layer["weight"])
+    for form in [*configuration.columns(), *(unit.argument for unit in configuration.units.values())]:
+        yield from form.values()
+    for term in configuration.terms:
+        yield from (term.kappa, term.beta)
+        yield from chain.from_iterable((piece.rate, piece.start) for piece in term.pieces)
+
+
+def ordinary(numbers: Iterable[Any]) -> bool:
+    """Whether none of the numbers is so large or small that its products with others may be no doubles."""
+    return all(not v or 1 / ORDINARY < abs(v) < ORDINARY for v in numbers)
 
 
 def prices(configuration: Configuration, tables: Any) -> KernelPrices:
@@ -151,6 +174,8 @@ class Lever:
         self.numbers = [(a, at) for a, at, _ in self.points] if labels else []
         self.low, self.high = (0.0, 0.0) if labels else (min(self.points)[0], max(self.points)[0])
         self.reach, self.dear = max(abs(a) for a, _, _ in self.points), max(c for _, _, c in self.points)
+        if not ordinary(ends):
+            self.reach = inf
         self.bends: list[tuple[float, float, float, float]] = []
         for piece in pieces if term.kappa and not labels else ():
             least, most = sorted(near(piece.size(Fraction(a))) for a in (piece.low, piece.high))
@@ -162,7 +187,7 @@ class Lever:
         """The most of coefficient times value less theta times the cost."""
         found = max([c * a + (row[at] if at else 0.0) - theta * cost for a, at, cost in self.points])
         steep = 2.0 * theta * self.kappa
-        if self.bends and steep < TINY:
+        if self.bends and not (steep > TINY and abs(c) < MOST):
             return inf
         for rate, start, least, most in self.bends:
             size = (c / rate - theta * self.beta) / steep
@@ -200,7 +225,7 @@ class Layer:
         self.neurons = neurons
         self.places, self.bias = [one.place for one in neurons], [one.bias for one in neurons]
         self.slope, self.rise = [one.slope for one in neurons], [one.rise for one in neurons]
-        self.outputs = [LEAST + one.slope * one.size + one.rise for one in neurons]
+        self.outputs = [LEAST + (1.0 if one.free else one.slope) * one.size + one.rise for one in neurons]
         self.columns = list(zip(*(one.reads for one in neurons), strict=True)) or [()] * reads
 
     def lower(self, slopes: str) -> list[float]:
@@ -298,18 +323,18 @@ class Box(box.Box):
         found = sum(map(max, map(mul, row, self.low), map(mul, row, self.high)))
         for place, numbers in self.labelled:
             found += max([row[place] * a + (row[at] if at else 0.0) for a, at in numbers])
-        slack = self._slack(size)
-        return found + slack if slack < inf else inf
+        return finite(found + self._slack(size))
 
     def _within(self, row: list[float], size: float, theta: float) -> float:
         """The same where no more than the budget is spent, by one theta."""
         if not theta:
             return self._most(row, size)
+        if not ordinary([theta]):
+            return inf
         found = row[0] + theta * self.spent
         for place, lever in enumerate(self.levers, 1):
             found += lever.most(row, row[place], theta)
-        slack = self._slack(size + theta * (abs(self.spent) + 4.0 * self.dear))
-        return found + slack if slack < inf else inf
+        return finite(found + self._slack(size + theta * (abs(self.spent) + 4.0 * self.dear)))
 
     def most(self, form: Form, theta: Fraction = ZERO) -> Fraction:
         """The maximum of the form from above; without a budget."""
@@ -423,8 +448,11 @@ class Box(box.Box):
             for layer, factor in zip(layers, more, strict=True):
                 size += sum(abs(m) * one.size for m, one in zip(factor, layer.neurons, strict=True))
         row = self._flat(row)
-        constant = known(row[0] + self._slack(size)) if self._slack(size) < inf else HUGE
-        return {ONE: constant} | {place - 1: known(c) for place, c in enumerate(row) if place and c}
+        constant = row[0] + self._slack(size)
+        weighed = [logit, *(factor for _, factor in arguments)]
+        if not (ordinary(weighed) and all(abs(c) < inf for c in (constant, *row))):
+            return {ONE: HUGE}
+        return {ONE: known(constant)} | {place - 1: known(c) for place, c in enumerate(row) if place and c}
 
 
 def upper(low: float, high: float) -> Line:
@@ -437,6 +465,11 @@ def upper(low: float, high: float) -> Line:
         return 1.0, inf
     slope = floor(high / (high - low) * GRID) / GRID
     return slope, max(-slope * low, (1.0 - slope) * high)
+
+
+def finite(value: float) -> float:
+    """A bound; infinite, so that it settles nothing, where it is no finite number."""
+    return value if abs(value) < inf else inf
 
 
 def known(value: float) -> Fraction:

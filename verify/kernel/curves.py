@@ -112,8 +112,7 @@ def curve_lines(function: str, low: Fraction, high: Fraction) -> tuple[Line | No
     if low == high or (falls and high <= EDGE):
         return None if falls else (ZERO, curve.value(low)[0]), (ZERO, curve.value(high)[1])
     low, high = EDGE if falls else rounded(low, floor), rounded(high, ceil)
-    chord = (curve.value(high)[0] - curve.value(low)[1]) / (high - low)
-    slope = Fraction(floor(chord * GRID), GRID)
+    slope = Fraction(floor((curve.value(high)[0] - curve.value(low)[1]) / (high - low) * GRID), GRID)
     if function == "sigmoid":
         lower = 1 - highest(curve, slope, -high, -low)
     else:

@@ -7,6 +7,7 @@ from math import lcm
 from typing import Any
 
 from verify.kernel.box import Box
+from verify.kernel.checks import Clock
 from verify.kernel.forms import Configuration, Form, combined, constant
 from verify.kernel.problem import Demand, Interval, Model, Problem, Row
 from verify.kernel.trees import float32, float64
@@ -82,10 +83,10 @@ def accepts(model: Model, inputs: Sequence[Interval]) -> bool:
     """Whether a network surely accepts, layer by layer; in whole numbers, as fractions take too long."""
     (low, high), unit = whole(zip(*inputs, strict=True))
     for k, layer in enumerate(model.layers or ()):
+        Clock.look()
         rows, scale = whole((b, *w) for b, w in zip(layer["bias"], layer["weight"], strict=True))
         ends = [[unit, *(max(v, 0) if k else v for v in side)] for side in (low, high)]
-        low = [sum(w * ends[w < 0][i] for i, w in enumerate(row)) for row in rows]
-        high = [sum(w * ends[w > 0][i] for i, w in enumerate(row)) for row in rows]
+        low, high = ([sum(w * ends[w * s > 0][i] for i, w in enumerate(r)) for r in rows] for s in (-1, 1))
         unit *= scale
     return Fraction(low[0], unit) >= Fraction(model.at_least) + Fraction(model.margin)
 
