@@ -71,7 +71,7 @@ def inside(p, w, u, slack):
     for r in range(p.row.shape[1]):
         value, size = p.row_const[0, r], p.row_const[1, r]
         value, size = _at_point(p, u, z0, sizes, p.row[:, r], p.row_caused[:, r], value, size)
-        if not value >= slack * size + p.tiny:
+        if not value >= slack * size + (p.tiny if slack > 0.0 else -p.tiny):
             return False
     excess, doubt = 0.0, 0.0
     for f in range(len(p.noise)):

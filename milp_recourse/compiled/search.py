@@ -315,7 +315,7 @@ def target_of(w):
 
 @compiled
 def _doubtful(p, w):
-    """Whether a leaf's point (then in w.at[ANCHOR]) is accepted and inside all else but for rounding."""
+    """Whether a node's point (then in w.at[ANCHOR]) is accepted and inside all else but for rounding."""
     u = w.at[at.ANCHOR]
     copied(w.at[at.CHOICE], u)
     logit = logit_at(p, u, w.unit[at.Z], w.layer[0])
@@ -393,7 +393,7 @@ def _node(p, w, t, slot, lines, steps, dives, patient):
         _release(t, slot)
         w.scalar[at.STUCK_BOUND] = bound
         return ASK_LAST
-    if leaf and t.state[4] != slot + 1 and _doubtful(p, w):
+    if unsure == 0 and t.state[4] != slot + 1 and _doubtful(p, w):
         t.state[4] = slot + 1  # asked; next time it is split, before others of the same bound ask again
         _reopen(t, slot, bound * BELOW - TINY)
         return ASK

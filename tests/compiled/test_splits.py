@@ -77,3 +77,17 @@ def test_boxes_do_not_shrink_around_a_shared_kink(file: Path) -> None:
     assert result.status in (Status.OPTIMAL, Status.INFEASIBLE)
     assert result.nodes is not None
     assert 0 < result.nodes < 5000
+
+
+@pytest.mark.parametrize(
+    "file", sorted(Path(__file__).parent.glob("on_an_edge/*.json")), ids=lambda f: f.stem
+)
+def test_a_point_on_an_edge_is_judged_and_not_looked_for_by_halving(file: Path) -> None:
+    """What rows leave has no room for rounding: such a point is judged exactly, also where levers are open.
+
+    An equality met at rest and a knot of a percentile cost took 200 000 nodes and more, or had no end.
+    """
+    result = solved(read_instance(file), "bab", 60.0)
+    assert result.status in (Status.OPTIMAL, Status.INFEASIBLE)
+    assert result.nodes is not None
+    assert 0 < result.nodes < 5000

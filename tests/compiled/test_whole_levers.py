@@ -43,7 +43,7 @@ def test_the_least_term_is_at_most_that_of_every_whole_value(monkeypatch: pytest
 def test_a_whole_lever_cut_between_whole_values() -> None:
     """The ball leaves -0.22 to 0.72 of a lever in steps of 0.25. The least was sought at -0.22 and 0.03, and
     0.32757077 was called a proven bound, where an action costs 0.32749360."""
-    instance = read_instance(Path(__file__).with_name("whole_lever_cut_between.json"))
+    instance = read_instance(Path(__file__).with_name("on_an_edge") / "whole_lever_cut_between.json")
     known = judge(instance, {"f0": 4.7384411866641205})
     assert known.feasible
     for backend in ("bab", "highs"):
