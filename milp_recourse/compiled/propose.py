@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable
 from functools import cache
 
@@ -268,6 +269,9 @@ FIRST = 1000
 LOOKS = 4
 """The longer search is repeated whenever the number of nodes has become so many times as large."""
 
+MOST_REFUSED = 100
+"""How often an action may be refused while the open nodes stay as they are."""
+
 
 def _searched(state: Run, late: float, watch: Callable[[float, float], object]) -> tuple[float, str | None]:
     """Search until it is proven, or late: the bound, and why it ended before."""
@@ -275,7 +279,7 @@ def _searched(state: Run, late: float, watch: Callable[[float, float], object]) 
     look, around = (0, -1) if state.few else (LOOKS * FIRST, 0)
     bytes_each = 24 * (p.lever.shape[1] + w.unit[0].size + 1) + p.allowed.shape[-1]
     tree = state.tree
-    share, message = FIRST, None
+    share, message, refused = FIRST, None, Counter[tuple[int, float, int]]()
     while True:
         if time.perf_counter() > late:
             message = "the time limit was reached"
@@ -290,7 +294,13 @@ def _searched(state: Run, late: float, watch: Callable[[float, float], object]) 
         if why == search.DONE:
             break
         if why == search.FOUND:
-            state.confirm()
+            if state.confirm():
+                refused.clear()
+            elif tree.state[0]:
+                refused[int(tree.heap[0]), float(tree.bound[tree.heap[0]]), int(tree.state[0])] += 1
+                if max(refused.values()) > MOST_REFUSED:  # the same leaf offers the same action for ever
+                    message = STUCK
+                    break
         elif why in (search.ASK, search.ASK_LAST):
             state.answer(why == search.ASK_LAST)
         elif why == search.FULL:
