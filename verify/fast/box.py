@@ -60,16 +60,17 @@ def arithmetics(configuration: Configuration) -> list[Exact]:
     exact.prices = partial(prices, configuration)
     size = len(configuration.acted) + len(configuration.units)
     size += sum(len(f.table) for f in configuration.model.features if f.table)
-    if not configuration.model.layers or size > MOST_COLUMNS or not ordinary(_numbers(configuration)):
+    if not configuration.model.layers or size > MOST_COLUMNS:
         return [exact]
-    return [Floats(configuration), exact]
+    floats = Floats(configuration)
+    return [floats, exact] if floats.ordinary else [exact]
 
 
-def _numbers(configuration: Configuration) -> Iterator[Any]:
-    """The numbers that bounds are computed from, but ends and multipliers."""
+def _numbers(configuration: Configuration, forms: Iterable[Form]) -> Iterator[Any]:
+    """The numbers that bounds are computed from, but ends and multipliers; the forms' are among them."""
     for layer in configuration.model.layers or ():
         yield from chain(layer["bias"], *layer["weight"])
-    for form in [*configuration.columns(), *(unit.argument for unit in configuration.units.values())]:
+    for form in forms:
         yield from form.values()
     for term in configuration.terms:
         yield from (term.kappa, term.beta)
@@ -111,6 +112,8 @@ class Floats(Exact):
         (function, argument) by place; labels' and the network's own are left as they are.
     first
         By place, what the first layer's arguments take from it.
+    ordinary
+        Whether all numbers are (:func:`ordinary`); what bounds say otherwise is not to be used.
     gamma
         Bound of the relative error of a sum of products, of which none takes more roundings than this counts.
     """
@@ -118,7 +121,12 @@ class Floats(Exact):
     def __init__(self, configuration: Configuration) -> None:
         super().__init__(configuration)
         self.box = partial(Box, self)
-        columns, _ = list(map(sparse, configuration.columns())), configuration.energy
+        forms, _ = configuration.columns(), configuration.energy  # whose logarithms are units too
+        arguments = [unit.argument for unit in configuration.units.values()]
+        self.ordinary, columns = (
+            ordinary(_numbers(configuration, [*forms, *arguments])),
+            list(map(sparse, forms)),
+        )
         start, layers = len(configuration.acted) + 1, configuration.model.layers or ()
         self.units = [
             ("indicator", []) if key in configuration.neurons else (unit.function, sparse(unit.argument))
