@@ -109,10 +109,10 @@ def hard_actions(factual: FloatArray, action: FloatArray, wishes: Wishes) -> Boo
 def recommend_timed(
     model: Recommender, rows: FloatArray, wishes: Wishes
 ) -> tuple[FloatArray, BoolArray, float]:
-    """Actions, whether bounds cut them, and wall seconds for all applicants together."""
-    start = time.perf_counter()
+    """Actions, whether bounds cut them, and processor seconds for all applicants together."""
+    start = time.process_time()
     action, limited = model.recommend(rows, wishes)
-    return action, limited, time.perf_counter() - start
+    return action, limited, time.process_time() - start
 
 
 @dataclass(frozen=True)
@@ -128,7 +128,7 @@ class Recommended:
     limited
         Whether bounds cut the recommendation.
     seconds
-        Wall time for all applicants.
+        Processor time for all applicants.
     scored
         The recommendations, judged.
     """

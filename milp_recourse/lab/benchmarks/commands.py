@@ -145,31 +145,16 @@ def certificates(
     folder: Results = Path("bench-certificates"),
     time_limit: SecondsEach = 60.0,
     limit: Annotated[int | None, typer.Option(min=1, help="Only the first N of each folder.")] = None,
-    solvers: Annotated[str, typer.Option(help="Comma-separated: whose actions to prove.")] = (
-        "highs,gurobi,scip"
-    ),
-    actions: Annotated[int, typer.Option(min=0, help="Instances whose actions others propose.")] = 20,
 ) -> None:
-    """What certificates cost to make, keep and check; and other solvers' actions, checked and proven.
-
-    The first part takes every shipped instance, the second Loan with four actions and plausibility.
-    """
+    """What certificates cost to make, keep and check, on every shipped instance."""
     from milp_recourse.formats.strict_json import write_json
     from milp_recourse.instances_path import instance_files
     from milp_recourse.lab.benchmarks import certificates as bench
-    from milp_recourse.lab.benchmarks import foreign
-    from milp_recourse.lab.benchmarks.peers import RUNNERS, available
-    from milp_recourse.lab.benchmarks.speed import hard_loan
 
-    chosen = available(solvers, tuple(RUNNERS))
     paths = [path for name in ("smoke", "loan", "credit_trees") for path in instance_files(name, limit)]
     with progress_bar("certificates", len(paths)) as bar:
         rows = bench.run(paths, time_limit, folder, bar.advance)
     summary = bench.summarise(rows)
-    others = hard_loan(instance_files("loan"))[:actions] if actions and chosen else []
-    with progress_bar("others' actions", len(others) * len(chosen)) as bar:
-        answers = foreign.run(others, chosen, time_limit, folder, bar.advance) if others else []
-    summary["others"] = foreign.summarise(answers)
     write_json(summary, folder / "certificates.json")
     shown = {key: value for key, value in summary.items() if not isinstance(value, dict | list)}
     typer.echo("; ".join(f"{value} {key}" for key, value in shown.items()))
@@ -178,8 +163,6 @@ def certificates(
     spread = [name for name, value in summary.items() if isinstance(value, dict) and "median" in value]
     print_rows("per certificate", [{"": name} | summary[name] for name in spread])
     print_rows("processor seconds", [{"": way} | summary[way] for way in ("in batches", "one at a time")])
-    if answers:
-        print_rows(f"others' actions, {len(others)} instances", summary["others"])
     _plotted(lambda: bench.plot(rows, folder))
 
 

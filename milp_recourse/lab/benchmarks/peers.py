@@ -46,8 +46,6 @@ class Outcome:
         Wall and processor time.
     exactly_feasible
         Whether the raw action passes the exact judgement; None without one.
-    action
-        The raw action, whole where it must be; None without one.
     """
 
     status: str
@@ -56,7 +54,6 @@ class Outcome:
     cpu_seconds: float
     nodes: int | None
     exactly_feasible: bool | None
-    action: dict[str, float] | None = None
 
 
 Watch = Callable[[float, float], object]
@@ -230,7 +227,7 @@ def run_peer(name: str, tightened: bool, instance: Instance, time_limit: float) 
         return Outcome(status, None, *seconds, found.get("nodes"), None)
     action = raw_action(instance, mip, found["values"])
     cost = mip.objective(found["values"])
-    return Outcome(status, cost, *seconds, found["nodes"], judge(instance, action).feasible, action)
+    return Outcome(status, cost, *seconds, found["nodes"], judge(instance, action).feasible)
 
 
 Runner = Callable[[Instance, float], Outcome]

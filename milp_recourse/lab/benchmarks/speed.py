@@ -79,9 +79,7 @@ def run(
         done = {(r["instance"], r["solver"]) for r in rows}
 
         def write(name: str, solver: str, outcome: Outcome) -> None:
-            said = asdict(outcome)
-            del said["action"]
-            row({"instance": name, "solver": solver, **said})
+            row({"instance": name, "solver": solver, **asdict(outcome)})
 
         for solver in (s for s in solvers if s in TOGETHER):
             if not all((path.stem, solver) in done for path in paths):

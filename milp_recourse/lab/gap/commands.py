@@ -208,25 +208,6 @@ def flow_report(
 
 
 @app.command()
-def seeds(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="What icarma train --seeds N wrote.")],
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Where seeds.csv and seeds.png go.")],
-    population: PopulationName = "loan-smooth",
-    seed: Annotated[int, typer.Option(help="of the applicants' rankings")] = 0,
-) -> None:
-    """Table 1 over all trained seeds: mean and spread beside the published rows."""
-    _needs_torch()
-    from milp_recourse.lab.gap.evaluate import spread, table_one_of_seeds
-    from milp_recourse.lab.gap.plots import plot_seeds
-    from milp_recourse.reports.number_table import write_table
-
-    rows = table_one_of_seeds(folder, _population(population), seed)
-    write_table(out / "seeds.csv", rows)
-    plot_seeds(rows, out)
-    print_rows("mean +- sd over seeds; published: the iCARMA paper, table 1", spread(rows))
-
-
-@app.command()
 def decompose(
     out: Results = Path("decompose"),
     checkpoint: Checkpoint = None,
@@ -242,16 +223,17 @@ def decompose(
     """
     _needs_torch()
     from milp_recourse.icarma.task import loan_task
-    from milp_recourse.lab.gap.decompose import LEVELS, MISSED, write
-    from milp_recourse.lab.gap.decompose import decompose as run
+    from milp_recourse.lab.gap.compared import compare
+    from milp_recourse.lab.gap.decompose import EXACT, LEVELS, MISSED, PLAN, write
 
     people = _population(population)
     loan_task(people.template, sizes=(100, 1, 1))  # checks that these are Loan applicants
     people = people[:limit]
     model = _model(checkpoint, "constant", people)
     with progress_bar("decompose", 0, rate=True) as bar:
-        made = run(people, model, out, seed, time_limit, jobs, bar.expect, bar.advance)
-    rows = write(made, out)
+        steps = bar.expect_more, bar.advance
+        made = compare(people, {"constant": model}, out, PLAN, EXACT, seed, time_limit, jobs, *steps)
+    rows = write(made, people, model, out)
     shown = ("actionable", *(f"{what}, {level}" for what in ("served", "cost") for level in LEVELS))
     shown += (*MISSED, "impossible", "failed share", "seconds, certify all", "seconds, certify the failed")
     short = [{key.replace(", ", " "): row[key] for key in shown} for row in rows]
@@ -282,7 +264,8 @@ def gap(
     _needs_torch()
     from milp_recourse.errors import BadInput
     from milp_recourse.icarma.task import loan_task
-    from milp_recourse.lab.gap.gap import compare, in_short, write
+    from milp_recourse.lab.gap.compared import compare
+    from milp_recourse.lab.gap.gap import SHOWN, plan, write
 
     known = ("1", "2", "3", "5")
     chosen = [name.strip() for name in tables.split(",")]
@@ -296,12 +279,15 @@ def gap(
         "constant": _model(constant_checkpoint or checkpoint, "constant", people),
         "score": _model(score_checkpoint or checkpoint, "score", people),
     }
-    numbers = [int(name) for name in chosen]
+    asked = plan([int(name) for name in chosen])
     with progress_bar("gap", 0, rate=True) as bar:
-        more = bar.expect_more
-        compared = compare(people, models, out, numbers, seed, time_limit, jobs, more, bar.advance)
+        steps = bar.expect_more, bar.advance
+        compared = compare(people, models, out, asked, ("optimum", "mask"), seed, time_limit, jobs, *steps)
     rows = write(compared, people, models["rank"], out)
-    print_rows(f"{len(people)} refused test applicants", [in_short(row) for row in rows])
+    print_rows(
+        f"{len(people)} refused test applicants",
+        [{short: row[name] for name, short in SHOWN.items()} for row in rows],
+    )
     contradicted = [row for row in rows if row["contradicted"]]
     for row in contradicted:
         said = f"table {row['table']}: {row['setting']}: {row['contradicted']} contradict the proof"

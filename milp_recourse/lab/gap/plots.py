@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from milp_recourse.lab.drawing import panels, save
+from milp_recourse.lab.gap.compared import Compared
 from milp_recourse.lab.gap.decompose import MISSED
-from milp_recourse.lab.gap.gap import Compared
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -48,37 +48,6 @@ def plot(compared: Sequence[Compared], folder: Path) -> list[Path]:
         figure.legend(*left.get_legend_handles_labels(), loc="outside upper center", ncols=3)
         made.append(save(figure, folder / "profiles.png"))
     return made
-
-
-def plot_seeds(rows: Sequence[Mapping[str, Any]], folder: Path) -> Path:
-    """FOLDER/seeds.png: table 1's validity, plausibility and cost of every seed, and the published ones."""
-    labels = list(dict.fromkeys(row["actionable"] for row in rows))
-    figure, axes = panels((10.5, 3.4), 1, 3)
-    shown = (
-        ("valid_flow", "valid (flow)"),
-        ("plausible_flow", "plausible (flow)"),
-        ("cost", "cost of the valid"),
-    )
-    for k, (one, (key, title)) in enumerate(zip(axes, shown, strict=True)):
-        for x, label in enumerate(labels):
-            mine = [row for row in rows if row["actionable"] == label]
-            spots = x + np.linspace(-0.2, 0.2, len(mine)) if len(mine) > 1 else [x]
-            one.plot(
-                spots,
-                [row[key] for row in mine],
-                "o",
-                color=AMORTISED,
-                markersize=3.5,
-                label="a seed" * (x == 0),
-            )
-            printed = float(str(mine[0]["published"]).split(" / ")[k])
-            one.plot([x - 0.3, x + 0.3], [printed] * 2, color="black", label="published" * (x == 0))
-        one.set_xticks(range(len(labels)), labels)
-        one.set(title=title, xlabel="actionable features")
-        one.grid(alpha=0.3, axis="y")
-    handles = axes[0].get_legend_handles_labels()
-    figure.legend(*handles, loc="outside upper center", ncols=2)
-    return save(figure, folder / "seeds.png")
 
 
 WRONG = dict(zip(MISSED, ("C4", "C3", "C5"), strict=True))
