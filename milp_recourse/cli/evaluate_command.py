@@ -42,9 +42,11 @@ def evaluate(
     from milp_recourse.evaluation import ask, certified_optima, read_actions
     from milp_recourse.evaluation import evaluate as judge_all
     from milp_recourse.evaluation.methods import from_counterfactuals, load
+    from milp_recourse.evaluation.plots import plot
     from milp_recourse.formats import read_population
     from milp_recourse.formats.strict_json import write_json, write_whole
     from milp_recourse.instances_path import instances_path
+    from milp_recourse.reports.drawing import draw_if_possible
     from milp_recourse.reports.progress import progress_bar
     from milp_recourse.reports.table import csv_line
 
@@ -78,12 +80,7 @@ def evaluate(
     write_whole("".join(lines).encode(), folder / "evaluation.csv")
     for key, value in summary.items():
         typer.echo(f"{key}: {_cell(value)}")
-    try:
-        from milp_recourse.evaluation.plots import plot
-    except ImportError:
-        typer.echo("no plot: pip install matplotlib", err=True)
-    else:
-        plot(found, method, folder / "evaluation.png")
+    draw_if_possible(lambda: plot(found, method, folder / "evaluation.png"))
     typer.echo(f"results in {folder}")
 
 

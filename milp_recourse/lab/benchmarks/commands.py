@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from milp_recourse.lab.run_table import print_rows, read_rows
+from milp_recourse.reports.drawing import draw_if_possible
 from milp_recourse.reports.progress import progress_bar
 
 app = typer.Typer(no_args_is_help=True, help="Measure against named peers, in one run.")
@@ -83,7 +84,7 @@ def speed(
     )
     if any(row["status"] == "too large" for row in rows):
         typer.echo("too large: more columns or rows than the solver's licence allows; counted as unsolved")
-    _plotted(lambda: bench.plot(rows, folder, time_limit))
+    draw_if_possible(lambda: bench.plot(rows, folder, time_limit))
 
 
 @app.command()
@@ -108,7 +109,7 @@ def settings(
         rows = bench.run(people, folder, options, jobs, bar.advance)
     columns = [name for name in rows[0] if name not in bench.IDENTITY]
     print_rows(f"{size} applicants, {time_limit:g} s limit each, {jobs} processes", rows, columns)
-    _plotted(lambda: bench.plot(rows, folder))
+    draw_if_possible(lambda: bench.plot(rows, folder))
 
 
 @app.command()
@@ -137,7 +138,7 @@ def growth(
         rows = bench.run(loan, folder, options, panels, jobs, bar.advance)
     columns = [name for name in rows[0] if name not in bench.IDENTITY]
     print_rows(f"{applicants} applicants per point, {time_limit:g} s limit each", rows, columns)
-    _plotted(lambda: bench.plot(rows, folder))
+    draw_if_possible(lambda: bench.plot(rows, folder))
 
 
 @app.command()
@@ -163,7 +164,7 @@ def certificates(
     spread = [name for name, value in summary.items() if isinstance(value, dict) and "median" in value]
     print_rows("per certificate", [{"": name} | summary[name] for name in spread])
     print_rows("processor seconds", [{"": way} | summary[way] for way in ("in batches", "one at a time")])
-    _plotted(lambda: bench.plot(rows, folder))
+    draw_if_possible(lambda: bench.plot(rows, folder))
 
 
 @app.command()
@@ -241,11 +242,3 @@ def _report(rows: Sequence[Mapping[str, Any]], folder: Path, time_limit: float, 
         print_rows("bab against each peer: ratios of processor seconds", said["against"])
     for line in (*said["refused"], *said["false_claims"]):
         typer.echo(line)
-
-
-def _plotted(plot: Callable[[], Path]) -> None:
-    """Plot and say where, or what to install."""
-    try:
-        typer.echo(f"{plot()}")
-    except ImportError:
-        typer.echo("no plot: pip install matplotlib", err=True)

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from milp_recourse.errors import BadInput
-from milp_recourse.lab.benchmarks.child import Child, answered, of_module
+from milp_recourse.lab.benchmarks.child import answered, of_solver
 from milp_recourse.lab.benchmarks.networks import Network, fit, parsed
 from milp_recourse.lab.benchmarks.peers import PEERS
 from milp_recourse.lab.run_table import Key, filled
@@ -88,10 +88,7 @@ def solved(plan: Plan, group: tuple[str, str], done: set[Key]) -> Iterator[dict[
     network = fit(*group, plan.data, plan.seed)
     rows = chosen(network, plan)
     problems = ((cost, row, network.instance(row, cost)) for row in rows for cost in plan.costs)
-    solvers = {
-        name: partial(Child, of_module("milp_recourse.lab.benchmarks.network_worker", name))
-        for name in plan.solvers
-    }
+    solvers = {name: partial(of_solver, name, "networks") for name in plan.solvers}
     return answered(network.name, problems, solvers, plan.time_limit, COLUMNS, done)
 
 

@@ -15,7 +15,7 @@ from milp_recourse.formats import read_instance
 from milp_recourse.instance import Instance, Population
 from milp_recourse.lab import run_table
 from milp_recourse.lab.benchmarks.peers import RUNNERS, TOGETHER, Outcome
-from milp_recourse.lab.drawing import panels, save
+from milp_recourse.reports.drawing import draw_shares, panels, save
 from milp_recourse.result import RELATIVE_GAP
 
 FIELDS = ["instance", "solver", "status", "cost", "seconds", "cpu_seconds", "nodes", "exactly_feasible"]
@@ -184,15 +184,12 @@ def _differ(row: dict[str, Any], truth: dict[str, Any], tolerance: float) -> boo
 
 def plot(rows: Sequence[dict[str, Any]], folder: Path, time_limit: float) -> Path:
     """Share of instances solved within a time, one line per solver: ``folder/speed.png``."""
-    figure, axes = panels((7.4, 4.8))
+    figure, axes = panels((7.4, 4.8), grid="both")
     for solver in _solvers(rows):
         mine = [r for r in rows if r["solver"] == solver]
-        times = np.sort([r["cpu_seconds"] for r in mine if r["status"] not in UNSOLVED])
-        share = np.arange(1, len(times) + 1) / len(mine)
-        label = LABELS.get(solver, solver)
-        axes.step([*times, time_limit], [*share, share[-1] if len(share) else 0.0], where="post", label=label)
+        times = [r["cpu_seconds"] for r in mine if r["status"] not in UNSOLVED]
+        draw_shares(axes, times, len(mine), time_limit, label=LABELS.get(solver, solver))
     axes.set(xscale="log", xlabel="processor seconds, one thread", ylabel="share solved", ylim=(0, 1.02))
     axes.set_title(f"Solved within a time: {len({r['instance'] for r in rows})} instances")
-    axes.grid(alpha=0.3)
     figure.legend(loc="outside lower center", ncols=3)
     return save(figure, folder / "speed.png")

@@ -20,7 +20,7 @@ import numpy as np
 
 from milp_recourse.errors import BadInput
 from milp_recourse.instance import Instance
-from milp_recourse.lab.benchmarks.child import Child, answered, of_module
+from milp_recourse.lab.benchmarks.child import Child, answered, of_solver
 from milp_recourse.lab.benchmarks.ensembles import MODELS, UNIT, Ensemble, fit, read_table
 from milp_recourse.lab.benchmarks.timed import judged
 from milp_recourse.lab.run_table import Key, filled
@@ -164,7 +164,7 @@ def worker(solver: str, ensemble: Ensemble, ocean_python: str | None) -> Child |
     """A solver in a process of its own: OceanPy's holds one fitted model, the others take any instance."""
     if solver.startswith("ocean"):
         return OceanWorker(solver.removeprefix("ocean-"), ensemble, str(ocean_python))
-    return Child(of_module("milp_recourse.lab.benchmarks.tree_worker", solver))
+    return of_solver(solver, "trees")
 
 
 class OceanWorker:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args
 import typer
 
 from milp_recourse.lab.run_table import print_rows
+from milp_recourse.reports.drawing import draw_if_possible
 from milp_recourse.reports.progress import progress_bar
 
 if TYPE_CHECKING:
@@ -266,6 +267,7 @@ def gap(
     from milp_recourse.icarma.task import loan_task
     from milp_recourse.lab.gap.compared import compare
     from milp_recourse.lab.gap.gap import SHOWN, plan, write
+    from milp_recourse.lab.gap.plots import plot
 
     known = ("1", "2", "3", "5")
     chosen = [name.strip() for name in tables.split(",")]
@@ -294,13 +296,7 @@ def gap(
         typer.echo(said, err=True)
     exact, fast = sum(row["exact_seconds"] for row in rows), sum(row["icarma_seconds"] for row in rows)
     typer.echo(f"exact {exact:.1f} s of engine time, amortised {fast:.2f} s; results in {out}")
-    try:
-        from milp_recourse.lab.gap.plots import plot
-
-        for path in plot(compared, out):
-            typer.echo(f"{path}")
-    except ImportError:
-        typer.echo("no plot: pip install matplotlib", err=True)
+    draw_if_possible(lambda: plot(compared, out))
     if contradicted:
         raise typer.Exit(4)
 

@@ -184,4 +184,4 @@ def _levels(said: Recommended, wishes: Wishes, columns: Any) -> dict[Level, Wish
 
 def kind_of(setting: Setting) -> Kind:
     """Whose networks a setting asks for."""
-    return "constant" if setting.profile == "constant" else setting.elicitation
+    return "constant" if setting.cell.profile == "constant" else setting.cell.elicitation

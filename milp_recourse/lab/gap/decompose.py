@@ -24,7 +24,7 @@ from milp_recourse.lab.gap.tables import SETTINGS
 from milp_recourse.lab.means import bootstrap, interval, mean, quantile
 from milp_recourse.reports.number_table import write_table
 
-PLAN = tuple((s, True) for s in SETTINGS if s.table == 1 and s.actionable)
+PLAN = tuple((s, True) for s in SETTINGS if s.table == 1 and s.cell.actionable != "random")
 """Settings with a number of features of its own, plausibility demanded."""
 EXACT: tuple[Level, ...] = ("optimum", "mask", "sides")
 LEVELS = (*EXACT, "said")
@@ -59,7 +59,7 @@ def row_of(one: Compared) -> dict[str, Any]:
     ``high`` are 95% bootstrap intervals over applicants. ``share of the excess`` divides what a level
     adds by what the networks pay above the optimum.
     """
-    who, optimum, count = one.served, one.optimum, one.setting.actionable
+    who, optimum, count = one.served, one.optimum, int(one.setting.cell.actionable)
     row: dict[str, Any] = {"actionable": count, "problems": len(one.wishes)}
     row |= {"impossible": float(optimum.impossible.mean())}
     row |= {"limit": int((optimum.status == "limit").sum())}
@@ -135,7 +135,7 @@ def _applicants(one: Compared) -> Iterator[dict[str, Any]]:
     found["said"] = one.scored.cost
     for k in range(len(one.wishes)):
         masks = ("".join("01"[int(b)] for b in mask[k]) for mask in (one.wishes.actionable, one.acted))
-        row = {"actionable": one.setting.actionable, "index": k}
+        row = {"actionable": one.setting.cell.actionable, "index": k}
         row |= dict(zip(("can", "acted"), masks, strict=True)) | {"status": one.optimum.status[k]}
         row |= {f"cost_{n}": None if np.isnan(values[k]) else values[k] for n, values in found.items()}
         row |= {"valid": int(one.scored.sure[k]), "plausible": int(one.scored.plausible[k])}

@@ -31,7 +31,7 @@ def table_one(model: Recommender, people: Population, seed: int = 0) -> list[dic
         said = recommended(model, people, draw(setting, len(people), seed))
         row: dict[str, Any] = {"actionable": setting.label, **summary(said.scored)}
         row |= {"limited": said.limited.mean(), "seconds": said.seconds}
-        paper = " / ".join(f"{number:g}" for number in setting.icarma or ())
+        paper = " / ".join(f"{number:g}" for number in setting.icarma)
         made.append(row | {"published": paper})
     return made
 

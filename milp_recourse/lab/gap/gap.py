@@ -34,7 +34,6 @@ def row_of(one: Compared, levers_factual: NDArray[np.float64], scale: NDArray[np
     extra = scored.cost[one.both] - exact.cost[one.both]
     moves = np.nan_to_num((exact.action - levers_factual) / scale)
     paper, oracle = one.setting.icarma, one.setting.oracle
-    assert paper is not None
     return {
         "table": one.setting.table,
         "setting": one.setting.label,

@@ -24,9 +24,9 @@ from milp_recourse.icarma.relu_fit import ReluTraining, fit_relu
 from milp_recourse.lab.recipe.files import sha256, write_json
 from milp_recourse.lab.recipe.gmsc_data import FEATURES, LEVERS, PARENTS, GmscData, dequantised
 from milp_recourse.lab.recipe.learned_scm import column_log_densities, equation_training, fit_scm
-from milp_recourse.lab.recipe.loan import classifier_json
 from milp_recourse.lab.recipe.rounding import margin_over
 from milp_recourse.lab.recipe.training import deployed_logits
+from milp_recourse.readers import to_json
 from milp_recourse.result import Status, gap_tolerance
 from milp_recourse.solve import solve
 
@@ -120,7 +120,7 @@ def population(
     Bounds of the levers are the train rows' extremes; a change costs its square in units of their range,
     which is the paper's distance between min-max scaled rows.
     """
-    write_json(folder / "classifier.json", classifier_json(network))
+    write_json(folder / "classifier.json", to_json(network))
     pd.DataFrame(rows, columns=FEATURES).to_csv(folder / "applicants.csv", index=False, lineterminator="\n")
     rng = np.random.default_rng([seed, 1])
     margin = margin_over(network, reachable_box(rows, scm, bounds), points, rng, boxes=20_000)

@@ -16,8 +16,8 @@ from milp_recourse.instances_path import population_file
 from milp_recourse.lab.studies import fairness
 from milp_recourse.lab.studies.answers import Answers
 from milp_recourse.lab.studies.cells import SCENARIOS, TABLES, Draws
+from milp_recourse.lab.studies.fairness import GAPS
 from milp_recourse.lab.studies.fairness_draws import (
-    GAPS,
     MASKS,
     MEASURES,
     Offers,

@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from milp_recourse.formats.strict_json import read_json
 from milp_recourse.instance import Population
-from milp_recourse.lab.recipe.files import read_json, write_json
+from milp_recourse.lab.recipe.files import write_json
 from milp_recourse.lab.recipe.gmsc import CHOSEN_UNITS, UNITS
 from milp_recourse.lab.recipe.gmsc_data import FEATURES, GmscData, read_gmsc
 from milp_recourse.lab.run_table import Key, filled, read_rows
