@@ -48,7 +48,7 @@ def evaluate(
     from milp_recourse.instances_path import instances_path
     from milp_recourse.reports.drawing import draw_if_possible
     from milp_recourse.reports.progress import progress_bar
-    from milp_recourse.reports.table import csv_line
+    from milp_recourse.reports.result_rows import csv_line
 
     people = read_population(population or instances_path() / "loan" / "population.json")
     size = min(limit or len(people), len(people))

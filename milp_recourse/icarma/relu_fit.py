@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from milp_recourse.domain.network import DType, ReluNetwork
 from milp_recourse.icarma.networks import fit_in_batches, perceptron
-from milp_recourse.readers.fold import standardised
+from milp_recourse.readers.standardisation import standardised
 
 FloatArray = NDArray[np.float64]
 

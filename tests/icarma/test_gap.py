@@ -20,7 +20,7 @@ from milp_recourse.instance import Population
 from milp_recourse.judge import judge
 from milp_recourse.lab.gap.compared import compare, kind_of
 from milp_recourse.lab.gap.gap import plan, write
-from milp_recourse.lab.gap.tables import SETTINGS, draw
+from milp_recourse.lab.gap.paper_settings import SETTINGS, draw
 
 HERE = 8
 
@@ -163,7 +163,7 @@ def test_which_networks_a_setting_asks_for() -> None:
 def test_figures(compared, tmp_path) -> None:
     """Written, and not empty."""
     pytest.importorskip("matplotlib")
-    from milp_recourse.lab.gap.plots import plot
+    from milp_recourse.lab.gap.gap_plots import plot
 
     plot(compared, tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["gap.png"]

@@ -21,7 +21,7 @@ from milp_recourse.icarma.score import rows_of_population, score
 from milp_recourse.icarma.shipped import FOLDER, shipped
 from milp_recourse.instance import Preferences
 from milp_recourse.instances_path import instances_path, population_file
-from milp_recourse.lab.gap.evaluate import mask_check
+from milp_recourse.lab.gap.table_one import mask_check
 
 
 @pytest.fixture(scope="module")

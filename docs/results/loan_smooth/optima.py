@@ -33,7 +33,7 @@ from milp_recourse.icarma.train import Trainer, train
 from milp_recourse.icarma.training_optima import Optima, certify_optima
 from milp_recourse.instance import Population
 from milp_recourse.instances_path import population_file
-from milp_recourse.lab.gap.tables import SETTINGS, draw
+from milp_recourse.lab.gap.paper_settings import SETTINGS, draw
 from milp_recourse.reports.progress import progress_bar
 
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False)

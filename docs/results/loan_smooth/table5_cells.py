@@ -37,9 +37,9 @@ from milp_recourse.icarma.density import log_density
 from milp_recourse.icarma.runs import write_table
 from milp_recourse.instance import Instance, Population, Preferences
 from milp_recourse.instances_path import population_file
-from milp_recourse.lab.recipe.loan import lever_ranges
+from milp_recourse.lab.recipe.loan_instances import lever_ranges
 from milp_recourse.lab.recipe.training import Training, deployed_logits, train_network
-from milp_recourse.lab.studies.cells import TABLES, Cell, Draws
+from milp_recourse.lab.studies.paper_cells import TABLES, Cell, Draws
 from milp_recourse.lab.studies.published import published
 from milp_recourse.lab.studies.tables import COST_WITHIN, VALIDITY_WITHIN
 from milp_recourse.reports.progress import progress_bar

@@ -27,7 +27,7 @@ from milp_recourse.icarma.sampling import Wishes
 from milp_recourse.icarma.score import Recommended, Scored, recommended
 from milp_recourse.icarma.shipped import Kind
 from milp_recourse.instance import Population
-from milp_recourse.lab.gap.tables import Setting, draw
+from milp_recourse.lab.gap.paper_settings import Setting, draw
 
 Level = Literal["optimum", "mask", "sides"]
 

@@ -20,7 +20,7 @@ from milp_recourse.icarma.model import Recommender
 from milp_recourse.instance import Population
 from milp_recourse.judge import judge
 from milp_recourse.lab.gap.compared import Compared, Level
-from milp_recourse.lab.gap.tables import SETTINGS
+from milp_recourse.lab.gap.paper_settings import SETTINGS
 from milp_recourse.lab.means import bootstrap, interval, mean, quantile
 from milp_recourse.reports.number_table import write_table
 
@@ -118,7 +118,7 @@ def write(
 ) -> list[dict[str, Any]]:
     """FOLDER/decomposition.csv by number of features, by_density.csv also by quarter of the applicants,
     applicants.csv.gz by problem, decomposition.svg."""
-    from milp_recourse.lab.gap.plots import plot_decomposition
+    from milp_recourse.lab.gap.gap_plots import plot_decomposition
 
     density = people.template.scm.log_density(compared[0].said.rows)
     rows = [row_of(one) | seconds_of(one, people, model) for one in compared]

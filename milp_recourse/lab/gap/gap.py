@@ -13,8 +13,8 @@ from milp_recourse.icarma.model import Recommender
 from milp_recourse.icarma.score import hard_actions, rows_of_population
 from milp_recourse.instance import Population
 from milp_recourse.lab.gap.compared import Compared
-from milp_recourse.lab.gap.evaluate import summary
-from milp_recourse.lab.gap.tables import SETTINGS, Setting
+from milp_recourse.lab.gap.paper_settings import SETTINGS, Setting
+from milp_recourse.lab.gap.table_one import summary
 from milp_recourse.lab.means import mean, quantile
 from milp_recourse.reports.number_table import write_table
 

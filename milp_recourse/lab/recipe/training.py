@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from milp_recourse.domain.loan_rows import Split
 from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.errors import RecourseError
-from milp_recourse.readers.fold import standardised
+from milp_recourse.readers.standardisation import standardised
 
 
 @dataclass(frozen=True)

@@ -16,9 +16,9 @@ import numpy as np
 import pandas as pd
 
 from milp_recourse.errors import BadInput
-from milp_recourse.lab.gap.tables import SETTINGS
-from milp_recourse.lab.studies.answers import Answer
-from milp_recourse.lab.studies.cells import SCENARIOS, Cell, Draws, Problem
+from milp_recourse.lab.gap.paper_settings import SETTINGS
+from milp_recourse.lab.studies.kept_answers import Answer
+from milp_recourse.lab.studies.paper_cells import SCENARIOS, Cell, Draws, Problem
 from milp_recourse.lab.studies.tables import COLUMNS
 
 if TYPE_CHECKING:
@@ -179,7 +179,7 @@ def _asked(model: Recommender, cell: Cell, draws: Draws) -> tuple[Wishes, Recomm
 
 def _of_one(model: Recommender, cell: Cell, draws: Draws) -> dict[str, float]:
     from milp_recourse.icarma.score import score
-    from milp_recourse.lab.gap.evaluate import summary
+    from milp_recourse.lab.gap.table_one import summary
 
     wishes, found = _asked(model, cell, draws)
     short = summary(found.scored)

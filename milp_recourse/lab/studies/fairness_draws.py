@@ -25,9 +25,9 @@ from milp_recourse.domain.elicitation import LOAN_ACTIONABLE
 from milp_recourse.instance import Population
 from milp_recourse.lab.means import mean
 from milp_recourse.lab.studies.amortised import Networks
-from milp_recourse.lab.studies.answers import Answer, Answers
-from milp_recourse.lab.studies.cells import SCENARIOS, TABLES, Cell, Draws, Problem
 from milp_recourse.lab.studies.fairness import GAPS
+from milp_recourse.lab.studies.kept_answers import Answer, Answers
+from milp_recourse.lab.studies.paper_cells import SCENARIOS, TABLES, Cell, Draws, Problem
 from milp_recourse.lab.studies.tables import served
 from milp_recourse.reports.number_table import write_table
 

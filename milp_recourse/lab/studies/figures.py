@@ -11,9 +11,9 @@ from matplotlib import colormaps
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from milp_recourse.lab.studies.cells import SCENARIOS
 from milp_recourse.lab.studies.fairness import GAPS, GROUPS
 from milp_recourse.lab.studies.fairness_draws import MEASURES, Drawn
+from milp_recourse.lab.studies.paper_cells import SCENARIOS
 from milp_recourse.lab.studies.tables import Served
 from milp_recourse.reports.drawing import draw_shares, draw_violins, panels, save
 

@@ -15,8 +15,8 @@ from milp_recourse.formats.write import population_digest
 from milp_recourse.instance import Population
 from milp_recourse.lab.studies import fairness
 from milp_recourse.lab.studies.amortised import Networks, amortised_rows, recommendations
-from milp_recourse.lab.studies.answers import METHODS, Answers
-from milp_recourse.lab.studies.cells import COUNTS, SCENARIOS, SENSITIVITY, TABLES, Cell, Draws, Problem
+from milp_recourse.lab.studies.kept_answers import METHODS, Answers
+from milp_recourse.lab.studies.paper_cells import COUNTS, SCENARIOS, SENSITIVITY, TABLES, Cell, Draws, Problem
 from milp_recourse.lab.studies.spot_check import spot_check
 from milp_recourse.lab.studies.tables import (
     Density,

@@ -16,10 +16,10 @@ from milp_recourse.cli import main
 from milp_recourse.domain.elicitation import LOAN_ACTIONABLE
 from milp_recourse.formats import read_population
 from milp_recourse.instance import Population
-from milp_recourse.lab.studies import answers as answers_module
-from milp_recourse.lab.studies.answers import Answer, Answers
-from milp_recourse.lab.studies.cells import SCENARIOS, TABLES, Cell, Draws, Problem
+from milp_recourse.lab.studies import kept_answers as answers_module
 from milp_recourse.lab.studies.fairness import bootstrap, bounds_of_mean, dearest
+from milp_recourse.lab.studies.kept_answers import Answer, Answers
+from milp_recourse.lab.studies.paper_cells import SCENARIOS, TABLES, Cell, Draws, Problem
 from milp_recourse.lab.studies.published import published
 from milp_recourse.lab.studies.tables import contradictions, served, table
 

@@ -15,13 +15,13 @@ from milp_recourse.icarma.model import Recommender
 from milp_recourse.icarma.sampling import Wishes
 from milp_recourse.icarma.score import Scored, score
 from milp_recourse.instance import Population
-from milp_recourse.lab.gap.tables import Setting, draw
+from milp_recourse.lab.gap.paper_settings import Setting, draw
 from milp_recourse.lab.means import mean, quantile, sd
 from milp_recourse.lab.recipe.gmsc_data import FEATURES, LEVERS
-from milp_recourse.lab.studies.answers import Answer
-from milp_recourse.lab.studies.cells import Problem
 from milp_recourse.lab.studies.gmsc.certified import actions, problems
 from milp_recourse.lab.studies.gmsc.gmsc_networks import THROUGH, Profile, Through
+from milp_recourse.lab.studies.kept_answers import Answer
+from milp_recourse.lab.studies.paper_cells import Problem
 from milp_recourse.result import gap_tolerance
 
 FloatArray = NDArray[np.float64]

@@ -24,7 +24,7 @@ def loan(
     ] = False,
 ) -> None:
     """Sample the Loan model, train the 32 x 32 network, write classifier, instances and report."""
-    from milp_recourse.lab.recipe.loan import LoanSettings, write_loan
+    from milp_recourse.lab.recipe.loan_instances import LoanSettings, write_loan
 
     settings = LoanSettings.smooth() if smooth else LoanSettings()
     with progress_bar("training", settings.attempts * settings.training.epochs) as bar:

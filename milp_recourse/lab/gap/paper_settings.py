@@ -9,7 +9,7 @@ import numpy as np
 
 from milp_recourse.domain.elicitation import ProfileName
 from milp_recourse.icarma.sampling import Elicitation, Wishes
-from milp_recourse.lab.studies.cells import Cell, scores_of
+from milp_recourse.lab.studies.paper_cells import Cell, scores_of
 from milp_recourse.lab.studies.published import Published, printed, published
 
 
@@ -59,7 +59,7 @@ SETTINGS = settings_of("loan")
 def draw(setting: Setting, size: int, seed: int) -> Wishes:
     """The preferences of ``size`` applicants: one seeded ranking each (one set of scores), in every setting.
 
-    The masks of table 1 are those of :func:`milp_recourse.lab.benchmarks.settings.preferences`.
+    The masks of table 1 are those of :func:`milp_recourse.lab.benchmarks.bench_settings.preferences`.
     """
     streams = {"threshold": 1, "scores": 2, "scores, hard": 3}  # 0: rankings, whatever their distribution
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from milp_recourse.errors import BadInput
 from milp_recourse.lab.benchmarks.child import answered, of_solver
-from milp_recourse.lab.benchmarks.networks import Network, fit, parsed
+from milp_recourse.lab.benchmarks.fitted import Fitted, fit_network, parsed_widths
 from milp_recourse.lab.benchmarks.peers import PEERS
 from milp_recourse.lab.run_table import Key, filled
 
@@ -57,7 +57,7 @@ class Plan:
             if solver not in SOLVERS:
                 raise BadInput("--solvers", solver, ", ".join(SOLVERS))
         for widths in self.networks:
-            parsed(widths)
+            parsed_widths(widths)
         for cost in self.costs:
             if cost not in ("l1", "l2-squared", "linf", "l0"):
                 raise BadInput("--costs", cost, "l1, l2-squared, linf, l0")
@@ -85,18 +85,16 @@ def run(
 
 def solved(plan: Plan, group: tuple[str, str], done: set[Key]) -> Iterator[dict[str, Any] | None]:
     """A row for every problem of one network and solver; None for one that is done."""
-    network = fit(*group, plan.data, plan.seed)
+    network = fit_network(*group, plan.data, plan.seed)
     rows = chosen(network, plan)
     problems = ((cost, row, network.instance(row, cost)) for row in rows for cost in plan.costs)
     solvers = {name: partial(of_solver, name, "networks") for name in plan.solvers}
     return answered(network.name, problems, solvers, plan.time_limit, COLUMNS, done)
 
 
-def chosen(network: Network, plan: Plan) -> list[int]:
+def chosen(network: Fitted, plan: Plan) -> list[int]:
     """Refused rows, the same ones for the same options."""
-    logits = network.classifier.evaluate(network.table.inputs[network.refused])[:, 0]
-    order = network.refused[np.argsort(logits, kind="stable")]
-    near = order[len(order) // 2 :]
+    near = network.refused[len(network.refused) // 2 :]
     rng = np.random.default_rng([plan.seed, zlib.crc32(network.name.encode())])
     picked = rng.choice(near, min(plan.applicants, len(near)), replace=False)
     return [int(row) for row in picked]

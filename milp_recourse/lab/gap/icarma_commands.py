@@ -175,7 +175,7 @@ def evaluate(
 ) -> None:
     """Validity, plausibility and cost in the paper's table 1, beside what it reports; masks checked."""
     _needs_torch()
-    from milp_recourse.lab.gap.evaluate import mask_check, table_one
+    from milp_recourse.lab.gap.table_one import mask_check, table_one
 
     people = _population(population)
     model = _model(checkpoint, "constant", people)
@@ -196,7 +196,7 @@ def flow_report(
     _needs_torch()
     from milp_recourse.errors import BadInput
     from milp_recourse.icarma.flow import CausalFlow
-    from milp_recourse.lab.gap.evaluate import flow_check
+    from milp_recourse.lab.gap.table_one import flow_check
 
     people = _population(population)
     flow = _model(checkpoint, "constant", people).flow
@@ -267,7 +267,7 @@ def gap(
     from milp_recourse.icarma.task import loan_task
     from milp_recourse.lab.gap.compared import compare
     from milp_recourse.lab.gap.gap import SHOWN, plan, write
-    from milp_recourse.lab.gap.plots import plot
+    from milp_recourse.lab.gap.gap_plots import plot
 
     known = ("1", "2", "3", "5")
     chosen = [name.strip() for name in tables.split(",")]

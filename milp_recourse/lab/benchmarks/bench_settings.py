@@ -17,7 +17,7 @@ import numpy as np
 
 from milp_recourse.domain.elicitation import LOAN_ACTIONABLE
 from milp_recourse.instance import Population, Preferences
-from milp_recourse.lab.gap import tables
+from milp_recourse.lab.gap import paper_settings as tables
 from milp_recourse.lab.means import mean, quantile, sd
 from milp_recourse.lab.run_table import grown, read_rows
 from milp_recourse.reports.drawing import panels, save

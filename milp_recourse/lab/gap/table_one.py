@@ -16,7 +16,7 @@ from milp_recourse.icarma.model import Recommender
 from milp_recourse.icarma.score import Scored, outside_masks, recommended
 from milp_recourse.icarma.structural import StructuralModel
 from milp_recourse.instance import Population
-from milp_recourse.lab.gap.tables import SETTINGS, draw
+from milp_recourse.lab.gap.paper_settings import SETTINGS, draw
 from milp_recourse.lab.means import mean, sd
 
 CHUNK = 20_000

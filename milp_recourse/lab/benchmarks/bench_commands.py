@@ -99,7 +99,7 @@ def settings(
     """All refused test applicants of Loan in the paper's five settings, with and without plausibility."""
     from milp_recourse.formats import read_population
     from milp_recourse.instances_path import instances_path
-    from milp_recourse.lab.benchmarks import settings as bench
+    from milp_recourse.lab.benchmarks import bench_settings as bench
 
     people = read_population(instances_path() / "loan" / "population.json")[:limit]
     size, total = len(people), 2 * len(bench.SETTINGS)
@@ -188,7 +188,7 @@ def trees(
     ] = None,
 ) -> None:
     """Ensembles of deployed size, every column a lever: first actions, gaps, proofs and certificates."""
-    from milp_recourse.lab.benchmarks import trees as bench
+    from milp_recourse.lab.benchmarks import bench_trees as bench
 
     lists = _lists(sets, models, costs, solvers)
     plan = bench.Plan(lists[0], lists[1], lists[2], per_model, lists[3], time_limit, seed, data, ocean_python)
@@ -217,7 +217,7 @@ def real(
     jobs: Together = 1,
 ) -> None:
     """Networks on published tables, every column a lever: first actions, gaps, proofs and certificates."""
-    from milp_recourse.lab.benchmarks import real as bench
+    from milp_recourse.lab.benchmarks import bench_real as bench
 
     lists = _lists(sets, networks, costs, solvers)
     plan = bench.Plan(lists[0], lists[1], lists[2], applicants, lists[3], time_limit, seed, data)
