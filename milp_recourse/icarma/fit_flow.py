@@ -40,8 +40,8 @@ def fit_flow(
     flow: CausalFlow,
     train: NDArray,
     validation: NDArray,
-    seed: int = 0,
-    settings: FlowTraining | None = None,
+    seed: int,
+    settings: FlowTraining,
     on_epoch: Callable[[], None] = lambda: None,
 ) -> CausalFlow:
     """Maximise the likelihood of the train rows; the epoch that is best on the validation rows stays.
@@ -57,7 +57,6 @@ def fit_flow(
     on_epoch
         Called after every epoch.
     """
-    settings = settings or FlowTraining()
     flow.standardise_by(train)
     rows, held = (
         torch.as_tensor(a, dtype=torch.float64, device=flow.mean.device) for a in (train, validation)

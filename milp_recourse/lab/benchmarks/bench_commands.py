@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from milp_recourse.lab.known import parts
 from milp_recourse.lab.run_table import print_rows, read_rows
 from milp_recourse.reports.drawing import draw_if_possible
 from milp_recourse.reports.progress import progress_bar
@@ -190,8 +191,8 @@ def trees(
     """Ensembles of deployed size, every column a lever: first actions, gaps, proofs and certificates."""
     from milp_recourse.lab.benchmarks import bench_trees as bench
 
-    lists = _lists(sets, models, costs, solvers)
-    plan = bench.Plan(lists[0], lists[1], lists[2], per_model, lists[3], time_limit, seed, data, ocean_python)
+    lists = parts(sets), parts(models), parts(costs), per_model, parts(solvers)
+    plan = bench.Plan(*lists, time_limit, seed, data, ocean_python)
     with progress_bar("trees", len(plan.problems()) * len(plan.solvers)) as bar:
         rows = bench.run(plan, folder, jobs, bar.advance)
     _report(rows, folder, time_limit, "trees")
@@ -219,16 +220,11 @@ def real(
     """Networks on published tables, every column a lever: first actions, gaps, proofs and certificates."""
     from milp_recourse.lab.benchmarks import bench_real as bench
 
-    lists = _lists(sets, networks, costs, solvers)
-    plan = bench.Plan(lists[0], lists[1], lists[2], applicants, lists[3], time_limit, seed, data)
+    lists = parts(sets), parts(networks), parts(costs), applicants, parts(solvers)
+    plan = bench.Plan(*lists, time_limit, seed, data)
     with progress_bar("real", len(plan)) as bar:
         rows = bench.run(plan, folder, jobs, bar.advance)
     _report(rows, folder, time_limit, "real")
-
-
-def _lists(*texts: str) -> list[list[str]]:
-    """The parts of texts that are comma-separated."""
-    return [[part.strip() for part in text.split(",")] for text in texts]
 
 
 def _report(rows: Sequence[Mapping[str, Any]], folder: Path, time_limit: float, name: str) -> None:

@@ -15,15 +15,16 @@ from typing import Any
 
 import numpy as np
 
-from milp_recourse.errors import BadInput
 from milp_recourse.lab.benchmarks.child import answered, of_solver
 from milp_recourse.lab.benchmarks.fitted import Fitted, fit_network, parsed_widths
 from milp_recourse.lab.benchmarks.peers import PEERS
+from milp_recourse.lab.known import known
 from milp_recourse.lab.run_table import Key, filled
 
 SOLVERS = ("bab", "highs", *PEERS)
 """The first two are back ends of this package; the others get the whole program as one model."""
 
+COSTS = ("l1", "l2-squared", "linf", "l0")
 COLUMNS = (
     *("model", "cost_kind", "applicant", "solver", "status", "claimed_cost", "cost", "lower_bound", "nodes"),
     *("feasible", "nearly", "flips", "first_seconds", "processor_seconds", "seconds", "certificate_seconds"),
@@ -54,13 +55,11 @@ class Plan:
 
     def __post_init__(self) -> None:
         for solver in self.solvers:
-            if solver not in SOLVERS:
-                raise BadInput("--solvers", solver, ", ".join(SOLVERS))
+            known("--solvers", solver, SOLVERS)
         for widths in self.networks:
             parsed_widths(widths)
         for cost in self.costs:
-            if cost not in ("l1", "l2-squared", "linf", "l0"):
-                raise BadInput("--costs", cost, "l1, l2-squared, linf, l0")
+            known("--costs", cost, COSTS)
 
     def __len__(self) -> int:
         return len(self.sets) * len(self.networks) * len(self.costs) * self.applicants * len(self.solvers)

@@ -23,6 +23,7 @@ from milp_recourse.instance import Instance
 from milp_recourse.lab.benchmarks.child import Child, answered, of_solver
 from milp_recourse.lab.benchmarks.fitted import MODELS, UNIT, Fitted, fit_trees, read_table
 from milp_recourse.lab.benchmarks.timed import judged
+from milp_recourse.lab.known import known
 from milp_recourse.lab.run_table import Key, filled
 
 SOLVERS = ("bab", "highs", "cpsat", "leaf-milp", "ocean-cp", "ocean-mip")
@@ -30,6 +31,7 @@ SOLVERS = ("bab", "highs", "cpsat", "leaf-milp", "ocean-cp", "ocean-mip")
 units only: its costs are not scaled by column.
 """
 
+COSTS = ("l1", "l2-squared")
 COLUMNS = (
     *("model", "cost_kind", "applicant", "solver", "status", "claimed_cost", "cost", "lower_bound", "nodes"),
     *("feasible", "flips", "first_seconds", "processor_seconds", "seconds", "certificate_seconds"),
@@ -80,12 +82,13 @@ class Plan:
 
     def __post_init__(self) -> None:
         for solver in self.solvers:
-            if solver not in SOLVERS:
-                raise BadInput("--solvers", solver, ", ".join(SOLVERS))
+            known("--solvers", solver, SOLVERS)
             if solver.startswith("ocean") and self.ocean_python is None:
                 raise BadInput("--ocean-python", "nothing", "a Python that has OceanPy")
         for model in self.models:
             parsed(model)
+        for cost in self.costs:
+            known("--costs", cost, COSTS)
 
     def problems(self) -> list[Problem]:
         """The same for the same options, whatever other models there are; by data set and model."""

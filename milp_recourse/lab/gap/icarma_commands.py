@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
 
+from milp_recourse.lab.known import known, parts
 from milp_recourse.lab.run_table import print_rows
 from milp_recourse.reports.drawing import draw_if_possible
 from milp_recourse.reports.progress import progress_bar
@@ -91,8 +92,8 @@ def train(
     given = {"epochs": epochs, "imitation": imitation, "margin": margin, "density_margin": density_margin}
     changes |= {name: value for name, value in given.items() if value is not None}
     settings = Settings.of_recipe(
-        _choice("--recipe", recipe, get_args(Recipe)),
-        _choice("--elicitation", elicitation, get_args(Elicitation)),
+        known("--recipe", recipe, get_args(Recipe)),
+        known("--elicitation", elicitation, get_args(Elicitation)),
         **changes,
     )
     template = _population(population).template
@@ -223,12 +224,12 @@ def decompose(
     Exits 4 where a recommendation is cheaper than a proven optimum, or serves somebody who provably has none.
     """
     _needs_torch()
-    from milp_recourse.icarma.task import loan_task
+    from milp_recourse.icarma.task import check_loan
     from milp_recourse.lab.gap.compared import compare
     from milp_recourse.lab.gap.decompose import EXACT, LEVELS, MISSED, PLAN, write
 
     people = _population(population)
-    loan_task(people.template, sizes=(100, 1, 1))  # checks that these are Loan applicants
+    check_loan(people.template)
     people = people[:limit]
     model = _model(checkpoint, "constant", people)
     with progress_bar("decompose", 0, rate=True) as bar:
@@ -263,25 +264,21 @@ def gap(
 ) -> None:
     """What amortisation costs: trained networks against certified optima in the paper's settings."""
     _needs_torch()
-    from milp_recourse.errors import BadInput
-    from milp_recourse.icarma.task import loan_task
+    from milp_recourse.icarma.task import check_loan
     from milp_recourse.lab.gap.compared import compare
     from milp_recourse.lab.gap.gap import SHOWN, plan, write
     from milp_recourse.lab.gap.gap_plots import plot
 
-    known = ("1", "2", "3", "5")
-    chosen = [name.strip() for name in tables.split(",")]
-    if not set(chosen) <= set(known):
-        raise BadInput("--tables", tables, ",".join(known))
+    chosen = [int(known("--tables", name, ("1", "2", "3", "5"))) for name in parts(tables)]
     people = _population(population)
-    loan_task(people.template, sizes=(100, 1, 1))  # checks that these are Loan applicants
+    check_loan(people.template)
     people = people[:limit]
     models: dict[Kind, Recommender] = {
         "rank": _model(checkpoint, "rank", people),
         "constant": _model(constant_checkpoint or checkpoint, "constant", people),
         "score": _model(score_checkpoint or checkpoint, "score", people),
     }
-    asked = plan([int(name) for name in chosen])
+    asked = plan(chosen)
     with progress_bar("gap", 0, rate=True) as bar:
         steps = bar.expect_more, bar.advance
         compared = compare(people, models, out, asked, ("optimum", "mask"), seed, time_limit, jobs, *steps)
@@ -322,15 +319,6 @@ def _population(name: str) -> Population:
     from milp_recourse.instances_path import population_file
 
     return read_population(population_file(name))
-
-
-def _choice(option: str, name: str, known: tuple[str, ...]) -> Any:
-    """One of the known names, or one line that names the option."""
-    from milp_recourse.errors import BadInput
-
-    if name not in known:
-        raise BadInput(option, name, ", ".join(known))
-    return name
 
 
 def _needs_torch() -> None:

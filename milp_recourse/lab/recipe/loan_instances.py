@@ -89,7 +89,7 @@ class LoanModel:
 
 
 def write_loan(
-    out: Path, seed: int, settings: LoanSettings | None = None, on_epoch: Callable[[], None] = lambda: None
+    out: Path, seed: int, settings: LoanSettings, on_epoch: Callable[[], None] = lambda: None
 ) -> dict[str, Any]:
     """Make a Loan classifier and its instances; everything follows from ``seed``.
 
@@ -106,7 +106,6 @@ def write_loan(
     dict
         The content of report.json.
     """
-    settings = settings or LoanSettings()
     data = sample_loan(seed, settings.sizes)
     networks = [
         train_network(data.train, seed + k, settings.training, on_epoch) for k in range(settings.attempts)

@@ -78,11 +78,11 @@ def reproduce(
 
 def _check(target: str) -> None:
     """Before anything is computed or written: the target, and that there is something to draw with."""
-    from milp_recourse.errors import BackendUnavailable, BadInput
+    from milp_recourse.errors import BackendUnavailable
+    from milp_recourse.lab.known import known
     from milp_recourse.lab.studies.reproduce import TARGETS
 
-    if target not in (*TARGETS, "fairness"):
-        raise BadInput("target", target, ", ".join((*TARGETS, "fairness")))
+    known("target", target, (*TARGETS, "fairness"))
     if find_spec("matplotlib") is None:
         raise BackendUnavailable("reproduce: draws with matplotlib; pip install 'milp-recourse[plots]'")
 

@@ -177,6 +177,7 @@ def test_problems_stay_the_same_beside_other_models() -> None:
         ({"models": ["forest"]}, "--models"),
         ({"models": ["oak-3x3"]}, "--models"),
         ({"solvers": ["x"]}, "--solvers"),
+        ({"costs": ["linf"]}, "--costs"),
         ({"solvers": ["ocean-cp"]}, "--ocean-python"),
         ({"sets": ["nothing"]}, "--sets"),
         ({"sets": ["german:unit"]}, r"german\.data"),
