@@ -20,18 +20,7 @@ from milp_recourse.compiled.layout import (
     BEST_CASE,
     BEST_COST,
     CASE,
-    COST,
-    FIXED,
-    KNOTS,
-    LABEL,
-    LARGEST,
-    LINEAR,
-    OWN_FIXED,
-    RATE,
-    SQUARE,
     STUCK_BOUND,
-    TOP,
-    TOP_RATE,
 )
 from milp_recourse.compiled.problem import MOST_LINES, Problems, coordinates, decode, lower
 from milp_recourse.compiled.work import Work, workspace
@@ -81,7 +70,7 @@ _SHAPES = threading.local()
 
 
 def memory(p: Problems) -> tuple[Work, search.Pool]:
-    """Memory for a problem; :func:`~milp_recourse.compiled.search.plant` clears it."""
+    """Memory for a problem; :func:`~milp_recourse.compiled.search.run` clears it."""
     sizes = (
         p.lever.shape[1],
         p.allowed.shape[-1],
@@ -106,8 +95,6 @@ class Run:
     ----------
     problem, work, tree
         What compiled code sees.
-    ceiling
-        More than anything in the box costs.
     careful
         Whether every cheaper action is judged exactly before it bounds the search; else the last one is, and
         a search whose last one fails (the deployed model may refuse what is accepted exactly) is made again.
@@ -129,7 +116,6 @@ class Run:
             self.starts = coordinates(instance, problem, np.asarray(starts, dtype=float))
         self._fixed: dict[frozenset[str], Program] = {}
         self.few = problem.lever.shape[1] <= FEW and not len(self.starts)
-        self.ceiling = ceiling(problem)
         self.begin(careful=False)
 
     def begin(self, careful: bool) -> None:
@@ -137,13 +123,13 @@ class Run:
         self.careful, self.unconfirmed = careful, False
         self.action: dict[str, float] | None = None
         self.cost, self.asked = math.inf, math.inf
-        search.plant(self.problem, self.work, self.tree, self.instance.gap_allowance, self.ceiling)
+        search.begin(self.work, self.tree, self.instance.gap_allowance, self.problem.ceiling)
 
     @property
     def target(self) -> float:
         """A sufficient bound: half the gap below the best action; without one, more than any action costs."""
         if self.action is None:
-            return self.ceiling
+            return self.problem.ceiling
         return self.cost - 0.5 * self.instance.gap_tolerance(self.cost)
 
     def examine(self, share: int, around: int = -1) -> int:
@@ -222,25 +208,6 @@ class Run:
                     w.scalar[BEST_COST], w.scalar[BEST_CASE] = cost, c
                 return True
         return False
-
-
-def ceiling(p: Problems) -> float:
-    """More than any point of the root boxes costs."""
-    total, largest = float(p.base.max()), 0.0
-    reach = np.abs(p.box[0, :2]).max(axis=0).tolist()
-    for i, lever in enumerate(p.lever.T.tolist()):
-        if lever[LABEL]:
-            here = slice(p.start[i], p.start[i + 1])
-            cost, top = float(p.column[COST, here].max()), float(p.column[TOP, here].max())
-        else:
-            far = reach[i]
-            cost = lever[FIXED] + lever[LINEAR] * far + lever[SQUARE] * far * far
-            top = lever[LARGEST] * far
-            if lever[KNOTS]:
-                most = float(p.knot[1, i].max())
-                cost, top = float(lever[OWN_FIXED] + lever[RATE] * most), float(lever[TOP_RATE] * most)
-        total, largest = total + cost, max(largest, top)
-    return (total + largest) * (1.0 + 4.0 * p.cost) + p.tiny
 
 
 def solve(instance: Instance, options: Options, problem: Problems | None = None) -> Proposal:
