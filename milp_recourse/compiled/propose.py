@@ -8,6 +8,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from functools import cache
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -130,7 +131,7 @@ class Run:
         """A sufficient bound: half the gap below the best action; without one, more than any action costs."""
         if self.action is None:
             return self.problem.ceiling
-        return self.cost - 0.5 * self.instance.gap_tolerance(self.cost)
+        return sufficient(self.instance, self.cost)
 
     def examine(self, share: int, around: int = -1) -> int:
         """Examine so many nodes, after a search for good actions in one configuration; see
@@ -140,6 +141,14 @@ class Run:
         dives = 2 if self.few else 1
         how = MOST_LINES, 40, dives, not self.unconfirmed, self.careful
         return int(search.run(*memory, share, *how, around, self.starts))
+
+    def closed(self, seconds: float) -> Closed:
+        """What is left when the search has closed: other searches may use the memory now."""
+        w, t = self.work, self.tree
+        values = w.at[BEST].copy() if float(w.scalar[BEST_COST]) < math.inf else None
+        bound = float(t.bound[t.heap[0]]) if t.state[0] else math.inf
+        case = int(w.scalar[BEST_CASE])
+        return Closed(self.instance, self.problem, values, case, bound, int(t.state[2]), seconds)
 
     def confirm(self) -> bool:
         """Judge the search's best action exactly. If it is not feasible: False, and the search goes back
@@ -210,6 +219,26 @@ class Run:
         return False
 
 
+class Closed(NamedTuple):
+    """A search that closed with its first nodes and whose action has not been judged yet.
+
+    Attributes
+    ----------
+    values, case
+        Coordinates of its best action, None without one, and the configuration.
+    bound, nodes, seconds
+        What it proves, how many nodes it examined, and in what time.
+    """
+
+    instance: Instance
+    problem: Problems
+    values: NDArray[np.float64] | None
+    case: int
+    bound: float
+    nodes: int
+    seconds: float
+
+
 def solve(instance: Instance, options: Options, problem: Problems | None = None) -> Proposal:
     """The proposal of the compiled engine, for an instance that it covers.
 
@@ -218,16 +247,59 @@ def solve(instance: Instance, options: Options, problem: Problems | None = None)
     problem
         Its arrays, where they are at hand.
     """
+    found = searched(instance, options, problem)
+    return judged(found, options) if isinstance(found, Closed) else found
+
+
+def searched(
+    instance: Instance, options: Options, problem: Problems | None = None, careful: bool = False
+) -> Closed | Proposal:
+    """A search, with its action still to be judged where its first nodes close it.
+
+    Whoever has many applicants judges after several searches: right after compiled code, whose instructions
+    then fill the processor's caches, Python needs twice the time.
+
+    Parameters
+    ----------
+    careful
+        Whether every cheaper action is judged at once (:class:`Run`).
+    """
     begun = time.perf_counter()
     late = math.inf if options.time_limit is None else begun + options.time_limit
     state = Run(instance, problem, options.starts)
     watch = options.watch or (lambda cost, bound: None)
-    bound, message = _searched(state, late, watch)
-    if not state.careful and state.unconfirmed:
+    made = None
+    if not careful:
+        made = _searched(state, late, watch, postponed=options.watch is None)
+        if made is None:
+            return state.closed(time.perf_counter() - begun)
+    if made is None or state.unconfirmed:
         state.begin(careful=True)
-        bound, message = _searched(state, late, watch)
+        made = _searched(state, late, watch)
+        assert made is not None
+    bound, message = made
     seconds = time.perf_counter() - begun
     return Proposal(state.action, bound, "rigorous", int(state.tree.state[2]), message, seconds)
+
+
+def judged(found: Closed, options: Options) -> Proposal:
+    """The proposal of a search that has closed; it is made again where its action does not pass."""
+    begun, action, bound = time.perf_counter(), None, found.bound
+    if found.values is not None:
+        action = decode(found.instance, found.problem, found.values, found.case)
+        verdict = judge(found.instance, action)
+        if not verdict.feasible:
+            again = searched(found.instance, options, found.problem, careful=True)
+            assert isinstance(again, Proposal)
+            return again
+        bound = min(bound, sufficient(found.instance, float(verdict.cost)))
+    seconds = found.seconds + time.perf_counter() - begun
+    return Proposal(action, max(0.0, bound), "rigorous", found.nodes, seconds=seconds)
+
+
+def sufficient(instance: Instance, cost: float) -> float:
+    """A bound that proves an action of so much optimal, with half the gap to spare."""
+    return cost - 0.5 * instance.gap_tolerance(cost)
 
 
 FIRST = 1000
@@ -240,8 +312,11 @@ MOST_REFUSED = 100
 """How often an action may be refused while the open nodes stay as they are."""
 
 
-def _searched(state: Run, late: float, watch: Callable[[float, float], object]) -> tuple[float, str | None]:
-    """Search until it is proven, or late: the bound, and why it ended before."""
+def _searched(
+    state: Run, late: float, watch: Callable[[float, float], object], postponed: bool = False
+) -> tuple[float, str | None] | None:
+    """Search until it is proven, or late: the bound, and why it ended before; None if judging may be
+    ``postponed``, and nothing else is left to do after the first nodes."""
     p, w = state.problem, state.work
     look, around = (0, -1) if state.few else (LOOKS * FIRST, 0)
     bytes_each = 24 * (p.lever.shape[1] + w.unit[0].size + 1) + p.allowed.shape[-1]
@@ -255,6 +330,9 @@ def _searched(state: Run, late: float, watch: Callable[[float, float], object]) 
         why = state.examine(share, around)
         around = -1
         took = time.perf_counter() - start
+        if postponed and why == search.DONE and math.isinf(tree.stuck[0]):
+            return None
+        postponed = False
         if not state.careful and not state.confirm():  # again, with every action judged
             break
         watch(state.cost, float(tree.bound[tree.heap[0]]) if tree.state[0] else 0.0)
