@@ -124,7 +124,7 @@ class BoxSearch(ABC):
         self._stuck = min(self._stuck, bound)
 
     def improve(self, tape: Tape, a: Array) -> bool:
-        """Look next to a solver's point; whether the incumbent improved by more than a hair."""
+        """Look next to a solver's point; whether that improved the incumbent by a tenth of its tolerance."""
         from milp_recourse.compiled.nearby import near
 
         before = self.incumbent.cost

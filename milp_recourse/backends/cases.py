@@ -86,7 +86,7 @@ class CaseSearch:
     instance
         With conditions.
     repair
-        Moves an action that fails by a hair inward, or returns None.
+        Moves an action that fails by a rounding error inward, or returns None.
     """
 
     def __init__(

@@ -66,7 +66,9 @@ class SharedGrid:
             if name in instance.levers:
                 costs += instance.weight(name) * self._squares[axis][points[axis]]
         result = None
-        for k in np.argsort(costs, kind="stable"):  # the first passes but for a hair
+        for k in np.argsort(
+            costs, kind="stable"
+        ):  # the first passes unless it is feasible within the tolerance only
             action = {
                 name: float(self._values[axis][points[axis][k]])
                 for axis, name in enumerate(self.names)

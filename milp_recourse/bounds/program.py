@@ -101,7 +101,7 @@ def hull(
 
 
 def program_bounds(tape: Tape, bounds: Bounds) -> ProgramBounds:
-    """One box's bounds in the form the encoding asks for, a hair wider."""
+    """One box's bounds in the form the encoding asks for, widened by a slack."""
 
     def wide(low: Array, high: Array) -> Array:
         slack = 1e-9 * (1 + np.abs(low) + np.abs(high))

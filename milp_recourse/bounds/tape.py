@@ -209,8 +209,8 @@ class Tape:
         for k, unit, row, offset in self.units:
             l, h = self._concretise(np.broadcast_to(row, (batch, 1, self.atoms)), offset, lines)
             argument = size @ np.abs(row[0]) + abs(offset[0])
-            hair = self.rounding * argument
-            l, h = l[:, 0] - hair, h[:, 0] + hair
+            error = self.rounding * argument
+            l, h = l[:, 0] - error, h[:, 0] + error
             if known is not None:
                 l, h = np.maximum(l, known.arguments_low[:, k]), np.minimum(h, known.arguments_high[:, k])
             l, h = within_domain(unit.function, l, h)
@@ -227,9 +227,9 @@ class Tape:
             if layer > 0:  # an open ReLU's upper line has an intercept of at most |low|
                 last = np.abs(hidden_low[-1]) * ((hidden_low[-1] < 0) & (hidden_high[-1] > 0))
                 size = (size + last) @ np.abs(w).T + np.abs(b)
-            hair = self.rounding * size
+            error = self.rounding * size
             l, h, line = self._layer_bounds(w, b, layer, relaxed, lines, hidden_low, hidden_high)
-            l, h = l - hair, h + hair
+            l, h = l - error, h + error
             if layer == len(self.weights) - 1:
                 slope, offset = line[0][:, 0][:, self.actions], line[1][:, 0]
                 return Bounds(
@@ -242,7 +242,7 @@ class Tape:
                     l[:, 0],
                     h[:, 0],
                     slope,
-                    offset + hair[:, 0],
+                    offset + error[:, 0],
                 )
             if known is not None:
                 l, h = np.maximum(l, known.hidden_low[layer]), np.minimum(h, known.hidden_high[layer])

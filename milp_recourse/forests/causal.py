@@ -249,10 +249,10 @@ class _PieceSearch:
             self.split(nodes.at(kept))
 
     def inner(self, nodes: _Boxes) -> tuple[Array, Array]:
-        """Boxes less a hair: rounding cannot take a point of them out of its cell."""
+        """Boxes made so much smaller that rounding cannot take a point of them out of its cell."""
         low, high = nodes.low, nodes.high
-        hair = np.minimum(INSIDE * (np.abs(low) + np.abs(high) + 1.0), 0.5 * (high - low))
-        return low + hair, high - hair
+        slack = np.minimum(INSIDE * (np.abs(low) + np.abs(high) + 1.0), 0.5 * (high - low))
+        return low + slack, high - slack
 
     def try_points(self, nodes: _Boxes, points: Array) -> NDArray[np.bool_]:
         """Offer points that look feasible; whether a node's bound is attained there."""
@@ -354,14 +354,14 @@ class _PieceSearch:
 
     def pull(self, forms: Forms, low: Array, high: Array, least: Array, most: Array) -> tuple[Array, Array]:
         """Shrink boxes to where least <= form <= most can hold, rounded outward."""
-        hair = forms.hair(low, high)
+        slack = forms.slack(low, high)
         for k in range(len(forms.constant)):
             row = forms.matrix[k]
             used = np.flatnonzero(row)
             if not len(used):
                 continue
-            floor = least[..., k] - forms.constant[k] - 2 * hair[:, k]
-            top = most[..., k] - forms.constant[k] + 2 * hair[:, k]
+            floor = least[..., k] - forms.constant[k] - 2 * slack[:, k]
+            top = most[..., k] - forms.constant[k] + 2 * slack[:, k]
             small = np.where(row > 0, row * low, row * high)
             large = np.where(row > 0, row * high, row * low)
             for j in used:

@@ -51,10 +51,10 @@ class Forms:
     def range(self, low: Array, high: Array) -> tuple[Array, Array]:
         """Enclosing intervals over boxes (B, d): two arrays (B, n), rounded outward."""
         up, down = np.maximum(self.matrix, 0.0).T, np.minimum(self.matrix, 0.0).T
-        hair = self.hair(low, high)
-        return low @ up + high @ down + self.constant - hair, high @ up + low @ down + self.constant + hair
+        slack = self.slack(low, high)
+        return low @ up + high @ down + self.constant - slack, high @ up + low @ down + self.constant + slack
 
-    def hair(self, low: Array, high: Array) -> Array:
+    def slack(self, low: Array, high: Array) -> Array:
         """What rounding may take from the forms on boxes, (B, n); 0 for a form that is one action."""
         size = np.maximum(np.abs(low), np.abs(high)) @ np.abs(self.matrix).T + np.abs(self.constant)
         return np.where(self.exact, 0.0, 2.0**-50 * (self.matrix.shape[1] + 4) * size)

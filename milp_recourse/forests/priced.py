@@ -139,7 +139,7 @@ class PricedSearch:
 
     @property
     def target(self) -> float:
-        """What a node's bound must reach; a hair below the cost in hand."""
+        """What a node's bound must reach; half the allowed gap below the cost in hand."""
         if self.best is None:
             return self.dearest
         return self.best[0] - 0.5 * self.instance.gap_tolerance(self.best[0])

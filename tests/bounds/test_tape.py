@@ -303,7 +303,7 @@ def test_nan_closes_no_box() -> None:
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_encodings_never_see_a_logarithm_of_what_is_not_positive(seed: int) -> None:
-    """The hair that bounds are widened by stays inside the domain of log and logit."""
+    """The slack that bounds are widened by stays inside the domain of log and logit."""
     instance, tapes = drawn(seed)
     program = lower(instance)
     around = hull(program)
