@@ -32,7 +32,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 
-from milp_recourse.backends.incumbent import Incumbent, without_search
 from milp_recourse.backends.protocol import Options, Proposal
 from milp_recourse.domain.conditions import (
     FALSE,
@@ -48,6 +47,7 @@ from milp_recourse.domain.conditions import (
     unlabelled,
 )
 from milp_recourse.domain.enclosure import Enclosure
+from milp_recourse.incumbent import Incumbent, without_search
 from milp_recourse.instance import Instance
 from milp_recourse.judge import deltas, held_exactly, judge, known_factual, without_idle_holds
 from milp_recourse.program.fold import Folded, Literal, fold

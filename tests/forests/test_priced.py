@@ -23,7 +23,7 @@ from milp_recourse.forests.priced import PricedSearch
 from milp_recourse.forests.prices import ascend, assess, take_out
 from milp_recourse.forests.starts import good_point
 from milp_recourse.forests.table import LeafTable
-from milp_recourse.forests.walk import Walk, score_at, sums_along, walk
+from milp_recourse.forests.tree_arrays import TreeArrays, score_at, sums_along, tree_arrays
 from milp_recourse.instance import Acceptance, Instance, Preferences
 from milp_recourse.judge import already_good, judge
 from tests.helpers.tree_samples import brute_force, random_tree_instance, size_of, with_missing
@@ -117,17 +117,17 @@ def test_any_prices_give_a_lower_bound() -> None:
             assert not p.linf or ((shares >= 0).all() and shares.sum() <= 1 + 1e-12)
             bound, slack = assess(f, paid * (1 - 1e-12), live, mu, goal, price, x, energy, loss)
             with_maximum += bool(p.linf) and bound > 0
-            take_out(f, live, bound, slack, energy, loss, target, alive, leaves)
+            take_out(live, bound, slack, energy, loss, target, alive, leaves)
             assert bound <= float(best), seed
             positive += bound > 0
         assert shrink(f, p.added + wide, alive, leaves, live, True, True), seed
     assert positive >= 20 and with_maximum >= 10
 
 
-def walked(instance: Instance, axes: list[Axis]) -> Walk:
+def walked(instance: Instance, axes: list[Axis]) -> TreeArrays:
     """The compiled trees of an instance."""
     cells = factual_cells(instance, instance.classifier)
-    return walk(instance.classifier, cells, axes, instance.cost.linf, instance.accept.above)
+    return tree_arrays(instance.classifier, cells, axes, instance.cost.linf, instance.accept.above)
 
 
 @pytest.mark.parametrize("missing", [False, True])

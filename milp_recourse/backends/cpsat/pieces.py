@@ -190,10 +190,9 @@ class PieceModel(SatModel):
     def _columns(self) -> None:
         """The cells of columns hold what their forms, rounded to doubles, may be there."""
         piece = self.piece
-        wholes = self._wholes(piece.forms)
-        for i, column in enumerate(piece.columns):
-            form, exact = wholes[column.form], bool(piece.forms.exact[column.form])
-            integral = exact and bool(np.abs(piece.forms.matrix[column.form]) @ piece.integral > 0)
+        for i, (column, form) in enumerate(zip(piece.columns, self._wholes(piece.forms), strict=True)):
+            exact = bool(piece.forms.exact[i])
+            integral = exact and bool(np.abs(piece.forms.matrix[i]) @ piece.integral > 0)
             for k, cut in enumerate(column.cuts.tolist()):
                 after = math.nextafter(cut, math.inf)
                 start = math.floor(cut) + 1 if integral and math.isfinite(cut) else after if exact else cut

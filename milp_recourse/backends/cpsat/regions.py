@@ -22,7 +22,6 @@ import numpy as np
 
 from milp_recourse.backends.bab import BabBackend
 from milp_recourse.backends.cpsat.pieces import PieceModel
-from milp_recourse.backends.incumbent import Incumbent
 from milp_recourse.backends.leaf_model import Cells
 from milp_recourse.backends.protocol import Options, Proposal
 from milp_recourse.domain.forest import TreeEnsemble
@@ -30,6 +29,7 @@ from milp_recourse.forests.causal import Costs
 from milp_recourse.forests.pieces import Piece, pieces_of
 from milp_recourse.forests.regions import region
 from milp_recourse.forests.table import BITS, LeafTable
+from milp_recourse.incumbent import Incumbent
 from milp_recourse.instance import Instance
 from milp_recourse.options import Clock
 
@@ -146,7 +146,7 @@ class _Piece:
         values = dict(self.search.instance.factual)
         values |= {n: float(v) for n, v in zip(self.piece.names, self.piece.low, strict=True)}
         for i in self._label_axes:
-            form = self.piece.forms.matrix[self.piece.columns[i].form]
+            form = self.piece.forms.matrix[i]
             values[self.piece.names[int(np.argmax(form))]] += float(point[i])
         labels = ((f.name, int(values[f.name])) for f in self.search.instance.features if f.by_label)
         return tuple(chosen), tuple(labels)
