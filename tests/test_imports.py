@@ -202,7 +202,6 @@ NAMED_TWICE = {
     "real",
     "regions",
     "rounding",
-    "search",
     "settings",
     "table",
     "tables",

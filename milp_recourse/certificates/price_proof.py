@@ -195,11 +195,8 @@ class PriceProof:
     def goal(self, bits: int) -> float:
         """What the bound of a table must reach: the checker may round every term down."""
         rounded = self.floors * self.unit(bits) * 2.0**-24
-        return (
-            CLEAR * AIM * self.target + rounded
-            if self.only_maximum
-            else self.target * (1 + 2.0**-50) + rounded
-        )
+        own = CLEAR * AIM * self.target if self.only_maximum else self.target * (1 + 2.0**-50)
+        return own + rounded
 
     def run(self) -> bool:
         """Search; False where time or room ran out, or something accepted costs less."""

@@ -37,7 +37,7 @@ from milp_recourse.forests.living import lists, restricted, shrink
 from milp_recourse.forests.prices import ascend, assess, choose_split, take_out
 from milp_recourse.forests.starts import Cells, good_point, polished, price_of
 from milp_recourse.forests.table import LeafTable, may_be_missing
-from milp_recourse.forests.tree_arrays import TreeArrays, score_at, tree_arrays
+from milp_recourse.forests.tree_arrays import score_at, tree_arrays
 from milp_recourse.forests.weighted import WeightedSums
 from milp_recourse.instance import Acceptance, Instance, Preferences
 from milp_recourse.result import Proposal
@@ -146,10 +146,8 @@ class PricedSearch:
 
     def _set(self, axes: Sequence[Axis]) -> None:
         self.axes = list(axes)
-        cells, threshold = factual_cells(self.instance, self.forest), self.instance.accept.above
-        self.points: TreeArrays = tree_arrays(
-            self.forest, cells, self.axes, self.instance.cost.linf, threshold
-        )
+        cells, linf = factual_cells(self.instance, self.forest), self.instance.cost.linf
+        self.points = tree_arrays(self.forest, cells, self.axes, linf, self.instance.accept.above)
 
     def _make_room(self, made: Factors) -> None:
         self.factors, self.room = made, lists(made)

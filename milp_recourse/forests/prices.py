@@ -119,12 +119,9 @@ def ascend(f, cost, wide, q, live, mu, goal, price, target, steps, shrinking, we
         for i in range(axes):
             least, x[i] = _cheapest_cell(live, i, rest)
             total += least
-        slope[:] = 0.0
-        for t in range(len(f.slot_from) - 1):
-            least, leaf = _energies(f, t, live, mu, price, set_price, energy)
-            total += least
-            miss -= f.value[leaf]
-            _add_slope(f, live, t, leaf, x, price, set_price, slope)
+        least, seen = _add_trees(f, live, mu, price, x, set_price, energy, slope)
+        total += least
+        miss -= seen
         if total > best:
             stalled = 0 if total > best + 1e-3 * (target - best) else stalled + 1
             best, best_mu = total, mu
@@ -149,11 +146,9 @@ def ascend(f, cost, wide, q, live, mu, goal, price, target, steps, shrinking, we
         if length < 1e-30:
             break
         move = shrinking * (target - total) / length
-        for k in range(size):
-            price[k] += move * direction[k]
+        _move(price, move, direction)
         if shared:
-            for i in range(axes):
-                q[i] += move * unit * direction_q[i]
+            _move(q, move * unit, direction_q)
             _onto_simplex(q)
         mu = max(mu + move * turn * weight * mu, 0.2 * mu)
     price[:] = best_price
@@ -179,6 +174,19 @@ def _cheapest_cell(live, i, rest):  # type: ignore[no-untyped-def]
         if rest[c] < low:
             low, cell = rest[c], c
     return low, cell
+
+
+@compiled
+def _add_trees(f, live, mu, price, x, set_price, energy, slope):  # type: ignore[no-untyped-def]
+    """What the trees' cheapest leaves pay, and their values' sum; their subgradients by the prices."""
+    total, values = 0.0, 0.0
+    slope[:] = 0.0
+    for t in range(len(f.slot_from) - 1):
+        least, leaf = _energies(f, t, live, mu, price, set_price, energy)
+        total += least
+        values += f.value[leaf]
+        _add_slope(f, live, t, leaf, x, price, set_price, slope)
+    return total, values
 
 
 @compiled
@@ -208,6 +216,12 @@ def _slope_of_shares(wide, x, unit, slope):  # type: ignore[no-untyped-def]
         middle += slope[i] / len(x)
     for i in range(len(x)):
         slope[i] -= middle
+
+
+@compiled
+def _move(v, by, direction):  # type: ignore[no-untyped-def]
+    for k in range(len(v)):
+        v[k] += by * direction[k]
 
 
 @compiled
@@ -248,22 +262,8 @@ def assess(f, cost, live, mu, goal, price, x, energy, loss):  # type: ignore[no-
     for t in range(trees):
         best, _ = _energies(f, t, live, mu, price, set_price, energy)
         total += best
-        a, b = live.slot_to[t], live.slot_to[t + 1]
-        width, s0 = f.slot_from[t + 1] - f.slot_from[t], f.slot_from[t]
-        for n in range(a, b):
-            for u in range(live.used_to[n], live.used_to[n + 1]):
-                set_least[live.used[u]] = INF
-        largest = 0.0
-        for n in range(live.leaf_to[t], live.leaf_to[t + 1]):
-            leaf = live.leaf[n]
-            at, e = f.table_from[t] + (leaf - f.leaf_from[t]) * width - s0, energy[leaf]
-            largest = max(largest, abs(f.value[leaf]))
-            for m in range(a, b):
-                z = f.table[at + live.slot[m]]
-                set_least[z] = min(set_least[z], e)
-            energy[leaf] = e - best
-        size += mu * largest
-        for n in range(a, b):
+        size += mu * _excesses(f, live, t, best, energy, set_least)
+        for n in range(live.slot_to[t], live.slot_to[t + 1]):
             s = live.slot[n]
             i, first, last = f.slot_axis[s], f.class_from[s], f.class_from[s + 1]
             largest = 0.0
@@ -285,6 +285,24 @@ def assess(f, cost, live, mu, goal, price, x, energy, loss):  # type: ignore[no-
             _spread(live, i, values, best, loss)
     slack = 8.0 * (2 * trees + axes + 32) * UNIT * size
     return total - slack, slack
+
+
+@compiled
+def _excesses(f, live, t, best, energy, set_least):  # type: ignore[no-untyped-def]
+    """Fill in each set's least energy, and by how much leaves exceed the tree's; the largest value's size."""
+    a, b, largest = live.slot_to[t], live.slot_to[t + 1], 0.0
+    width, s0 = f.slot_from[t + 1] - f.slot_from[t], f.slot_from[t]
+    for u in range(live.used_to[a], live.used_to[b]):
+        set_least[live.used[u]] = INF
+    for n in range(live.leaf_to[t], live.leaf_to[t + 1]):
+        leaf = live.leaf[n]
+        at, e = f.table_from[t] + (leaf - f.leaf_from[t]) * width - s0, energy[leaf]
+        largest = max(largest, abs(f.value[leaf]))
+        for m in range(a, b):
+            z = f.table[at + live.slot[m]]
+            set_least[z] = min(set_least[z], e)
+        energy[leaf] = e - best
+    return largest
 
 
 @entry

@@ -14,6 +14,7 @@ from milp_recourse.compiling import counting_entry as entry
 from milp_recourse.forests.tree_arrays import (
     TreeArrays,
     deployed,
+    score_at,
     summed,
     sums_along,
     update_values,
@@ -158,34 +159,11 @@ def polish(w, x, order):  # type: ignore[no-untyped-def]
 def _search(w, starts, kicks, seed):  # type: ignore[no-untyped-def]
     np.random.seed(seed)
     axes = len(w.start)
-    best, cost = w.start.copy(), np.inf
-    order, values = np.arange(axes), np.empty(len(w.root))
-    rows = len(starts)
-    for n in range(rows + 2 + kicks):
-        if n < rows:
-            x = starts[n].copy()
-            values_at(w, x, values)
-            if not deployed(w, values) > w.threshold:
-                continue
-        elif n < rows + 2:
-            x = w.start.copy()
-            if not climb(w, x, n == rows):
-                continue
-        elif cost < np.inf:
-            x = best.copy()
-            for _ in range(2):
-                i = np.random.randint(axes)
-                x[i] = w.start[i]
-                if np.random.random() < 0.5:
-                    x[i] = np.random.randint(w.axis_from[i], w.axis_from[i + 1])
-            if not climb(w, x, True):
-                continue
-        else:
-            x = w.start.copy()
-            for i in range(axes):
-                x[i] = np.random.randint(w.axis_from[i], w.axis_from[i + 1])
-            if not climb(w, x, False):
-                continue
+    best, cost, order = w.start.copy(), np.inf, np.arange(axes)
+    for n in range(len(starts) + 2 + kicks):
+        x, accepted = _begin(w, starts, best, cost, n)
+        if not accepted:
+            continue
         if n % 2:
             for i in range(axes - 1, 0, -1):
                 j = np.random.randint(i + 1)
@@ -197,6 +175,32 @@ def _search(w, starts, kicks, seed):  # type: ignore[no-untyped-def]
         if now < cost:
             best, cost = x, now
     return best, cost
+
+
+@compiled
+def _begin(w, starts, best, cost, n):  # type: ignore[no-untyped-def]
+    """The point that try n begins with, and whether it is accepted.
+
+    First the given ones; then two climbed to from the cheapest; then the best, perturbed, or while there is
+    none a random one, climbed to acceptance.
+    """
+    if n < len(starts):
+        x = starts[n].copy()
+        return x, score_at(w, x) > w.threshold
+    x = w.start.copy()
+    if n < len(starts) + 2:
+        return x, climb(w, x, n == len(starts))
+    if cost < np.inf:
+        x[:] = best
+        for _ in range(2):
+            i = np.random.randint(len(x))
+            x[i] = w.start[i]
+            if np.random.random() < 0.5:
+                x[i] = np.random.randint(w.axis_from[i], w.axis_from[i + 1])
+        return x, climb(w, x, True)
+    for i in range(len(x)):
+        x[i] = np.random.randint(w.axis_from[i], w.axis_from[i + 1])
+    return x, climb(w, x, False)
 
 
 def good_point(w: TreeArrays, starts: Cells, kicks: int, seed: int = 0) -> tuple[Cells, float]:

@@ -139,9 +139,9 @@ class _Nodes(NamedTuple):
 @lru_cache(maxsize=2)
 def _nodes(forest: TreeEnsemble) -> _Nodes:
     """The nodes of all trees, counted on."""
-    nodes, root = forest.nodes
+    nodes, start = forest.nodes
     root, left, right, column, cut = (
-        array.astype(np.int32) for array in (root, nodes.left, nodes.right, nodes.feature, forest.last_cells)
+        array.astype(np.int32) for array in (start, nodes.left, nodes.right, nodes.feature, forest.last_cells)
     )
     assert nodes.missing_left is not None
     return _Nodes(root, left, right, column, nodes.value, cut, nodes.missing_left)
@@ -441,24 +441,25 @@ def _along(w, x, i, begin, end, held, sums):  # type: ignore[no-untyped-def]
     elif b - a <= MASK:
         _along_labels(w, x, i, begin, end, held, sums)
     else:
-        here = x[i]
-        for c in range(a, b):
-            x[i], sums[c] = c, held
-            for n in range(begin, end):
-                sums[c] += value_at(w, w.tree[n], x)
-        x[i] = here
+        _one_by_one(w, x, i, a, b, begin, end, held, sums)
+
+
+@compiled
+def _one_by_one(w, x, i, first, last, begin, end, held, sums):  # type: ignore[no-untyped-def]
+    """The same in some cells, the point moved to each."""
+    here = x[i]
+    for c in range(first, last):
+        x[i], sums[c] = c, held
+        for n in range(begin, end):
+            sums[c] += value_at(w, w.tree[n], x)
+    x[i] = here
 
 
 @compiled
 def _along_cells(w, x, i, begin, end, held, sums):  # type: ignore[no-untyped-def]
     """Stretches of cells: what a tree adds is put at the first of one and taken off behind its last."""
     a, b, first = w.axis_from[i], w.axis_from[i + 1], w.first[i]
-    here = x[i]
-    for c in range(a, first):
-        x[i], sums[c] = c, held
-        for n in range(begin, end):
-            sums[c] += value_at(w, w.tree[n], x)
-    x[i] = here
+    _one_by_one(w, x, i, a, first, begin, end, held, sums)
     for c in range(first, b):
         sums[c] = 0.0
     node, low = np.empty(w.deepest, np.int32), np.empty(w.deepest, np.int32)

@@ -51,7 +51,7 @@ def test_a_single_tree_of_too_many_leaves_is_proven_by_prices(monkeypatch: pytes
         priced += any(one.get("prices") for one in certificate["configurations"])
         line = examined(instance, certificate).line
         assert line.startswith(f"VERIFIED {result.status.value}"), (seed, line)
-    assert priced >= 10
+    assert priced >= 5
 
 
 def test_cells_stand_for_others_where_falls_cost_otherwise_than_rises() -> None:

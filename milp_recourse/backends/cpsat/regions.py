@@ -33,7 +33,7 @@ from milp_recourse.incumbent import Incumbent
 from milp_recourse.instance import Instance
 from milp_recourse.options import Clock
 
-Leaves = tuple[int, ...]
+LeafPerTree = tuple[int, ...]
 """One leaf per tree: its position in the tree's leaves."""
 
 Labels = tuple[tuple[str, int], ...]
@@ -49,7 +49,7 @@ class RegionSearch:
         self.clock = Clock.start(options.time_limit)
         self.best = Incumbent(instance)
         self.nodes = 0
-        self.solved: dict[tuple[Leaves, Labels], float] = {}
+        self.solved: dict[tuple[LeafPerTree, Labels], float] = {}
         """Lower bounds of the regions tried."""
 
     def run(self) -> Proposal:
@@ -65,7 +65,7 @@ class RegionSearch:
         bound = min([self.best.cost, *(piece.bound for piece in pieces), *self.solved.values()])
         return Proposal(self.best.action, bound, "solver", self.nodes, message)
 
-    def solve(self, leaves: Leaves, labels: Labels) -> None:
+    def solve(self, leaves: LeafPerTree, labels: Labels) -> None:
         """Solve the problem that some leaves and labels leave, and remember its bound."""
         bound = 0.0
         boxes = [(t.low[k], t.high[k]) for t, k in zip(self.forest.leaves, leaves, strict=True)]
@@ -135,7 +135,7 @@ class _Piece:
     def _label_axes(self) -> list[int]:
         return [i for i, column in enumerate(self.piece.columns) if column.labels]
 
-    def _key(self, point: Cells) -> tuple[Leaves, Labels]:
+    def _key(self, point: Cells) -> tuple[LeafPerTree, Labels]:
         """The leaves a point is in, and the labels of features that enter by them."""
         assert self.model is not None
         table, forest = self.model.table, self.search.forest
