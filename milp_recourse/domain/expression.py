@@ -23,7 +23,6 @@ from milp_recourse.domain.network import ReluNetwork
 
 Values = Mapping[str, NDArray]
 Enclosures = Mapping[str, Enclosure]
-Operand = "Expression | float | int"
 
 
 class Expression(ABC):

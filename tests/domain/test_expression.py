@@ -77,8 +77,8 @@ def test_the_enclosure_over_intervals_contains_the_value_at_a_point_of_them(
         box[n] = Enclosure(low, high)
         inside[n] = Enclosure.of(low + share * (high - low))
     around, at = e.enclose(box), e.enclose(inside)
-    hair = Fraction(1, 10**40) * (1 + abs(at.midpoint))
-    assert around.lower - hair <= at.midpoint <= around.upper + hair
+    rounding = Fraction(1, 10**40) * (1 + abs(at.midpoint))
+    assert around.lower - rounding <= at.midpoint <= around.upper + rounding
 
 
 @given(expressions)
