@@ -17,7 +17,10 @@ PACKAGE = ROOT / "milp_recourse"
 
 LAYERS = (
     ("1 the problem and its answer", ("errors", "domain", "factuals", "instance", "options", "result")),
-    ("2 reading, lowering, judging", ("program", "readers", "formats", "smaller", "judge", "magnitude")),
+    (
+        "2 reading, lowering, judging",
+        ("program", "readers", "formats", "smaller", "judge", "incumbent", "magnitude"),
+    ),
     (
         "3 bounds and search",
         ("bounds", "encodings", "compiling", "compiled", "forests"),
@@ -187,7 +190,6 @@ NAMED_TWICE = {
     "pieces",
     "prices",
     "regions",
-    "search",
     "tangents",
     "trees",
 }

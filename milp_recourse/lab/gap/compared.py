@@ -4,10 +4,10 @@ Answers to one problem, each free where the next one is bound:
 
 1. ``optimum``: the certified optimum;
 2. ``mask``: the certified optimum when only the features may be acted on that the networks act on;
-3. ``sides``: and only in the direction in which the networks move them (or held);
-4. ``said``: what the networks say.
+3. ``direction``: and only in the direction in which the networks move them (or held);
+4. ``networks``: what the networks recommend.
 
-What ``said`` costs more than ``sides`` is lost by the networks' values, what ``mask`` costs more than
+What ``networks`` costs more than ``direction`` is lost by the networks' values, what ``mask`` costs more than
 ``optimum`` by their mask.
 """
 
@@ -29,7 +29,7 @@ from milp_recourse.icarma.shipped import Kind
 from milp_recourse.instance import Population
 from milp_recourse.lab.gap.paper_settings import Setting, draw
 
-Level = Literal["optimum", "mask", "sides"]
+Level = Literal["optimum", "mask", "direction"]
 
 BoolArray = NDArray[np.bool_]
 FloatArray = NDArray[np.float64]
@@ -179,7 +179,7 @@ def _levels(said: Recommended, wishes: Wishes, columns: Any) -> dict[Level, Wish
     down = np.where(acted, action, factual) < factual
     sides = np.where(acted, np.where(down, -1, 1), 0).astype(np.int8)
     masked = wishes & acted
-    return {"optimum": wishes, "mask": masked, "sides": replace(masked, sides=sides)}
+    return {"optimum": wishes, "mask": masked, "direction": replace(masked, sides=sides)}
 
 
 def kind_of(setting: Setting) -> Kind:

@@ -26,8 +26,8 @@ from milp_recourse.reports.number_table import write_table
 
 PLAN = tuple((s, True) for s in SETTINGS if s.table == 1 and s.cell.actionable != "random")
 """Settings with a number of features of its own, plausibility demanded."""
-EXACT: tuple[Level, ...] = ("optimum", "mask", "sides")
-LEVELS = (*EXACT, "said")
+EXACT: tuple[Level, ...] = ("optimum", "mask", "direction")
+LEVELS = (*EXACT, "networks")
 MISSED = ("missed, only implausible", "missed, only invalid", "missed, both")
 QUARTERS = 4
 
@@ -37,12 +37,12 @@ FloatArray = NDArray[np.float64]
 
 def serves(one: Compared) -> dict[str, BoolArray]:
     """By level: who is served."""
-    return {level: one.exact[level].served for level in EXACT} | {"said": one.served}
+    return {level: one.exact[level].served for level in EXACT} | {"networks": one.served}
 
 
 def costs(one: Compared) -> dict[str, FloatArray]:
     """By level: costs; nan or meaningless where not served."""
-    return {level: one.exact[level].cost for level in EXACT} | {"said": one.scored.cost}
+    return {level: one.exact[level].cost for level in EXACT} | {"networks": one.scored.cost}
 
 
 def missed(one: Compared) -> dict[str, BoolArray]:
@@ -72,10 +72,10 @@ def row_of(one: Compared) -> dict[str, Any]:
         low, high = interval(samples[:, k])
         row |= {f"cost, {name}": mean(table[k])}
         row |= {f"cost, {name} low": low, f"cost, {name} high": high}
-    excess = row["cost, said"] - row["cost, optimum"]
+    excess = row["cost, networks"] - row["cost, optimum"]
     for before, name in pairwise(LEVELS):
         row[f"share of the excess, {name}"] = (row[f"cost, {name}"] - row[f"cost, {before}"]) / excess
-    row["median cost ratio, said"] = quantile(table[3] / table[0], 0.5)
+    row["median cost ratio, networks"] = quantile(table[3] / table[0], 0.5)
     return row | {"failed share": float((~who).mean())}
 
 
@@ -132,7 +132,7 @@ def write(
 def _applicants(one: Compared) -> Iterator[dict[str, Any]]:
     """A row per problem; masks as 0s and 1s, costs where an action serves, and of what the networks say."""
     found = {name: np.where(serves(one)[name], cost, np.nan) for name, cost in costs(one).items()}
-    found["said"] = one.scored.cost
+    found["networks"] = one.scored.cost
     for k in range(len(one.wishes)):
         masks = ("".join("01"[int(b)] for b in mask[k]) for mask in (one.wishes.actionable, one.acted))
         row = {"actionable": one.setting.cell.actionable, "index": k}
