@@ -56,7 +56,8 @@ class Choice:
     result
         Optimal among what differs from the choices before it, or a limit with both bounds.
     conditions
-        What was demanded besides so that it differs: with them the instance is an ordinary problem.
+        The conditions that make it differ from the earlier choices. It is the answer for the instance with
+        these added.
     """
 
     result: Result
@@ -72,7 +73,8 @@ class Choices:
     choices
         Cheapest first, as long as each one was proven.
     differ, apart, scale
-        How they differ: by at least so many features, or so many scales of some feature.
+        How any two differ: by at least ``apart`` features acted on, or in some feature by at least ``apart``
+        times its ``scale``.
     exhausted
         Whether it is proven that no further one differs.
     lower_bound

@@ -279,7 +279,7 @@ class _Lines:
             self.entries.append((k, row, offset, m, lo, m, hi))
 
     def size(self, argument: Array) -> Array:
-        """Absolute values behind the unit added last, given those behind its argument, shape (B,)."""
+        """A bound of the absolute terms that the unit added last sums, from its argument's, shape (B,)."""
         *_, sl, il, sh, ih = self.entries[-1]
         return np.maximum(np.abs(sl), np.abs(sh)) * argument + np.maximum(np.abs(il), np.abs(ih))
 

@@ -92,7 +92,7 @@ class _Proofs:
     instance
         Without conditions, and of one sum where one of several suffices.
     bound, deadline
-        What is to be proven, and until when.
+        The lower bound to prove (None: that there is no action), and until when.
     """
 
     instance: Instance
@@ -120,9 +120,10 @@ class _Proofs:
         return {"tree": self.nodes, **({"prices": self.tables} if priced else {})}
 
     def _cut(self, rows: Sequence[Row]) -> tuple[dict[str, tuple[float, float]] | None, list[Case | Node]]:
-        """Where the rows let actions be, None for nowhere; and leaves that follow what is proven there.
+        """The intervals that rows of one action leave (None: a row cannot be met); appends the cuts as nodes.
 
-        Rows of several actions are left to whoever reads the proof: without them less is known.
+        Also returned are the nodes that follow in preorder after the rest is proven. Rows of several actions
+        are not used here: without them less is known, but nothing false.
         """
         ranges, after = {name: self.instance.levers[name] for name in self.acted}, list[Case | Node]()
         for row in rows:

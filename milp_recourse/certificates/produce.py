@@ -55,7 +55,7 @@ def why_not(instance: Instance) -> str | None:
         if reason is not None:
             return reason
     if instance.scenarios:
-        return "scenarios of a robust answer are no part of the document"
+        return "the certificate format does not cover the scenarios of a robust answer"
     if instance.cost.quantiles and not alone:
         return "a cost in percentiles has certificates only for trees whose levers move nothing else"
     if instance.cost.decrease and not alone:
@@ -86,20 +86,19 @@ def reason_for_none(instance: Instance, result: Result) -> str:
     if result.proof is None or not _provable(result):
         return f"{result.status.value} claims nothing that could be proven"
     own = _beyond_limits(instance) if _needs_no_tree(instance, result) else why_not(instance)
-    return own or (
-        "the proof took more time, nodes or room than a certificate is allowed, or a check of it would"
-    )
+    return own or ("the proof, or a check of it, would take more time, nodes or room than is allowed")
 
 
 def without_certificate(instance: Instance, result: Result, reason: str | None = None) -> Result:
-    """The result as it is called where no certificate can be had: ``solver``, with the reason in the message.
+    """The result, with ``proof`` lowered from ``rigorous`` to ``solver`` if no certificate is possible.
 
-    ``rigorous`` promises a certificate: an optimum or an infeasibility that none can back is not called so.
+    ``rigorous`` promises a certificate. The reason why there is none is added to the message.
 
     Parameters
     ----------
     reason
-        Why there is none; by default, what the problem itself excludes, if it does.
+        Why no certificate is possible; None: the reason that follows from the problem. Where none does, the
+        result is returned unchanged.
     """
     if result.proof != "rigorous" or result.status not in (Status.OPTIMAL, Status.INFEASIBLE):
         return result

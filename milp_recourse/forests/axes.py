@@ -41,8 +41,9 @@ class Axis:
     start
         The cell of least cost; costs fall towards it from both sides.
     settable
-        Whether an action may set a value in the cell (the factual of someone who may not act on it can lie
-        in one where none may). A missing factual has the first cell to itself, which none may be set in.
+        Whether an action may set a value in the cell. None may in the cell that a factual outside the
+        lever's interval gets for itself, nor in one that holds only a fractional factual of a whole-valued
+        feature. A missing factual has the first cell to itself, which none may be set in.
     columns
         The classifier's columns that the lever fills, and the cell of the ensemble on each of them, shape
         (columns, cells).

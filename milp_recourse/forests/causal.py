@@ -520,7 +520,11 @@ class _PieceSearch:
     def _distances(
         self, free: NDArray[np.bool_], matrix: Array, right: Array, low: Array, high: Array
     ) -> tuple[Array, Array, Array, Array]:
-        """q, c, G, h in (p, n[, t]) of the free actions: rows, shares of the maximum, then the box."""
+        """q, c, G, h of the :class:`ConvexProblem` in z = (p, n, t), a_i - x_i = p_i - n_i for free actions.
+
+        t, the maximum, is there only under linf. The rows of G: the given ones, omega (p + n) <= t, the box,
+        z >= 0.
+        """
         costs, count = self.costs, int(free.sum())
         widest = bool(costs.omega.any())
         size = 2 * count + widest

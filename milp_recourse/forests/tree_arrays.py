@@ -456,7 +456,7 @@ def _one_by_one(w, x, i, first, last, begin, end, held, sums):  # type: ignore[n
 
 @compiled
 def _along_cells(w, x, i, begin, end, held, sums):  # type: ignore[no-untyped-def]
-    """Stretches of cells: what a tree adds is put at the first of one and taken off behind its last."""
+    """On an ordered axis: a tree's value enters at the first of some cells, and leaves behind the last."""
     a, b, first = w.axis_from[i], w.axis_from[i + 1], w.first[i]
     _one_by_one(w, x, i, a, first, begin, end, held, sums)
     for c in range(first, b):
@@ -492,7 +492,7 @@ def _along_cells(w, x, i, begin, end, held, sums):  # type: ignore[no-untyped-de
 
 @compiled
 def _along_labels(w, x, i, begin, end, held, sums):  # type: ignore[no-untyped-def]
-    """Sets of labels, as bits."""
+    """On an axis of labels: sets of labels are the bits of a number."""
     a, b = w.axis_from[i], w.axis_from[i + 1]
     for c in range(a, b):
         sums[c] = held

@@ -25,7 +25,8 @@ class CpsatBackend:
     Parameters
     ----------
     in_process
-        Import OR-Tools here, where highspy cannot be imported any more, instead of asking a child process.
+        Import OR-Tools into this process, which then cannot import highspy, instead of asking a child
+        process.
     """
 
     name = "cpsat"

@@ -41,7 +41,7 @@ from milp_recourse.forests.table import LeafTable
 Array = NDArray[np.float64]
 
 GRID_BITS = 14
-"""log2 of an action's whole numbers on its longer side: to tell leaves apart, and still to be squared."""
+"""An action's longer side has 2^14 grid steps: enough to tell leaves apart, few enough to be squared."""
 
 MOST_WHOLE = 2**20
 """Whole numbers farther from the factual are put on a grid like the rest: CP-SAT squares in 64 bits."""
@@ -106,7 +106,7 @@ class PieceModel(SatModel):
     table
         Leaves over the piece's columns.
     incumbent
-        Dearer actions are left out; inf for none.
+        The cost of the best action in hand, inf without one; dearer actions are excluded.
     """
 
     def __init__(

@@ -102,9 +102,9 @@ class HighsCells(LeafModel):
         """One of them is otherwise."""
         self._at_most(columns, negated, len(columns) - 1.0)
 
-    def rule_out(self, leaves: Sequence[int], here: list[int], before: list[int]) -> None:
+    def rule_out(self, leaves: Sequence[int], true: list[int], false: list[int]) -> None:
         """The label, chosen where y_k - y_(k-1) = 1, and the leaves it rules out: at most one."""
-        self._at_most([*leaves, *here], before, float(len(here)))
+        self._at_most([*leaves, *true], false, float(len(true)))
 
     def score(self, terms: Sequence[tuple[float, int]], goal: float, reach: float) -> None:
         """In units of the largest value."""
