@@ -297,8 +297,8 @@ def differing(
 def _on_fewer(instance: Instance, result: Result, backend: str | None, clock: Clock) -> Result:
     """The optimum on as few of its features as it can be had on.
 
-    An optimum may hold a feature, or move it by a hair: then it is the way without that feature, and counting
-    that feature would make two ways out of one.
+    An optimum may hold a feature, or move it by next to nothing: then it is the way without that feature, and
+    counting that feature would make two ways out of one.
     """
     for name in list(result.action or {}):
         if name not in (result.action or {}):
