@@ -84,7 +84,7 @@ def certify(
 
 @dataclass(frozen=True)
 class _Run:
-    """What ``certify`` was asked for; ``write``: the problem as it was solved too."""
+    """The options of ``certify``. ``write``: whether the problem that was solved is written, too."""
 
     out: Path
     backend: str | None

@@ -30,7 +30,7 @@ def plot(compared: Sequence[Compared], folder: Path) -> Path:
             _ratios(pair[1], chosen, [c.setting.label for c in chosen])
             demand = "plausible recourse demanded" if plausible else "plausibility not demanded"
             pair[0].set_title(f"{demand}: whom each side serves", fontsize=10)
-            pair[1].set_title("cost over optimal cost, whom both serve", fontsize=10)
+            pair[1].set_title("cost over optimal cost, of those whom both serve", fontsize=10)
         for one in axes[-1]:
             one.set_xlabel("actionable features")
         figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=3)
@@ -42,7 +42,7 @@ def plot(compared: Sequence[Compared], folder: Path) -> Path:
         _served(left, profiles, names)
         _ratios(right, profiles, names)
         left.set_title("plausible recourse demanded: whom each side serves", fontsize=10)
-        right.set_title("cost over optimal cost, whom both serve", fontsize=10)
+        right.set_title("cost over optimal cost, of those whom both serve", fontsize=10)
         right.tick_params(axis="x", labelsize=7)
         figure.legend(*left.get_legend_handles_labels(), loc="outside upper center", ncols=3)
         save(figure, folder / "profiles.png")
