@@ -56,7 +56,8 @@ class Choice:
     result
         Optimal among what differs from the choices before it, or a limit with both bounds.
     conditions
-        What was demanded besides so that it differs: with them the instance is an ordinary problem.
+        The conditions that make it differ from the earlier choices. It is the answer for the instance with
+        these added.
     """
 
     result: Result
@@ -72,7 +73,8 @@ class Choices:
     choices
         Cheapest first, as long as each one was proven.
     differ, apart, scale
-        How they differ: by at least so many features, or so many scales of some feature.
+        How any two differ: by at least ``apart`` features acted on, or in some feature by at least ``apart``
+        times its ``scale``.
     exhausted
         Whether it is proven that no further one differs.
     lower_bound
@@ -295,8 +297,8 @@ def differing(
 def _on_fewer(instance: Instance, result: Result, backend: str | None, clock: Clock) -> Result:
     """The optimum on as few of its features as it can be had on.
 
-    An optimum may hold a feature, or move it by a hair: then it is the way without that feature, and counting
-    that feature would make two ways out of one.
+    An optimum may hold a feature, or move it by next to nothing: then it is the way without that feature, and
+    counting that feature would make two ways out of one.
     """
     for name in list(result.action or {}):
         if name not in (result.action or {}):

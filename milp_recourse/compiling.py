@@ -48,8 +48,8 @@ SECONDS = 3.0
 CONFIG: Any = numba.config
 
 RARELY = 50_000
-"""New objects before Python looks for garbage while something is compiled, which makes many that live on: a
-tenth of the time."""
+"""Threshold of Python's garbage collector while something is compiled. Compiling makes many long-lived
+objects, and at the usual threshold a tenth of its time goes into looking through them in vain."""
 
 
 @contextlib.contextmanager

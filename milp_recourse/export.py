@@ -1,7 +1,7 @@
 """Any instance as an LP or MPS file, for solvers this package does not speak to.
 
-The program is written whole, switches open, quadratics native: columns ``set_F`` (the value an
-action sets feature F) and ``act_F`` (1 where F is acted on) spell out the action. Comments at the
+The program is written whole, switches open, quadratics native: columns ``set_F`` (the value that
+an action sets feature F to) and ``act_F`` (1 where F is acted on) spell out the action. Comments at the
 top of the file say so, and what was renamed for the format's sake.
 """
 
@@ -18,8 +18,9 @@ from milp_recourse.errors import BadInput
 from milp_recourse.instance import Instance
 
 LONGEST_NAME = 80
-TERMS_PER_LINE = 4
-"""Readers allow names of 255 characters and lines of 510; four terms of such names fit."""
+TERMS_PER_LINE = 3
+"""Readers allow lines of 510 characters: a row's name, three terms and a right side fit, if no name is longer
+than :data:`LONGEST_NAME`."""
 
 
 def export(instance: Instance, path: str | Path, pieces: int = 16, cost_unit: float = 1.0) -> None:
@@ -62,7 +63,7 @@ def export(instance: Instance, path: str | Path, pieces: int = 16, cost_unit: fl
 
 
 def writable(mip: MixedInteger, cost_unit: float = 1.0) -> MixedInteger:
-    """The program in what both formats can say.
+    """Rewrite the program, in place, into what both formats can express, and return it.
 
     The objective's constant goes to a column fixed at 1 (readers disagree on constants), and a ball
     without squares becomes a linear row.
@@ -96,7 +97,7 @@ def _comments(mip: MixedInteger, names: list[str], instance: Instance, cost_unit
         f" / {cost_unit!r}" if cost_unit != 1 else ""
     )
     for feature, k in mip.actions.items():
-        yield f"{names[k]}: the value an action sets {feature!r}"
+        yield f"{names[k]}: the value that an action sets {feature!r} to"
         if feature in mip.flags:
             yield f"{names[mip.flags[feature]]}: 1 where {feature!r} is acted on"
     for name, original in zip(names, mip.names, strict=True):
@@ -116,7 +117,7 @@ def _lp(mip: MixedInteger, names: list[str], row_names: list[str]) -> Iterator[s
     yield "Minimize"
     objective = " cost: " + (_sum((names[k], c) for k, c in mip.linear.items()) or f"0.0 {names[0]}")
     if mip.squares:
-        objective += " + [ " + _sum((f"{names[k]}^2", 2 * c) for k, c in mip.squares.items()) + " ] / 2"
+        objective += "\n  + [ " + _sum((f"{names[k]}^2", 2 * c) for k, c in mip.squares.items()) + " ] / 2"
     yield objective
     yield "Subject To"
     sign = {"E": "=", "G": ">=", "L": "<="}
@@ -126,7 +127,8 @@ def _lp(mip: MixedInteger, names: list[str], row_names: list[str]) -> Iterator[s
     if mip.ball is not None:
         linear = _sum((names[k], c) for k, c in mip.ball.linear.items())
         squares = _sum((f"{names[k]}^2", c) for k, c in mip.ball.squares.items())
-        yield f" ball: {linear} {'+ ' if linear else ''}[ {squares} ] <= {float(mip.ball.upper)!r}"
+        start = f"{linear}\n  + " if linear else ""
+        yield f" ball: {start}[ {squares} ] <= {float(mip.ball.upper)!r}"
     yield "Bounds"
     for name, low, high in zip(names, mip.lower, mip.upper, strict=True):
         yield f" {float(low)!r} <= {name} <= {float(high)!r}"

@@ -110,10 +110,10 @@ def _at_most(instance: Instance, count: int) -> Instance:
 
 
 def average_of_actions(fronts: Sequence[Front]) -> list[dict[str, Any]]:
-    """Per number of actions: the share of people it suffices for, and what it costs those compared.
+    """For each k: the share of people who have an action on at most k features, and a mean cost.
 
-    Compared are people whom one action, or none, suffices: their cost with at most k actions is a point of
-    every k. Costs of points that stopped at a limit count as they are.
+    The mean is over the people for whom an action on at most one feature suffices, the same people for every
+    k. Costs of points that stopped at a limit count as they are.
     """
     costs = [{point.actions: point.result.cost for point in front.points} for front in fronts]
     most = max((k for own in costs for k in own), default=0)

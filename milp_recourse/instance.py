@@ -56,7 +56,8 @@ class Preferences:
     Parameters
     ----------
     actionable
-        The individual hard mask, in feature order; a subset of the globally actionable.
+        The features that this person can act on (the mask), in feature order; a subset of the globally
+        actionable.
     weights
         w > 0 per feature; 1 where not named.
     ranges

@@ -139,12 +139,12 @@ def _network_accepts(
     if near is not None:
         value, error, deployed = near[0].value, near[0].error, near[1]
         need = accept.threshold + accept.margin
-        hair = ROUNDOFF * (
+        slack = ROUNDOFF * (
             abs(accept.threshold) + accept.margin + abs(value)
         )  # of this sum and the differences
-        if abs(value - need) > error + hair:
+        if abs(value - need) > error + slack:
             logit, accepted = near[0], value > need
-        if logit is not None and value - accept.threshold > deployed + hair:
+        if logit is not None and value - accept.threshold > deployed + slack:
             return logit, accepted, True
     if logit is None:
         logit = _least_logit(instance, action, exact)
@@ -219,9 +219,9 @@ def conclude(
     proposal
         What the back end says; neither its action nor its status is taken on trust.
     repair
-        Moves an action that fails by a solver's tolerance a hair inward, or returns None.
+        Moves an action that fails by a solver's tolerance inward, or returns None.
     as_given
-        Leave the action as it is, to the last hair: it is somebody else's.
+        Leave the action as it is, to the last digit: it is somebody else's.
 
     Returns
     -------
@@ -294,7 +294,7 @@ def _shown(instance: Instance, action: Action | None, judgement: Judgement | Non
     }
 
 
-HAIR = 2e-3
+NEGLIGIBLE = 2e-3
 """Changes this small, in cost scales, cost less than the gap where costs are squared."""
 
 
@@ -306,9 +306,9 @@ def held_exactly(instance: Instance, action: Action, judgement: Judgement) -> tu
     """
     for name, value in action.items():
         x = instance.factual[name]
-        hair = HAIR * instance.cost.scale.get(name, 1.0)
+        near = NEGLIGIBLE * instance.cost.scale.get(name, 1.0)
         allowed = instance.levers[name]
-        if value != x and abs(value - x) <= hair and allowed[0] <= x <= allowed[1]:
+        if value != x and abs(value - x) <= near and allowed[0] <= x <= allowed[1]:
             held = without_idle_holds(instance, {**action, name: x})
             verdict = judge(instance, held)
             if verdict.feasible and verdict.cost <= judgement.cost:

@@ -128,7 +128,7 @@ def solve_population(
     name = choose_backend(people.template, backend).name
     wanted = range(first, len(people) if last is None else min(last, len(people)))
     solved = solve_as_finished(people, name, options, wanted, Workers(jobs, scheduler))
-    return _in_order(people, wanted, solved)
+    return _in_order(solved, wanted, people.unreadable)
 
 
 def solve_as_finished(
@@ -239,7 +239,7 @@ def solve_together(
     if not instances:
         return iter(())
     found = _run_many(sharing(instances), choose_backend(instances[0], backend), options)
-    return _ordered(found, len(instances))
+    return _in_order(found, range(len(instances)))
 
 
 def sharing(instances: Sequence[Instance]) -> list[Instance]:
@@ -316,26 +316,17 @@ def check_options(
 
 
 def _in_order(
-    population: Population, wanted: range, solved: Iterator[tuple[int, Result]]
+    found: Iterator[tuple[int, Result]], wanted: range, unreadable: Mapping[int, BadInput] | None = None
 ) -> Iterator[Result]:
+    """The results in the order of their indices; an applicant who could not be read raises the reason."""
     waiting: dict[int, Result] = {}
     for index in wanted:
-        if index in population.unreadable:
-            raise population.unreadable[index]
+        if unreadable and index in unreadable:
+            raise unreadable[index]
         while index not in waiting:
-            found, result = next(solved)
-            waiting[found] = result
-        yield waiting.pop(index)
-
-
-def _ordered(found: Iterator[tuple[int, Result]], count: int) -> Iterator[Result]:
-    """The results in the order of their positions."""
-    waiting: dict[int, Result] = {}
-    for position in range(count):
-        while position not in waiting:
             k, result = next(found)
             waiting[k] = result
-        yield waiting.pop(position)
+        yield waiting.pop(index)
 
 
 def _run_by_name(

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from milp_recourse import read_instance, solve
+from milp_recourse.encodings.mixed_integer import MixedInteger, QuadraticRow
 from milp_recourse.errors import BadInput, Unsupported
 from milp_recourse.export import export, unique_names
 
@@ -120,7 +121,7 @@ def test_names_are_clean_unique_and_explained(tmp_path: Path) -> None:
         export(instance, target)
         assert by_scip(target)[1] == pytest.approx(known, rel=1e-6)
         written = target.read_text(encoding="ascii")
-        assert "the value an action sets 'net income, \\u20ac'" in written
+        assert "the value that an action sets 'net income, \\u20ac'" in written
         assert max(map(len, written.splitlines())) <= 510
 
 
@@ -153,3 +154,18 @@ def test_a_folder_that_is_not_there_is_bad_input(tmp_path: Path) -> None:
     instance = read_instance(INSTANCES / "smoke" / "hold.json")
     with pytest.raises(BadInput, match="can be written"):
         export(instance, tmp_path / "missing" / "problem.lp")
+
+
+def test_lines_stay_within_what_readers_allow(tmp_path, monkeypatch) -> None:
+    """510 characters, with the longest names and numbers that there can be."""
+    mip = MixedInteger()
+    third = 1e-200 / 3.0
+    row = {mip.column(f"{k}{'x' * 90}", -third, third): -third for k in range(9)}
+    mip.row("r" * 90, (row, 0.0), lower=-third, upper=third)
+    mip.linear, mip.squares = row, row
+    mip.ball = QuadraticRow("ball", row, row, third)
+    monkeypatch.setattr("milp_recourse.export.whole_problem", lambda *_: mip)
+    for suffix in ("lp", "mps"):
+        path = tmp_path / f"long.{suffix}"
+        export(read_instance(existing("smoke/hold")), path)
+        assert max(map(len, path.read_text(encoding="ascii").splitlines())) <= 510

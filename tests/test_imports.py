@@ -17,7 +17,10 @@ PACKAGE = ROOT / "milp_recourse"
 
 LAYERS = (
     ("1 the problem and its answer", ("errors", "domain", "factuals", "instance", "options", "result")),
-    ("2 reading, lowering, judging", ("program", "readers", "formats", "smaller", "judge", "magnitude")),
+    (
+        "2 reading, lowering, judging",
+        ("program", "readers", "formats", "smaller", "judge", "incumbent", "magnitude"),
+    ),
     (
         "3 bounds and search",
         ("bounds", "encodings", "compiling", "compiled", "forests"),
@@ -199,7 +202,6 @@ NAMED_TWICE = {
     "real",
     "regions",
     "rounding",
-    "search",
     "settings",
     "table",
     "tables",

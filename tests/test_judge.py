@@ -65,10 +65,10 @@ def test_an_action_that_touches_the_threshold_is_feasible() -> None:
     assert verdict.logit == Enclosure.of(0)
 
 
-@pytest.mark.parametrize("hair", [1e-15, 1e-9])
-def test_an_action_short_of_the_threshold_by_a_hair_is_not_accepted(hair: float) -> None:
+@pytest.mark.parametrize("missing", [1e-15, 1e-9])
+def test_an_action_short_of_the_threshold_by_very_little_is_not_accepted(missing: float) -> None:
     """Exact arithmetic sees it; so does the result."""
-    action = {"a": 1.75 - hair}
+    action = {"a": 1.75 - missing}
     assert "does not accept" in faults(problem(), action)
     assert not judge(problem(), action).accepted_exact
     result = conclude(problem(), Proposal(action, 4.0, "solver"), "test", 0.0)
@@ -278,7 +278,7 @@ def test_without_a_bound_the_grid_finds_or_does_not() -> None:
 
 
 def test_a_repair_is_judged_like_any_action() -> None:
-    """It may save a hair, and may not smuggle in rubbish."""
+    """It may save next to nothing, and may not smuggle in rubbish."""
     short = Proposal({"a": 1.75 - 1e-12}, 4.5 - 1e-6, "solver")
     saved = conclude(problem(), short, "test", 0.0, repair=lambda instance, action: GOOD)
     assert saved.status is Status.OPTIMAL

@@ -16,6 +16,9 @@ from milp_recourse.domain.forest import TreeEnsemble
 from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.instance import Instance
 
+TOGETHER = 64
+"""Searches after which actions are judged, unless one takes longer."""
+
 
 class BabBackend:
     """The compiled engine, one applicant at a time; for trees theirs."""
@@ -73,9 +76,16 @@ class BabBackend:
     def _solve_networks(
         self, instances: Sequence[Instance], options: Options
     ) -> Iterator[tuple[int, Proposal]]:
-        """Networks, lowered together and searched one by one."""
+        """Networks, lowered together and searched one by one; actions are judged after several searches."""
         from milp_recourse.compiled.problem import impossible, lowered
-        from milp_recourse.compiled.propose import ready, solve
+        from milp_recourse.compiled.propose import Closed, judged, ready, searched
+
+        def proposals() -> Iterator[tuple[int, Proposal]]:
+            for person, seconds, found in waiting:
+                proposal = judged(found, options) if isinstance(found, Closed) else found
+                proposal = replace(proposal, seconds=seconds + (proposal.seconds or 0.0))
+                yield person, in_own_units(proposal, scaled[person][1])
+            waiting.clear()
 
         if not instances:
             return
@@ -83,18 +93,21 @@ class BabBackend:
         start = time.perf_counter()
         scaled = [cost_units(instance) for instance in instances]
         left = set(range(len(instances)))
+        waiting: list[tuple[int, float, Closed | Proposal]] = []
         for people, group in lowered([instance for instance, _ in scaled]):
             share = (time.perf_counter() - start) / len(people)
             left -= set(people)
             for k, person in enumerate(people):
-                instance, factor = scaled[person]
+                instance, begun = scaled[person][0], time.perf_counter()
                 if impossible(instance, group.moved):
-                    yield person, Proposal(None, math.inf, "rigorous", 0, seconds=share)
+                    waiting.append((person, share, Proposal(None, math.inf, "rigorous", 0)))
                     continue
-                begun = time.perf_counter()
-                proposal = solve(instance, options, group.problems(k))
-                proposal = replace(proposal, seconds=share + time.perf_counter() - begun)
-                yield person, in_own_units(proposal, factor)
+                problem = group.problems(k)
+                seconds = share + time.perf_counter() - begun
+                waiting.append((person, seconds, searched(instance, options, problem)))
+                if len(waiting) >= TOGETHER or not isinstance(waiting[-1][2], Closed):
+                    yield from proposals()
+            yield from proposals()
             start = time.perf_counter()
         for person in left:
             yield (

@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from milp_recourse.backends.incumbent import Incumbent
 from milp_recourse.backends.protocol import Options, Proposal
 from milp_recourse.bounds.contract import atom_ranges, least_cost
 from milp_recourse.bounds.lagrangian import least_cost_where
@@ -21,6 +20,7 @@ from milp_recourse.bounds.shave import shave
 from milp_recourse.bounds.split import Box, at_kink, widest
 from milp_recourse.bounds.tape import Bounds, Tape
 from milp_recourse.errors import Unsupported
+from milp_recourse.incumbent import Incumbent
 from milp_recourse.instance import Instance
 from milp_recourse.judge import judge
 from milp_recourse.options import Clock
@@ -124,7 +124,7 @@ class BoxSearch(ABC):
         self._stuck = min(self._stuck, bound)
 
     def improve(self, tape: Tape, a: Array) -> bool:
-        """Look next to a solver's point; whether the incumbent improved by more than a hair."""
+        """Look next to a solver's point; whether that improved the incumbent by a tenth of its tolerance."""
         from milp_recourse.compiled.nearby import near
 
         before = self.incumbent.cost

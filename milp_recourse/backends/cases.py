@@ -32,7 +32,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 
-from milp_recourse.backends.incumbent import Incumbent, without_search
 from milp_recourse.backends.protocol import Options, Proposal
 from milp_recourse.domain.conditions import (
     FALSE,
@@ -48,6 +47,7 @@ from milp_recourse.domain.conditions import (
     unlabelled,
 )
 from milp_recourse.domain.enclosure import Enclosure
+from milp_recourse.incumbent import Incumbent, without_search
 from milp_recourse.instance import Instance
 from milp_recourse.judge import deltas, held_exactly, judge, known_factual, without_idle_holds
 from milp_recourse.program.fold import Folded, Literal, fold
@@ -64,7 +64,7 @@ MOST_MASKS = 400
 """With at most so many sets of k features, "at most k actions" is split into one case per set."""
 
 SolveMany = Callable[[Sequence[Instance], Options], Iterator[tuple[int, Proposal]]]
-Open = AnyOf | Counted
+Undecided = AnyOf | Counted
 
 
 @dataclass(order=True)
@@ -74,7 +74,7 @@ class _Case:
     bound: float
     order: int
     literals: frozenset[Literal] = field(compare=False)
-    open: tuple[Open, ...] = field(compare=False)
+    open: tuple[Undecided, ...] = field(compare=False)
     patience: float = field(compare=False, default=PATIENCE)
 
 
@@ -86,7 +86,7 @@ class CaseSearch:
     instance
         With conditions.
     repair
-        Moves an action that fails by a hair inward, or returns None.
+        Moves an action that fails by a rounding error inward, or returns None.
     """
 
     def __init__(
@@ -102,7 +102,7 @@ class CaseSearch:
         self.nodes, self.seconds = 0, 0.0
         self.message: str | None = None
         self._heap: list[_Case] = []
-        self._seen: set[tuple[frozenset[Literal], tuple[Open, ...]]] = set()
+        self._seen: set[tuple[frozenset[Literal], tuple[Undecided, ...]]] = set()
         self._count = 0
         self._asked: list[tuple[_Case, Folded]] = []
         demand = unlabelled(instance.demand)
@@ -196,7 +196,7 @@ class CaseSearch:
         return kept
 
     def _split(
-        self, case: _Case, folded: Folded, broken: Open, action: Mapping[str, float], bound: float
+        self, case: _Case, folded: Folded, broken: Undecided, action: Mapping[str, float], bound: float
     ) -> None:
         """Add the cases that splitting by a broken condition gives."""
         rest = tuple(one for one in case.open if one is not broken)
@@ -227,7 +227,7 @@ class CaseSearch:
                     self._push(bound, case.literals, case.open, Switched(name, True))
 
     def _push(
-        self, bound: float, literals: frozenset[Literal], open_: tuple[Open, ...], more: Demand
+        self, bound: float, literals: frozenset[Literal], open_: tuple[Undecided, ...], more: Demand
     ) -> None:
         """Add the case in which ``more`` holds too."""
         parts = more.parts if isinstance(more, AllOf) else (more,)
@@ -239,7 +239,7 @@ class CaseSearch:
             self._count += 1
             heapq.heappush(self._heap, _Case(bound, self._count, *key))
 
-    def _broken(self, open_: Sequence[Open], action: Mapping[str, float]) -> Open | None:
+    def _broken(self, open_: Sequence[Undecided], action: Mapping[str, float]) -> Undecided | None:
         """The first open alternative that the action breaks, exactly or in the doubles returned."""
         if not open_:
             return None

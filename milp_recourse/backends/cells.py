@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from typing import Protocol
 
-from milp_recourse.backends.incumbent import Incumbent
 from milp_recourse.backends.leaf_model import Cells, Watch
 from milp_recourse.backends.protocol import Options, Proposal
 from milp_recourse.domain.forest import TreeEnsemble
@@ -18,6 +17,7 @@ from milp_recourse.forests.axes import Axis, action_of, axes_of, factual_cells
 from milp_recourse.forests.goal import affordable
 from milp_recourse.forests.greedy import climb
 from milp_recourse.forests.table import LeafTable
+from milp_recourse.incumbent import Incumbent
 from milp_recourse.instance import Instance
 from milp_recourse.options import Clock
 

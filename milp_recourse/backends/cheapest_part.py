@@ -6,9 +6,9 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 
-from milp_recourse.backends.incumbent import Incumbent
 from milp_recourse.backends.protocol import Options, Proposal
 from milp_recourse.forests.parts import each_part
+from milp_recourse.incumbent import Incumbent
 from milp_recourse.instance import Instance
 from milp_recourse.options import Clock
 

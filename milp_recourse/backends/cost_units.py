@@ -73,31 +73,33 @@ def factor_between(instance: Instance, own: Instance) -> float:
 
 def _exponents(instance: Instance) -> tuple[int, int]:
     """j and k; zeros where nothing is to be changed or the numbers are no doubles."""
-    ratios = [
-        (high - low) / min(instance.cost.scale[name], instance.cost.decrease.get(name, math.inf))
-        for name, (low, high) in instance.levers.items()
-        if instance.cost.uses_scale and instance.feature(name).kind != "categorical"
-    ]
+    ratio, dearest = _sizes(instance)
     scaled = not instance.cost.quantiles and not instance.missing & instance.levers.keys()
-    length = math.frexp(max(ratios, default=0.0))[1] if scaled else 0
-    cost = math.frexp(_largest(instance))[1]
-    if math.isinf(max(ratios, default=0.0)) or max(abs(length), abs(cost)) > _FURTHEST:
+    length = math.frexp(ratio)[1] if scaled else 0
+    cost = math.frexp(dearest)[1]
+    if math.isinf(ratio) or max(abs(length), abs(cost)) > _FURTHEST:
         return 0, 0
     usual = USUAL_LENGTH[0] <= length <= USUAL_LENGTH[1], USUAL_COST[0] <= cost <= USUAL_COST[1]
     return 0 if usual[0] or not scaled else length - _LENGTH, 0 if usual[1] else _COST - cost
 
 
-def _largest(instance: Instance) -> float:
-    """About the cost of the dearest values of all levers together; 0 where it is no double."""
-    cost, total, largest = instance.cost, 0.0, 0.0
+def _sizes(instance: Instance) -> tuple[float, float]:
+    """The longest lever in its cost scale, and about what the dearest values of all levers cost together, 0
+    where that is no double."""
+    cost, ratio, total, largest = instance.cost, 0.0, 0.0, 0.0
+    uses_scale = cost.uses_scale
     for name, (low, high) in instance.levers.items():
-        far = 1.0
+        by_label, far, step = instance.feature(name).kind == "categorical", 1.0, 0.0
         if name in cost.quantiles or name in instance.missing:
             far = max(float(abs(deltas(instance, {name: end})[name])) for end in (low, high))
-        elif instance.feature(name).kind != "categorical":
-            far = max(abs(low - instance.factual[name]), abs(high - instance.factual[name]))
-        scale = min(cost.scale[name], cost.decrease.get(name, math.inf)) if cost.uses_scale else 1.0
-        weight, step = instance.weight(name), far / scale if cost.uses_scale else 0.0
+        elif not by_label:
+            x = instance.factual[name]
+            far = max(abs(low - x), abs(high - x))
+        if uses_scale:
+            scale = min(cost.scale[name], cost.decrease.get(name, math.inf))
+            step = far / scale
+            ratio = ratio if by_label else max(ratio, (high - low) / scale)
+        weight = instance.weight(name)
         total += weight * (cost.l0 + step * (cost.l1 + cost.l2_squared * step))
         largest = max(largest, weight * cost.linf * step)
-    return total + largest if math.isfinite(total + largest) else 0.0
+    return ratio, total + largest if math.isfinite(total + largest) else 0.0

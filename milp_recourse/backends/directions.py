@@ -16,8 +16,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
-from milp_recourse.backends.incumbent import Incumbent, without_search
 from milp_recourse.backends.protocol import Options, Proposal
+from milp_recourse.incumbent import Incumbent, without_search
 from milp_recourse.instance import Instance
 from milp_recourse.judge import deltas
 from milp_recourse.options import Clock

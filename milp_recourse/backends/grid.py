@@ -32,7 +32,7 @@ from milp_recourse.options import Clock
 BINS = 25
 BLOCK = 2**19  # candidates whose cost is held at a time (26^4 fits)
 FIRST_CHUNK, LARGEST_CHUNK = 2**10, 2**15  # candidates evaluated at a time
-HAIR = 1e-9  # the float check is this lenient; the exact one decides
+TOLERANCE = 1e-9  # the float check is this lenient; the exact one decides
 
 
 class GridBackend:
@@ -234,29 +234,29 @@ def _first_feasible(instance: Instance, actions: NDArray) -> int | None:
 
 
 def looks_feasible(instance: Instance, actions: NDArray) -> NDArray[np.bool_]:
-    """Domains, classifier and plausibility in float64, lenient by a hair; shape (n,)."""
+    """Domains, classifier and plausibility in float64, within TOLERANCE; shape (n,)."""
     x = instance.factual_row
     rows = instance.scm.counterfactual(x, actions)
     good = np.ones(len(rows), dtype=bool)
     for k, f in enumerate(instance.features):
         if f.domain is not None:
-            good &= ~((rows[:, k] < f.domain[0] - HAIR) | (rows[:, k] > f.domain[1] + HAIR))
+            good &= ~((rows[:, k] < f.domain[0] - TOLERANCE) | (rows[:, k] > f.domain[1] + TOLERANCE))
     kept = np.flatnonzero(good)
     good[kept] = looks_accepted(instance, rows[kept])
     if instance.plausible:
         kept = np.flatnonzero(good)
         gain = log_density_gain(instance.scm, x, rows[kept], ~np.isnan(actions[kept]))
-        good[kept] = gain >= instance.offset - HAIR
+        good[kept] = gain >= instance.offset - TOLERANCE
     return good
 
 
 def looks_accepted(instance: Instance, rows: NDArray) -> NDArray[np.bool_]:
-    """Whether the classifier accepts rows, in float64 and lenient by a hair; shape (n,)."""
+    """Whether the classifier accepts rows, in float64, within TOLERANCE; shape (n,)."""
     accept, scores = instance.accept, instance.classifier.scores(instance.model_rows(rows))
     if isinstance(instance.classifier, TreeEnsemble):
         return scores > accept.above
     needed = accept.threshold + accept.margin
-    return scores >= needed - HAIR * (1 + abs(needed))
+    return scores >= needed - TOLERANCE * (1 + abs(needed))
 
 
 def log_density_gain(

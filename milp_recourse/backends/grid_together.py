@@ -66,7 +66,7 @@ class SharedGrid:
             if name in instance.levers:
                 costs += instance.weight(name) * self._squares[axis][points[axis]]
         result = None
-        for k in np.argsort(costs, kind="stable"):  # the first passes but for a hair
+        for k in np.argsort(costs, kind="stable"):  # the first, unless it is feasible within a tolerance only
             action = {
                 name: float(self._values[axis][points[axis][k]])
                 for axis, name in enumerate(self.names)

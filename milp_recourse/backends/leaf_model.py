@@ -83,12 +83,12 @@ class LeafModel(ABC):
         """Not all of the columns are true while all of the others are false."""
 
     @abstractmethod
-    def rule_out(self, leaves: Sequence[Column], here: list[Column], before: list[Column]) -> None:
-        """In a cell, whose columns :meth:`in_cell` gives, none of these leaves of one tree is reached."""
+    def rule_out(self, leaves: Sequence[Column], true: list[Column], false: list[Column]) -> None:
+        """None of these leaves of one tree is reached in a cell, whose columns :meth:`in_cell` gives."""
 
     @abstractmethod
     def score(self, terms: Sequence[tuple[float, Column]], goal: float, reach: float) -> None:
-        """Values times columns, of total size at most ``reach``, add up to the goal or more."""
+        """The sum of value times column is at least ``goal``; ``reach`` bounds the sum of absolute values."""
 
     # -- what they share -----------------------------------------------------------------
 
@@ -98,7 +98,7 @@ class LeafModel(ABC):
         return np.array(cells, dtype=np.int64)
 
     def in_cell(self, i: int, k: int) -> tuple[list[Column], list[Column]]:
-        """The columns that are true and those that are false exactly where axis i is in cell k."""
+        """(true, false): axis i is in cell k exactly if all columns in ``true`` are 1, all in ``false`` 0."""
         return self.at[i][k : k + 1], self.at[i][k - 1 : k] if k else []
 
     def accepts(self, point: Cells) -> bool:
@@ -115,7 +115,7 @@ class LeafModel(ABC):
         return chosen
 
     def forbid(self, point: Cells, axes: Sequence[int] = ()) -> None:
-        """No point in the same leaves and, on the axes named, in the same cells any more."""
+        """Exclude every point that is in the same leaves and, on the axes named, in the same cells."""
         chosen = [columns[k] for columns, k in zip(self.leaf, self.leaves_at(point), strict=True)]
         cells = [self.in_cell(i, int(point[i])) for i in axes]
         true, false = ([y for sides in cells for y in sides[side]] for side in (0, 1))

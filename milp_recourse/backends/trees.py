@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Callable
 from dataclasses import replace
 
 from milp_recourse.backends.cheapest_part import cheapest_part
@@ -13,7 +14,6 @@ from milp_recourse.domain.forest import TreeEnsemble
 from milp_recourse.forests.axes import separable
 from milp_recourse.forests.causal import CausalSearch
 from milp_recourse.forests.pieces import why_not_pieces
-from milp_recourse.forests.search import Outcome
 from milp_recourse.forests.single import leaf_recourses
 from milp_recourse.instance import Instance
 from milp_recourse.program.fold import folds_away, without_conditions
@@ -40,18 +40,16 @@ def solve_trees(instance: Instance, options: Options) -> Proposal:
 def _solve(instance: Instance, options: Options) -> Proposal:
     forest = instance.classifier
     assert isinstance(forest, TreeEnsemble)
-    if _priced(instance):
-        from milp_recourse.forests.priced import ready
-
-        ready()
-    start = time.perf_counter()
-    deadline = None if options.time_limit is None else start + options.time_limit
-    if separable(instance) and len(forest.trees) == 1:
+    if not separable(instance):
+        return _timed(instance, options, lambda own, deadline: CausalSearch(own, deadline).run())
+    if len(forest.trees) == 1:
+        start = time.perf_counter()
         ways = leaf_recourses(instance)
         action, bound = (ways[0].action, ways[0].lower_bound) if ways else (None, math.inf)
         return Proposal(action, bound, "rigorous", len(ways), seconds=time.perf_counter() - start)
+    from milp_recourse.forests.priced import PricedSearch, ready  # loads numba
 
-    def run(own: Instance) -> Proposal:
+    def search(own: Instance, deadline: float | None) -> Proposal:
         watch = None
         if options.watch is not None:
             outer, factor = options.watch, factor_between(instance, own)
@@ -59,21 +57,17 @@ def _solve(instance: Instance, options: Options) -> Proposal:
             def watch(cost: float, bound: float) -> object:
                 return outer(cost / factor, bound / factor)
 
-        found = _search(own, replace(options, watch=watch), deadline)
-        return Proposal(found.action, found.lower_bound, "rigorous", found.nodes, found.message)
+        return PricedSearch(own, deadline, options.starts, watch).run()
 
-    return replace(in_cost_units(run, instance), seconds=time.perf_counter() - start)
-
-
-def _search(instance: Instance, options: Options, deadline: float | None) -> Outcome:
-    if not separable(instance):
-        return CausalSearch(instance, deadline).run()
-    from milp_recourse.forests.priced import PricedSearch  # loads numba
-
-    return PricedSearch(instance, deadline, options.starts, options.watch).run()
+    ready()
+    return _timed(instance, options, search)
 
 
-def _priced(instance: Instance) -> bool:
-    """Whether bounds by prices are asked for: several trees, and levers that move nothing else."""
-    forest = instance.classifier
-    return len(forest.trees) > 1 and separable(instance)  # type: ignore[union-attr]
+def _timed(
+    instance: Instance, options: Options, search: Callable[[Instance, float | None], Proposal]
+) -> Proposal:
+    """What a search finds, with costs of usual size, until the deadline."""
+    start = time.perf_counter()
+    deadline = None if options.time_limit is None else start + options.time_limit
+    found = in_cost_units(lambda own: search(own, deadline), instance)
+    return replace(found, seconds=time.perf_counter() - start)

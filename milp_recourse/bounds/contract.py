@@ -17,7 +17,7 @@ from milp_recourse.program.functions import value_range, within_domain
 
 Array = NDArray[np.float64]
 
-_HAIR = 1e-10  # relative outward slack: covers the rounding of a handful of operations
+_SLACK = 1e-10  # relative outward slack: covers the rounding of a handful of operations
 
 
 def contract(tape: Tape, low: Array, high: Array, cutoff: float, rounds: int = 2) -> tuple[Array, Array]:
@@ -38,16 +38,16 @@ def contract(tape: Tape, low: Array, high: Array, cutoff: float, rounds: int = 2
             _by_ball(tape, low, high)
         whole = tape.integral
         if whole.any():
-            low[:, whole], high[:, whole] = np.ceil(low[:, whole] - _HAIR), np.floor(high[:, whole] + _HAIR)
+            low[:, whole], high[:, whole] = np.ceil(low[:, whole] - _SLACK), np.floor(high[:, whole] + _SLACK)
     return low, high
 
 
 def least_cost(tape: Tape, low: Array, high: Array) -> Array:
-    """The least cost on each box, shape (B,), rounded down a hair."""
+    """The least cost on each box, shape (B,), rounded down."""
     terms, largest = _least_terms(tape, low, high)
     c = tape.program.cost
     total = terms.sum(axis=1) + float(c.linf) * largest.max(axis=1, initial=0.0)
-    return (total + tape.fixed_cost) * (1 - _HAIR)
+    return (total + tape.fixed_cost) * (1 - _SLACK)
 
 
 def _term_range(tape: Tape, low: Array, high: Array) -> tuple[Array, Array, NDArray[np.bool_]]:
@@ -83,7 +83,7 @@ def _by_cost(tape: Tape, low: Array, high: Array, cutoff: float) -> None:
     c = tape.program.cost
     terms, _ = _least_terms(tape, low, high)
     total = terms.sum(axis=1, keepdims=True)
-    room = cutoff * (1 + _HAIR) - tape.fixed_cost - (total - terms)  # (B, terms)
+    room = cutoff * (1 + _SLACK) - tape.fixed_cost - (total - terms)  # (B, terms)
     spent = room < 0
     room = np.maximum(room, 0.0)
     reach = np.full_like(room, np.inf)
@@ -95,16 +95,16 @@ def _by_cost(tape: Tape, low: Array, high: Array, cutoff: float) -> None:
         reach = np.minimum(reach, room / slope)
     if c.linf:
         reach = np.minimum(reach, np.maximum(cutoff - tape.fixed_cost, 0.0) / (float(c.linf) * w / s))
-    reach = reach * (1 + _HAIR) + 1e-300
+    reach = reach * (1 + _SLACK) + 1e-300
     plain, x = tape.plain_terms, tape.term_factuals
-    slack = _HAIR * (1 + np.abs(x))
+    slack = _SLACK * (1 + np.abs(x))
     # fmax and fmin here and below: what overflowed to nan cuts nothing off
     low[:, plain] = np.fmax(low, x - reach - slack)[:, plain]
     high[:, plain] = np.fmin(high, x + reach + slack)[:, plain]
     for j, quantiles in tape.quantiles:
         here, room_left = quantiles.evaluate(x[j]), reach[:, j] + ROUNDING
         least, most = quantiles.least_value(here - room_left), quantiles.largest_value(here + room_left)
-        span = _HAIR * (1 + max(abs(v) for v in quantiles.values))
+        span = _SLACK * (1 + max(abs(v) for v in quantiles.values))
         low[:, j], high[:, j] = np.fmax(low[:, j], least - span), np.fmin(high[:, j], most + span)
     empty = spent.any(axis=1)
     low[empty], high[empty] = tape.upper + 1.0, tape.lower - 1.0
@@ -120,9 +120,9 @@ def _by_ball(tape: Tape, low: Array, high: Array) -> None:
     least = np.where((rl <= 0) & (rh >= 0), 0.0, np.minimum(np.square(rl), np.square(rh))) * weights
     total = least.sum(axis=1, keepdims=True)
     room = -lin[:, None] - (total - least)
-    hair = _HAIR * (1 + np.abs(lin[:, None]) + total)
-    room += hair
-    empty = (-lin[:, None] - total + hair < 0)[:, 0]  # also where there is no square at all
+    slack = _SLACK * (1 + np.abs(lin[:, None]) + total)
+    room += slack
+    empty = (-lin[:, None] - total + slack < 0)[:, 0]  # also where there is no square at all
     radius = np.sqrt(np.maximum(room, 0.0) / weights)
     for j in range(len(weights)):
         for k, column in enumerate(tape.actions):
@@ -133,7 +133,7 @@ def _by_ball(tape: Tape, low: Array, high: Array) -> None:
             rest_low, rest_high = rl[:, j] - share[0], rh[:, j] - share[1]
             ends = (-radius[:, j] - rest_high) / coefficient, (radius[:, j] - rest_low) / coefficient
             l, h = np.minimum(*ends), np.maximum(*ends)  # nan if either end is
-            slack = _HAIR * (1 + np.abs(l) + np.abs(h) + np.abs(rest_low) + np.abs(rest_high))
+            slack = _SLACK * (1 + np.abs(l) + np.abs(h) + np.abs(rest_low) + np.abs(rest_high))
             low[:, k] = np.fmax(low[:, k], l - slack)
             high[:, k] = np.fmin(high[:, k], h + slack)
     low[empty], high[empty] = tape.upper + 1.0, tape.lower - 1.0

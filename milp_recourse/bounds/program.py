@@ -31,15 +31,12 @@ class ProgramBounds:
         Switch atom -> ((low, high) of acted, (low, high) of natural).
     hidden
         Pre-activations per hidden layer, shape (width, 2).
-    logit
-        Lowest and highest logit.
     """
 
     atoms: Array
     arguments: Array
     branches: dict[int, tuple[tuple[float, float], tuple[float, float]]]
     hidden: list[Array]
-    logit: tuple[float, float]
 
 
 def hull(
@@ -57,7 +54,6 @@ def hull(
     atoms, arguments = _empty(n), _empty(n)
     branches = {k: (_empty(1), _empty(1)) for k, a in enumerate(program.atoms) if isinstance(a, Switch)}
     hidden: list[Array] | None = None
-    logit = _empty(1)
     for acted in program.configurations():
         fixed = program.fix(acted, prune=False)
         tape = Tape(fixed)
@@ -77,7 +73,6 @@ def hull(
             np.stack([l[0], h[0]], axis=1) for l, h in zip(bounds.hidden_low, bounds.hidden_high, strict=True)
         ]
         hidden = layers if hidden is None else [_union(a, b) for a, b in zip(hidden, layers, strict=True)]
-        _widen(logit, 0, float(bounds.logit_low[0]), float(bounds.logit_high[0]))
     if hidden is None:
         return None
     for k, atom in enumerate(program.atoms):
@@ -96,12 +91,11 @@ def hull(
         arguments,
         {k: (_pair(a), _pair(b)) for k, (a, b) in branches.items()},
         hidden,
-        (float(logit[0, 0]), float(logit[0, 1])),
     )
 
 
 def program_bounds(tape: Tape, bounds: Bounds) -> ProgramBounds:
-    """One box's bounds in the form the encoding asks for, a hair wider."""
+    """One box's bounds in the form the encoding asks for, widened by a slack."""
 
     def wide(low: Array, high: Array) -> Array:
         slack = 1e-9 * (1 + np.abs(low) + np.abs(high))
@@ -118,7 +112,6 @@ def program_bounds(tape: Tape, bounds: Bounds) -> ProgramBounds:
         arguments,
         {},
         [wide(l[0], h[0]) for l, h in zip(bounds.hidden_low, bounds.hidden_high, strict=True)],
-        (float(bounds.logit_low[0]), float(bounds.logit_high[0])),
     )
 
 

@@ -88,7 +88,6 @@ class Tape:
             for k, a in enumerate(program.atoms)
             if isinstance(a, Elementary)
         ]
-        self.columns, self.column_offset = self.dense(program.columns)
         self.network = network = program.classifier
         self.weights = list(network.weights)
         self.biases = list(network.biases)
@@ -126,19 +125,8 @@ class Tape:
             self.cost_lengths[j] = quantiles.values[-1] - quantiles.values[0]
         if tuple(t.feature for t in program.cost_terms) != tuple(a.feature for a in program.actions):
             raise TypeError("a tape needs one cost term per action, in the actions' order")
-        self.cost_only = self._cost_only()
-
-    def _cost_only(self) -> frozenset[int]:
-        """Units that nothing but the cost refers to."""
-        program = self.program
-        forms = [*program.columns, *(row.form for row in program.rows)]
-        if program.ball is not None:
-            forms += [program.ball.linear, *(form for _, form in program.ball.squares)]
-        needed = {k for form in forms for k in form.terms}
-        for k, unit, _, _ in reversed(self.units):
-            if k in needed:
-                needed |= set(unit.argument.terms)
-        return frozenset(k for k, *_ in self.units) - needed
+        # units that nothing but the cost refers to
+        self.cost_only = frozenset(k for k, *_ in self.units) - program.behind(program.constrained())
 
     def dense(self, forms: list[Affine] | tuple[Affine, ...]) -> tuple[Array, Array]:
         """Forms as a matrix over atoms, shape (len, atoms), and their constants, (len,)."""
@@ -158,30 +146,6 @@ class Tape:
             for k, unit, row, offset in self.units:
                 v[:, k] = evaluate(unit.function, v @ row[0] + offset[0], unit.level)
         return v
-
-    def logits(self, v: Array) -> Array:
-        """Logits (n,) for atom values (n, atoms)."""
-        z = v @ self.first.T + self.first_offset
-        for w, b in zip(self.weights[1:], self.biases[1:], strict=True):
-            z = np.maximum(z, 0.0) @ w.T + b
-        return z[:, 0]
-
-    def ball_excess(self, v: Array) -> Array:
-        """Left side of the ball constraint (<= 0 is plausible); zero without one, shape (n,)."""
-        if self.program.ball is None:
-            return np.zeros(len(v))
-        r = v @ self.residuals.T + self.residual_offset
-        return np.square(r) @ self.ball_weights + v @ self.ball_linear + self.ball_offset
-
-    def costs(self, v: Array) -> Array:
-        """Cost of acting on every feature of the tape, shape (n,)."""
-        c = self.program.cost
-        step = np.abs(v @ self.deltas.T + self.delta_offset) / self.cost_scales
-        weighted = self.cost_weights * step
-        total = float(c.l2_squared) * (weighted * step).sum(axis=1) + float(c.l1) * weighted.sum(axis=1)
-        if c.linf and weighted.shape[1]:
-            total = total + float(c.linf) * weighted.max(axis=1)
-        return total + self.fixed_cost
 
     @property
     def fixed_cost(self) -> float:
@@ -209,8 +173,8 @@ class Tape:
         for k, unit, row, offset in self.units:
             l, h = self._concretise(np.broadcast_to(row, (batch, 1, self.atoms)), offset, lines)
             argument = size @ np.abs(row[0]) + abs(offset[0])
-            hair = self.rounding * argument
-            l, h = l[:, 0] - hair, h[:, 0] + hair
+            error = self.rounding * argument
+            l, h = l[:, 0] - error, h[:, 0] + error
             if known is not None:
                 l, h = np.maximum(l, known.arguments_low[:, k]), np.minimum(h, known.arguments_high[:, k])
             l, h = within_domain(unit.function, l, h)
@@ -227,9 +191,9 @@ class Tape:
             if layer > 0:  # an open ReLU's upper line has an intercept of at most |low|
                 last = np.abs(hidden_low[-1]) * ((hidden_low[-1] < 0) & (hidden_high[-1] > 0))
                 size = (size + last) @ np.abs(w).T + np.abs(b)
-            hair = self.rounding * size
+            error = self.rounding * size
             l, h, line = self._layer_bounds(w, b, layer, relaxed, lines, hidden_low, hidden_high)
-            l, h = l - hair, h + hair
+            l, h = l - error, h + error
             if layer == len(self.weights) - 1:
                 slope, offset = line[0][:, 0][:, self.actions], line[1][:, 0]
                 return Bounds(
@@ -242,7 +206,7 @@ class Tape:
                     l[:, 0],
                     h[:, 0],
                     slope,
-                    offset + hair[:, 0],
+                    offset + error[:, 0],
                 )
             if known is not None:
                 l, h = np.maximum(l, known.hidden_low[layer]), np.minimum(h, known.hidden_high[layer])
@@ -315,7 +279,7 @@ class _Lines:
             self.entries.append((k, row, offset, m, lo, m, hi))
 
     def size(self, argument: Array) -> Array:
-        """Absolute values behind the unit added last, given those behind its argument, shape (B,)."""
+        """A bound of the absolute terms that the unit added last sums, from its argument's, shape (B,)."""
         *_, sl, il, sh, ih = self.entries[-1]
         return np.maximum(np.abs(sl), np.abs(sh)) * argument + np.maximum(np.abs(il), np.abs(ih))
 

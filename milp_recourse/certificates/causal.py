@@ -26,8 +26,7 @@ from milp_recourse.compiled.nearby import none_below
 from milp_recourse.domain.forest import TreeEnsemble
 from milp_recourse.forests.axes import factual_cells
 from milp_recourse.forests.regions import region
-from milp_recourse.forests.search import best_cuts
-from milp_recourse.forests.table import LeafTable
+from milp_recourse.forests.table import LeafTable, best_cuts
 from milp_recourse.instance import Instance
 from milp_recourse.program import lower
 

@@ -24,7 +24,7 @@ from milp_recourse.compiled.causes import effects_of
 from milp_recourse.compiled.layout import GRID, LABEL
 from milp_recourse.compiled.lever_arrays import ACTED, IDLE
 from milp_recourse.compiled.problem import Lowered, Problem, impossible, lowered
-from milp_recourse.compiled.propose import ceiling, memory, smallest
+from milp_recourse.compiled.propose import memory, smallest
 from milp_recourse.compiling import announced
 from milp_recourse.domain.conditions import TRUE
 from milp_recourse.domain.features import Feature
@@ -218,7 +218,7 @@ class _Trees:
         self.squares = self.squares[np.argsort([place[i] for i in self.owners[self.squares]])]
         base = float(p.base[c, 0])
         if math.isinf(target):
-            target = (1.0 + 1e-6) * (self.factor + ceiling(p))
+            target = (1.0 + 1e-6) * (self.factor + p.ceiling)
         else:
             claimed = claimed - base + p.cost * (abs(claimed) + base)
         target = target - base + p.cost * (abs(target) + base)

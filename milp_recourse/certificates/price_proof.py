@@ -184,7 +184,7 @@ class PriceProof:
         self.sums = WeightedSums(f, self.table, self.above)
         self.floors = len(self.table.forest.trees) + len(self.axes) + 4
         self.shared = bool(self.wide.any())
-        self.flat = self.shared and not self.cost.any()
+        self.only_maximum = self.shared and not self.cost.any()
         self.of_cell = np.repeat(np.arange(len(self.axes)), np.diff(f.axis_from))
         self.slot_of = np.repeat(np.arange(len(f.slot_axis)), np.diff(f.class_from))
 
@@ -195,7 +195,8 @@ class PriceProof:
     def goal(self, bits: int) -> float:
         """What the bound of a table must reach: the checker may round every term down."""
         rounded = self.floors * self.unit(bits) * 2.0**-24
-        return CLEAR * AIM * self.target + rounded if self.flat else self.target * (1 + 2.0**-50) + rounded
+        own = CLEAR * AIM * self.target if self.only_maximum else self.target * (1 + 2.0**-50)
+        return own + rounded
 
     def run(self) -> bool:
         """Search; False where time or room ran out, or something accepted costs less."""
@@ -203,7 +204,7 @@ class PriceProof:
         first = f.axis_from[:-1].astype(np.int64)
         last = f.axis_from[1:].astype(np.int64) - 1
         everything = _State(first, last, np.ones(len(self.cost), np.bool_), np.ones(len(f.value), np.bool_))
-        count = len(self.axes) if self.shared and not self.flat else 0
+        count = len(self.axes) if self.shared and not self.only_maximum else 0
         price = np.zeros(int(f.class_from[-1]))
         start = _Prices(price, self._multiplier(), self.sums.even, np.full(count, 1.0 / max(1, count)))
         waiting: list[_Open | Step] = [_Open(everything, start, ROOT_ROUNDS)]
@@ -226,7 +227,7 @@ class PriceProof:
         forest = self.table.forest
         here = float(self.table.bound(self.table.met(p, p))[0])
         missing = (self.above - here) * (len(forest.trees) if forest.aggregate == "mean" else 1)
-        return (10.0 if self.flat else 1.0) * max(self.target, 1e-12) / max(missing, 1e-9)
+        return (10.0 if self.only_maximum else 1.0) * max(self.target, 1e-12) / max(missing, 1e-9)
 
     def _visit(self, node: _Open) -> list[_Open | Step] | None:
         """What a node becomes: steps and nodes in preorder; None where it holds a counterexample."""
@@ -292,12 +293,12 @@ class PriceProof:
         closed = False
         for round_ in range(node.rounds):
             if round_:
-                weights = self.sums.turned(weights, live, self.energy)
+                weights = self.sums.reweighted(weights, live, self.energy)
             f, needed = self._under(weights)
             if not shrink(f, self.alone, now.alive, now.leaves, live, self.merging, True):
                 closed = True
                 break
-            aim, weight = (AIM * self.target, 0.0) if self.flat else (goal, WEIGHT)
+            aim, weight = (AIM * self.target, 0.0) if self.only_maximum else (goal, WEIGHT)
             costs = self.cost, self.wide, shares
             _, mu, length = ascend(f, *costs, live, mu, needed, price, aim, STEPS, max(length, 0.02), weight)
             self._calm_idle(price)
@@ -406,9 +407,7 @@ class PriceProof:
 
     def _take_out(self, state: _State, bound: float, slack: float, bits: int) -> None:
         goal = self.goal(bits)
-        take_out(
-            self.factors, self.room, bound, slack, self.energy, self.loss, goal, state.alive, state.leaves
-        )
+        take_out(self.room, bound, slack, self.energy, self.loss, goal, state.alive, state.leaves)
 
     def _shares(self, prices: _Prices) -> Array:
         """Shares of the maximum that add up to at most 1 exactly."""
@@ -478,7 +477,7 @@ class PriceProof:
             return self._closing(nothing)
         paid, most = (np.where(state.alive, of, np.inf) for of in (self.cost, self.wide))
         least, wide = (np.minimum.reduceat(of, f.axis_from[:-1]) for of in (paid, most))
-        if (least.sum() + wide.max()) * (1 - 2.0**-44) >= self.goal(FINE) and not self.flat:
+        if (least.sum() + wide.max()) * (1 - 2.0**-44) >= self.goal(FINE) and not self.only_maximum:
             shares = np.eye(len(wide))[int(wide.argmax())] if self.shared else nothing.shares
             return self._closing(replace(nothing, shares=shares))
         best = self.sums.values[self.room.leaf[self.room.leaf_to[:-1]]]
@@ -506,7 +505,7 @@ class PriceProof:
         lowest = np.full(len(self.factors.slot_axis), np.iinfo(np.int64).max)
         np.minimum.at(lowest, self.slot_of[kept], price[kept])
         price = np.where(kept, price - lowest[self.slot_of], 0)
-        scale = (1.0 + 2.0**-30) / (CLEAR * AIM) if self.flat else 1.0
+        scale = (1.0 + 2.0**-30) / (CLEAR * AIM) if self.only_maximum else 1.0
         shares = self._shares(prices) if len(prices.shares) else prices.shares
         return PriceTable(unit * scale, prices.mu * scale, price, prices.weights, shares)
 

@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 
 from milp_recourse.certificates.conditions import Case
 from milp_recourse.certificates.limits import MOST_NODES
-from milp_recourse.certificates.trees import Box, acted_sets, forest_configurations, refined
+from milp_recourse.certificates.trees import Box, acted_sets, refined, single_tree_configurations
 from milp_recourse.domain.conditions import FALSE, TRUE, Row, unlabelled
 from milp_recourse.domain.forest import TreeEnsemble, last_left
 from milp_recourse.forests.axes import Axis, axes_of, factual_cells
-from milp_recourse.forests.branch_tree import BranchTree
+from milp_recourse.forests.goal import with_cells
 from milp_recourse.forests.parts import each_part
 from milp_recourse.forests.table import LeafTable
 from milp_recourse.instance import Instance
@@ -39,7 +39,8 @@ def ensemble_configurations(
 ) -> list[dict[str, Any]] | None:
     """Configurations that prove that no action costs less than ``bound`` (None: none exists).
 
-    By prices, but for a single tree. None where the search was stopped, or finds the claim false.
+    By prices, but for a single tree whose own leaves are not too many. None where the search was stopped, or
+    finds the claim false.
 
     Parameters
     ----------
@@ -49,9 +50,11 @@ def ensemble_configurations(
     forest = instance.classifier
     assert isinstance(forest, TreeEnsemble)
     demand, plain = unlabelled(instance.demand), without_conditions(instance)
-    if len(forest.trees) == 1 and demand == TRUE:
-        return forest_configurations(instance, bound, time_limit)
     deadline = None if time_limit is None else time.perf_counter() + time_limit
+    if len(forest.trees) == 1 and demand == TRUE:
+        found = single_tree_configurations(instance, bound, deadline)
+        if found is not None:
+            return found
     configurations, left = [], MOST_NODES
     for acted in acted_sets(instance):
         settled = for_acted(demand, acted)
@@ -89,7 +92,7 @@ class _Proofs:
     instance
         Without conditions, and of one sum where one of several suffices.
     bound, deadline
-        What is to be proven, and until when.
+        The lower bound to prove (None: that there is no action), and until when.
     """
 
     instance: Instance
@@ -117,9 +120,10 @@ class _Proofs:
         return {"tree": self.nodes, **({"prices": self.tables} if priced else {})}
 
     def _cut(self, rows: Sequence[Row]) -> tuple[dict[str, tuple[float, float]] | None, list[Case | Node]]:
-        """Where the rows let actions be, None for nowhere; and leaves that follow what is proven there.
+        """The intervals that rows of one action leave (None: a row cannot be met); appends the cuts as nodes.
 
-        Rows of several actions are left to whoever reads the proof: without them less is known.
+        Also returned are the nodes that follow in preorder after the rest is proven. Rows of several actions
+        are not used here: without them less is known, but nothing false.
         """
         ranges, after = {name: self.instance.levers[name] for name in self.acted}, list[Case | Node]()
         for row in rows:
@@ -165,7 +169,7 @@ class _Proofs:
         if axes is None or everything is None:
             self.nodes.append(["e"])
             return True
-        full = BranchTree(axes)
+        levers = axes
         whole = [self._cells(axis) for axis in everything if axis.feature in acted]
         axes = [self._cells(axis) for axis in axes if axis.feature in acted]
         paid = [_paid(instance, axis) for axis in axes]
@@ -180,12 +184,12 @@ class _Proofs:
             return False
         writer = _Writer(inside, acted, axes, whole, proof.factors, len(self.tables))
         self.tables += [writer.table(one) for one in proof.tables]
-        self.nodes += [node for step in proof.steps for node in writer.nodes(step, full)]
+        self.nodes += [node for step in proof.steps for node in writer.nodes(step, levers)]
         return writer.numbers <= MOST_PRICES
 
     def _cells(self, axis: Axis) -> Axis:
         """An axis with the document's cells."""
-        axis = _settable(axis)
+        axis = with_cells(axis, axis.settable)
         return axis if self.instance.feature(axis.feature).by_label else _merged(axis)
 
 
@@ -216,15 +220,6 @@ def _dearest(instance: Instance, acted: tuple[str, ...]) -> Fraction:
     return sum(ends, Fraction(0)) - _fixed(instance, acted)
 
 
-def _settable(axis: Axis) -> Axis:
-    """The cells whose values an action may set."""
-    kept = axis.settable
-    arrays = {name: getattr(axis, name)[kept] for name in ("values", "low", "high", "added", "widest")}
-    columns = tuple((column, cells[kept]) for column, cells in axis.columns)
-    start = int(np.argmin(arrays["added"] + arrays["widest"]))
-    return replace(axis, **arrays, start=start, home=start, settable=kept[kept], columns=columns)
-
-
 def _merged(axis: Axis) -> Axis:
     """Neighbours that no tree tells apart as one cell, as the document has them; its cost is the least.
 
@@ -239,9 +234,7 @@ def _merged(axis: Axis) -> Axis:
     arrays = {name: getattr(axis, name)[cheapest] for name in ("values", "added", "widest", "settable")}
     start = int(np.argmin(arrays["added"] + arrays["widest"]))
     columns = ((column, cells[first]),)
-    return replace(
-        axis, low=axis.low[first], high=axis.high[last], start=start, home=start, columns=columns, **arrays
-    )
+    return replace(axis, low=axis.low[first], high=axis.high[last], start=start, columns=columns, **arrays)
 
 
 def _paid(instance: Instance, axis: Axis) -> tuple[Array, Array]:
@@ -324,7 +317,7 @@ class _Writer:
         made |= {"weights": table.weights.tolist()} if len(table.weights) > 1 else {}
         return made | ({"shares": table.shares.tolist()} if len(table.shares) else {})
 
-    def nodes(self, step: Any, full: BranchTree) -> Iterator[Node]:
+    def nodes(self, step: Any, levers: list[Axis]) -> Iterator[Node]:
         """The nodes of one step."""
         if step.kind == "split":
             cell = step.cell - int(self.first[step.axis])
@@ -340,7 +333,7 @@ class _Writer:
                 axis.feature: (float(axis.low[a]), float(axis.high[b]))
                 for axis, a, b in zip(self.axes, step.low, step.high, strict=True)
             }
-            yield from refined(self.instance, full, self.acted, box)
+            yield from refined(self.instance, levers, self.acted, box)
 
 
 def shortened(lists: list[list[Any]]) -> list[Any]:

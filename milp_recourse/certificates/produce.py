@@ -7,12 +7,12 @@ import json
 import math
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import combinations
 from typing import Any
 
-from milp_recourse.certificates.by_direction import Claim, by_direction, why_not_directions
+from milp_recourse.certificates.by_direction import Claim, Configurations, by_direction, why_not_directions
 from milp_recourse.certificates.canonical import instance_digest
 from milp_recourse.certificates.causal import causal_configurations, why_not_causal
 from milp_recourse.certificates.conditions import cases_of, why_not_cases
@@ -55,7 +55,7 @@ def why_not(instance: Instance) -> str | None:
         if reason is not None:
             return reason
     if instance.scenarios:
-        return "scenarios of a robust answer are no part of the document"
+        return "the certificate format does not cover the scenarios of a robust answer"
     if instance.cost.quantiles and not alone:
         return "a cost in percentiles has certificates only for trees whose levers move nothing else"
     if instance.cost.decrease and not alone:
@@ -86,20 +86,19 @@ def reason_for_none(instance: Instance, result: Result) -> str:
     if result.proof is None or not _provable(result):
         return f"{result.status.value} claims nothing that could be proven"
     own = _beyond_limits(instance) if _needs_no_tree(instance, result) else why_not(instance)
-    return own or (
-        "the proof took more time, nodes or room than a certificate is allowed, or a check of it would"
-    )
+    return own or ("the proof, or a check of it, would take more time, nodes or room than is allowed")
 
 
 def without_certificate(instance: Instance, result: Result, reason: str | None = None) -> Result:
-    """The result as it is called where no certificate can be had: ``solver``, with the reason in the message.
+    """The result, with ``proof`` lowered from ``rigorous`` to ``solver`` if no certificate is possible.
 
-    ``rigorous`` promises a certificate: an optimum or an infeasibility that none can back is not called so.
+    ``rigorous`` promises a certificate. The reason why there is none is added to the message.
 
     Parameters
     ----------
     reason
-        Why there is none; by default, what the problem itself excludes, if it does.
+        Why no certificate is possible; None: the reason that follows from the problem. Where none does, the
+        result is returned unchanged.
     """
     if result.proof != "rigorous" or result.status not in (Status.OPTIMAL, Status.INFEASIBLE):
         return result
@@ -155,7 +154,7 @@ def certificates_for(
     indices
         Where the instances are applicants of a population: their indices.
     """
-    trees: dict[int, list[dict[str, Any]] | None] = {}
+    trees: dict[int, Configurations | None] = {}
     own, answers = instances, results
     instances = [_squared(one) for one in own]
     results = [_in_squares(*both) for both in zip(own, answers, strict=True)]
@@ -164,15 +163,14 @@ def certificates_for(
     trees |= {k: _trivial(instances[k]) for k in plain if _beyond_limits(instances[k]) is None}
     chosen = [k for k in chosen if k not in plain and why_not(instances[k]) is None]
     of_networks = [k for k in chosen if isinstance(instances[k].classifier, ReluNetwork)]
-    trees |= _of_networks(instances, results, of_networks, time_limit)
+    trees |= _in_two_tries(_of_networks, instances, results, of_networks, time_limit)
     for k in chosen:
         if k in trees:
             continue
-        bound = _bound(results[k])
         if separable(without_conditions(instances[k])):
-            trees[k] = ensemble_configurations(instances[k], bound, time_limit)
+            trees[k] = ensemble_configurations(instances[k], _bound(results[k]), time_limit)
         else:
-            trees[k] = _causal(instances[k], bound, results[k], time_limit)
+            trees |= _in_two_tries(_of_causal_trees, instances, results, [k], time_limit)
     certificates: list[dict[str, Any] | None] = [None] * len(instances)
     for k, tree in trees.items():
         if tree is not None:
@@ -205,53 +203,65 @@ def encode(certificate: dict[str, Any]) -> bytes:
     return gzip.compress(text.encode(), 6, mtime=0)
 
 
-def _of_networks(
-    instances: Sequence[Instance], results: Sequence[Result], chosen: Sequence[int], time_limit: float | None
-) -> dict[int, list[dict[str, Any]] | None]:
+Prove = Callable[[Sequence[Claim], float | None], list[Configurations | None]]
+"""The configurations for claims, each None without a proof, in so many seconds per applicant."""
+
+
+def _of_networks(claims: Sequence[Claim], time_limit: float | None) -> list[Configurations | None]:
+    return proofs(claims, _acted_sets, time_limit)
+
+
+def _of_causal_trees(claims: Sequence[Claim], time_limit: float | None) -> list[Configurations | None]:
+    found = []
+    for instance, _, target in claims:
+        deadline = None if time_limit is None else time.perf_counter() + time_limit
+        found.append(causal_configurations(instance, target, deadline))
+    return found
+
+
+def _in_two_tries(
+    prove: Prove,
+    instances: Sequence[Instance],
+    results: Sequence[Result],
+    chosen: Sequence[int],
+    time_limit: float | None,
+) -> dict[int, Configurations | None]:
     """The configurations; those who failed are tried again, with less spared and in the time that is left.
 
-    Under conditions the cheapest actions of many cases can lie within the gap, and sparing 5% of it can
-    put the target so near them that the boxes become too many.
+    An action may lie nearly half the gap too high. And under conditions the cheapest actions of many cases
+    can lie within the gap: sparing 5% of it can put the target so near them that boxes become too many.
     """
     started = time.perf_counter()
-    trees: dict[int, list[dict[str, Any]] | None] = {}
+    trees: dict[int, Configurations | None] = {}
     waiting = list(chosen)
     for spare in (_SPARE, _SPARE / 50):
         left = None if time_limit is None else time_limit - (time.perf_counter() - started if trees else 0.0)
         if not waiting or (left is not None and left <= 0):
             break
+        bounds = [_bound(results[k]) for k in waiting]
         claims = [
-            (instances[k], _bound(results[k]), _target(_bound(results[k]), results[k], spare))
-            for k in waiting
+            (instances[k], bound, _target(bound, results[k], spare))
+            for k, bound in zip(waiting, bounds, strict=True)
         ]
-        trees |= dict(zip(waiting, _trees_of_networks(claims, left), strict=True))
+        trees |= dict(zip(waiting, _by_scale(prove, claims, left), strict=True))
         waiting = [k for k in waiting if trees[k] is None and _bound(results[k])]
     return trees
 
 
-def _trees_of_networks(
-    claims: Sequence[Claim], time_limit: float | None
-) -> list[list[dict[str, Any]] | None]:
-    """The configurations for instances, bounds and targets, None without a proof.
+def _by_scale(prove: Prove, claims: Sequence[Claim], time_limit: float | None) -> list[Configurations | None]:
+    """The same as ``prove``, where two scales make a claim of each way that the changes may go."""
+    if not any(instance.cost.decrease for instance, _, _ in claims):
+        return prove(claims, time_limit)
 
-    Two scales make a claim of each way that the changes may go.
-    """
-    if any(instance.cost.decrease for instance, _, _ in claims):
-        return [_of_two_scales(claim, time_limit) for claim in claims]
-    return proofs(claims, _acted_sets, time_limit)
+    def share(parts: Sequence[Claim]) -> list[Configurations | None]:
+        return prove(parts, None if time_limit is None else time_limit / len(parts))
 
-
-def _of_two_scales(claim: Claim, time_limit: float | None) -> list[dict[str, Any]] | None:
-    """The configurations of one instance, whose cost may have two scales."""
-    instance = claim[0]
-    if not instance.cost.decrease:
-        return _trees_of_networks([claim], time_limit)[0]
-
-    def prove(claims: Sequence[Claim]) -> list[list[dict[str, Any]] | None]:
-        each = None if time_limit is None else time_limit / len(claims)
-        return _trees_of_networks(claims, each)
-
-    return by_direction(claim, _sets_with_a_tree(instance), prove)
+    return [
+        by_direction(claim, _sets_with_a_tree(claim[0]), share)
+        if claim[0].cost.decrease
+        else prove([claim], time_limit)[0]
+        for claim in claims
+    ]
 
 
 def _sets_with_a_tree(instance: Instance) -> list[list[str]]:
@@ -260,33 +270,6 @@ def _sets_with_a_tree(instance: Instance) -> list[list[str]]:
         return _acted_sets(instance)
     names = [f.name for f in instance.features]
     return [sorted(acted, key=names.index) for acted, _ in cases_of(instance)]
-
-
-def _causal(
-    instance: Instance, bound: float | None, result: Result, time_limit: float | None
-) -> list[dict[str, Any]] | None:
-    """The configurations; a second try spares less, as an action may lie nearly half the gap too high."""
-    deadline = None if time_limit is None else time.perf_counter() + time_limit
-    for target in dict.fromkeys(_target(bound, result, spare) for spare in (_SPARE, _SPARE / 50)):
-        if deadline is None or time.perf_counter() < deadline:
-            found = _causal_once((instance, bound, target), deadline)
-            if found is not None:
-                return found
-    return None
-
-
-def _causal_once(
-    claim: tuple[Instance, float | None, float], deadline: float | None
-) -> list[dict[str, Any]] | None:
-    """One try, way by way where the cost has two scales."""
-    instance, _, target = claim
-    if not instance.cost.decrease:
-        return causal_configurations(instance, target, deadline)
-
-    def prove(claims: Sequence[tuple[Instance, float | None, float]]) -> list[list[dict[str, Any]] | None]:
-        return [causal_configurations(part, own, deadline) for part, _, own in claims]
-
-    return by_direction(claim, _sets_with_a_tree(instance), prove)
 
 
 def _provable(result: Result) -> bool:
@@ -303,7 +286,7 @@ def _bound(result: Result) -> float | None:
     return max(0.0, min(result.lower_bound, result.cost - room))
 
 
-def _target(bound: float | None, result: Result, spare: float = _SPARE) -> float:
+def _target(bound: float | None, result: Result, spare: float) -> float:
     """What every leaf must reach: inf where nothing is to be left."""
     if bound is None:
         return math.inf

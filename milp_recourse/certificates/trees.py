@@ -1,10 +1,10 @@
-"""Branch trees of ensembles as certificates: leaves are closed by their cost or their score alone."""
+"""A single tree as a certificate, and leaves of an ensemble's that its score closes."""
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from itertools import combinations
 from typing import Any
@@ -15,55 +15,29 @@ from numpy.typing import NDArray
 from milp_recourse.certificates.limits import MOST_NODES
 from milp_recourse.domain.features import Feature
 from milp_recourse.domain.forest import Tree, TreeEnsemble, last_left
-from milp_recourse.forests.branch_tree import BranchTree
-from milp_recourse.forests.search import ForestSearch
+from milp_recourse.forests.axes import Axis
 from milp_recourse.instance import Instance
 from milp_recourse.judge import deltas
 from milp_recourse.program.demands import told_apart
 
 
-def forest_configurations(
-    instance: Instance, bound: float | None, time_limit: float | None
+def single_tree_configurations(
+    instance: Instance, bound: float | None, deadline: float | None
 ) -> list[dict[str, Any]] | None:
-    """Configurations and trees that prove that no action costs less than ``bound`` (None: none exists).
+    """A single tree's proof that no action costs less than ``bound``; None: that there is none.
 
-    None where the search was stopped, or finds the claim false.
+    None where the claim is false, or they are too many or too late.
 
     Parameters
     ----------
-    time_limit
-        Seconds; None for no limit.
+    deadline
+        ``time.perf_counter()`` value to stop at, or None.
     """
-    deadline = None if time_limit is None else time.perf_counter() + time_limit
-    if len(_forest(instance).trees) == 1 and not instance.plausible:
-        walked = _configurations(instance, deadline, lambda acted: _walked(instance, acted, bound))
-        if walked is not None:
-            return walked
-    search = ForestSearch(instance, deadline, record=True)
-    found = search.run()
-    if found.message is not None or (bound is None and found.action is not None):
-        return None
-    if bound is not None and found.lower_bound < bound:
-        return None
-    branches = None if search.impossible else found.tree
-    return _configurations(
-        instance,
-        deadline,
-        lambda acted: iter([["e"]]) if branches is None else _nodes(instance, branches, acted),
-    )
-
-
-def _configurations(
-    instance: Instance,
-    deadline: float | None,
-    nodes: Callable[[tuple[str, ...]], Iterator[list[Any] | None]],
-) -> list[dict[str, Any]] | None:
-    """Every configuration with its nodes; None where a node is None, or they are too many or too late."""
     configurations = []
     left = MOST_NODES
     for acted in acted_sets(instance):
         tree: list[list[Any]] = []
-        for node in nodes(acted):
+        for node in _walked(instance, acted, bound):
             late = deadline is not None and time.perf_counter() > deadline
             if node is None or len(tree) == left or late:
                 return None
@@ -160,28 +134,21 @@ def _label_cut(
     return float(first + np.flatnonzero(left[1:] != left[:-1])[0])
 
 
-def _nodes(instance: Instance, tree: BranchTree, acted: tuple[str, ...]) -> Iterator[list[Any]]:
-    """The document's nodes of one configuration.
+def refined(
+    instance: Instance, axes: Sequence[Axis], acted: tuple[str, ...], box: Box
+) -> Iterator[list[Any]]:
+    """A leaf closed by score, split until the document's rule closes every part.
 
     The search knows which leaves a *set* of values reaches, the document's rule only follows each split
-    by itself: between thresholds 0.2 and 0.3 it sees room for a whole number. So leaves closed by score are
-    split on until that rule closes them too; where one cell is left per lever, the rules agree.
+    by itself: between thresholds 0.2 and 0.3 it sees room for a whole number. Where one cell is left per
+    lever, the two agree.
+
+    Parameters
+    ----------
+    axes
+        The cells of all levers.
     """
-    stack: list[Box] = [{name: instance.levers[name] for name in acted}]
-    for entry in tree.preorder(acted):
-        box = stack.pop()
-        if len(entry) == 3:
-            yield ["s", *entry[1:]]
-            stack += reversed(_halves(instance, box, acted[entry[1]], entry[2]))
-        elif entry[0] == "cost":
-            yield ["e"]
-        else:
-            yield from refined(instance, tree, acted, box)
-
-
-def refined(instance: Instance, tree: BranchTree, acted: tuple[str, ...], box: Box) -> Iterator[list[Any]]:
-    """A leaf closed by score, split until the document's rule closes every part."""
-    cuts = _cuts(tree, box) if may_be_accepted(instance, box) else []
+    cuts = _cuts(axes, box) if _may_be_accepted(instance, box) else []
     if not cuts:
         yield ["e"]
         return
@@ -190,14 +157,14 @@ def refined(instance: Instance, tree: BranchTree, acted: tuple[str, ...], box: B
     cut = mine[len(mine) // 2]
     yield ["s", acted.index(name), cut]
     for half in _halves(instance, box, name, cut):
-        yield from refined(instance, tree, acted, half)
+        yield from refined(instance, axes, acted, half)
 
 
-def _cuts(tree: BranchTree, box: Box) -> list[tuple[str, float]]:
+def _cuts(axes: Sequence[Axis], box: Box) -> list[tuple[str, float]]:
     """Last values of the cells that end inside a box, lever by lever."""
     return [
         (axis.feature, float(end))
-        for axis in tree.axes
+        for axis in axes
         if axis.feature in box
         for end in axis.high[axis.settable]
         if box[axis.feature][0] <= end < box[axis.feature][1]
@@ -211,7 +178,7 @@ def _halves(instance: Instance, box: Box, name: str, cut: float) -> tuple[Box, B
     return {**box, name: (low, cut)}, {**box, name: (after, high)}
 
 
-def may_be_accepted(instance: Instance, box: Box) -> bool:
+def _may_be_accepted(instance: Instance, box: Box) -> bool:
     """Whether the document's rule (section 8) leaves room for an accepted score in a box of actions."""
     forest = _forest(instance)
     best = [_largest(tree, *_columns(instance, box)) for tree in forest.trees]

@@ -20,13 +20,15 @@ def choices(
         Differ, typer.Option(help="in the features acted on, in a lever's value, or in any value after")
     ] = "features",
     apart: Annotated[
-        float | None, typer.Option(help="by how many features, or scales of one", show_default="1")
+        float | None, typer.Option(help="by how many features, or times a feature's scale", show_default="1")
     ] = None,
     scale: Annotated[
-        list[str] | None, typer.Option(metavar="NAME=S", help="what counts as 1; may be repeated")
+        list[str] | None,
+        typer.Option(metavar="NAME=S", help="a feature's scale: what counts as 1; repeatable"),
     ] = None,
     together: Annotated[
-        bool, typer.Option("--together", help="least in total, instead of one after the other (features)")
+        bool,
+        typer.Option("--together", help="the set of least total cost, not one after the other (features)"),
     ] = False,
     backend: Backend = None,
     json: Json = None,

@@ -39,6 +39,8 @@ class Lever:
         Its unit, (n,), and what acting on it costs whatever the value.
     numbers, box
         Its column of ``lever`` and ``box``, (n, 13) and (n, 3).
+    dearest
+        About the largest cost and share in the maximum that its interval or labels have, (n, 2).
     allowed, columns, knots
         Its columns of ``allowed`` and ``column``, and its knots, for each applicant.
     """
@@ -53,7 +55,7 @@ class Lever:
         held = {w: Fraction(cost.l0) * Fraction(w) if cost.l0 else _ZERO for w in set(weights)}
         self.fixed = [held[w] for w in weights]
         self.unit = np.ones(n)
-        self.numbers, self.box = np.zeros((n, 13)), np.zeros((n, 3))
+        self.numbers, self.box, self.dearest = np.zeros((n, 13)), np.zeros((n, 3)), np.zeros((n, 2))
         self.allowed, self.columns, self.knots = [_ONE] * n, [_NONE] * n, [_NONE] * n
         self.numbers[:, at.FACTUAL] = self.x
         low, high = self.interval.T
@@ -87,11 +89,16 @@ class Lever:
             self.numbers[:, at.GRID] = 1.0 / self.unit
         if quantiles is None:
             self.numbers[:, at.LINEAR], self.numbers[:, at.SQUARE], self.numbers[:, at.LARGEST] = rates
+            far = np.abs(self.box[:, : at.MODE]).max(axis=1)
+            self.dearest[:, 0] = costs + (rates[0] + rates[1] * far) * far
+            self.dearest[:, 1] = rates[2] * far
             return
         everyone = zip(*(a.tolist() for a in (self.x, low, high, self.unit)), strict=True)
         self.knots = [knots_of(quantiles, *one) for one in everyone]
         self.numbers[:, at.RATE], self.numbers[:, at.TOP_RATE] = rates[0], rates[2]
         self.numbers[:, at.KNOTS] = [knots.shape[1] for knots in self.knots]
+        most = np.array([knots[1].max() for knots in self.knots])
+        self.dearest[:, 0], self.dearest[:, 1] = costs + rates[0] * most, rates[2] * most
 
     def _by_label(self, instances: Sequence[Instance], weights: list[float], free: NDArray[np.bool_]) -> None:
         """What labels may be taken and cost; the same for applicants who are alike."""
@@ -108,6 +115,7 @@ class Lever:
                 columns = self._costs(instance, labels, self.fixed[k], w)
                 known[x, low, high, w] = np.array(allowed, dtype=np.uint8), columns
             self.allowed[k], self.columns[k] = known[x, low, high, w]
+            self.dearest[k] = self.columns[k].max(axis=1)
 
     def _costs(self, instance: Instance, labels: range, fixed: Fraction, weight: float) -> Array:
         cost, s, w, x = self.cost, Fraction(self.scale), Fraction(weight), instance.factual[self.name]

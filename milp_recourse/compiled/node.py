@@ -242,7 +242,7 @@ def _bound_unit(p, w, budget, terms, k, j, ball, curved):
 
 @compiled
 def examine(p, w, target, lines, steps):
-    """Bound the node in w.box, w.allowed, w.unit[ZL], w.unit[ZH], w.unit[SPLIT] (all of which get tighter).
+    """Bound the node in w.box, w.allowed, w.unit[ZL], w.unit[ZH] (which get tighter) and w.unit[SPLIT].
 
     Parameters
     ----------

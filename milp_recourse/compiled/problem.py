@@ -121,6 +121,8 @@ class Problem(NamedTuple):
         The logit that must be reached, rounded down and up.
     has_largest
         Whether the maximum enters the cost.
+    ceiling
+        More than anything in the box costs.
     line, budget, dual, cost, up, tiny
         See :class:`~milp_recourse.compiled.numerics.Slacks`.
     """
@@ -157,6 +159,7 @@ class Problem(NamedTuple):
     need_low: float
     need_high: float
     has_largest: bool
+    ceiling: float
     line: float
     budget: float
     dual: float
@@ -293,11 +296,13 @@ class Lowered:
         acted = (effects.acts[0] | effects.follows[0]).astype(bool)
         self.levers = [Lever(instances, name, bool(m)) for name, m in zip(first.levers, acted, strict=True)]
         self.numbers, self.roots = np.zeros((len(instances), 13, 0)), np.zeros((len(instances), 3, 0))
-        self.intervals = np.zeros((len(instances), 2, 0))
+        self.intervals, self.dearest = np.zeros((len(instances), 2, 0)), [0.0] * len(instances)
         if self.levers:
             self.numbers = np.stack([lever.numbers for lever in self.levers], axis=2)
             self.roots = np.stack([lever.box for lever in self.levers], axis=2)
             self.intervals = np.stack([lever.interval for lever in self.levers], axis=2)
+            costs, tops = np.stack([lever.dearest for lever in self.levers], axis=2).transpose(1, 0, 2)
+            self.dearest = (costs.sum(axis=1) + tops.max(axis=1)).tolist()
         # what nobody has labels or percentiles for is the same for all
         self.numeric = np.ones((cases, columns), dtype=np.uint8), np.zeros((2, columns))
         self.no_knots = np.zeros((2, len(self.levers), 1))
@@ -332,6 +337,7 @@ class Lowered:
         row_const = self._at_rest(instance, len(box))
         self._cut_ends(k, box, ends, row_const)
         first, rows, residuals = self._on_coordinates(k)
+        base = self._base(k)
         return Problem(
             self.start,
             self.numbers[k].copy(),
@@ -343,7 +349,7 @@ class Lowered:
             else self.numeric[1],
             effects.acts,
             ends,
-            self._base(k),
+            base,
             first,
             self.caused,
             offset,
@@ -366,6 +372,7 @@ class Lowered:
             instance.offset,
             *self.need,
             instance.cost.linf > 0,
+            (max(base[:, 0].tolist()) + self.dearest[k]) * (1.0 + 4.0 * self.slack.cost) + self.slack.tiny,
             *self.slack,
         )
 

@@ -118,7 +118,8 @@ a single action that rounding keeps it from closing, or cannot be split; a feasi
 claimed."""
 
 LEAF, EMPTY, CUT, SIGN = range(4)
-"""Kinds of records."""
+"""Kinds of recorded nodes: a leaf with multipliers, a leaf that intervals close, a cut of a lever's interval,
+and a split on a unit's sign."""
 
 LINES = 3
 """Most lines above the logit in a leaf."""
@@ -142,8 +143,8 @@ class Open(NamedTuple):
     ends
         The intervals of levers' values, or of labels' numbers, (size, 2, d).
     order
-        Of the units split on, signed: 1, -2, 3 for the first, the second (negative), the third,
-        (size, K + 1, n).
+        For each unit, which split on the path from the root was on it, counted from 1, times the sign taken;
+        0 where it was not split on, (size, K + 1, n).
     closed
         Whether intervals alone close it.
     """

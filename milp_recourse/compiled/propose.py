@@ -8,6 +8,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from functools import cache
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,18 +21,7 @@ from milp_recourse.compiled.layout import (
     BEST_CASE,
     BEST_COST,
     CASE,
-    COST,
-    FIXED,
-    KNOTS,
-    LABEL,
-    LARGEST,
-    LINEAR,
-    OWN_FIXED,
-    RATE,
-    SQUARE,
     STUCK_BOUND,
-    TOP,
-    TOP_RATE,
 )
 from milp_recourse.compiled.problem import MOST_LINES, Problems, coordinates, decode, lower
 from milp_recourse.compiled.work import Work, workspace
@@ -56,7 +46,10 @@ MOST_BYTES = 4e9
 
 
 STUCK = "a box became too small to split"
-"""The message where rounding, or the deployed model, keeps an exact engine from a proof."""
+"""The message where rounding keeps an exact engine from a proof."""
+
+REFUSED = "the deployed model refuses cheaper actions by its rounding: set accept.margin to cover it"
+"""The message where the deployed model does."""
 
 
 @cache
@@ -81,7 +74,7 @@ _SHAPES = threading.local()
 
 
 def memory(p: Problems) -> tuple[Work, search.Pool]:
-    """Memory for a problem; :func:`~milp_recourse.compiled.search.plant` clears it."""
+    """Memory for a problem; :func:`~milp_recourse.compiled.search.run` clears it."""
     sizes = (
         p.lever.shape[1],
         p.allowed.shape[-1],
@@ -106,8 +99,6 @@ class Run:
     ----------
     problem, work, tree
         What compiled code sees.
-    ceiling
-        More than anything in the box costs.
     careful
         Whether every cheaper action is judged exactly before it bounds the search; else the last one is, and
         a search whose last one fails (the deployed model may refuse what is accepted exactly) is made again.
@@ -131,7 +122,6 @@ class Run:
             self.starts = coordinates(instance, problem, np.asarray(starts, dtype=float))
         self._fixed: dict[frozenset[str], Program] = {}
         self.few = problem.lever.shape[1] <= FEW and not len(self.starts)
-        self.ceiling = ceiling(problem)
         self.begin(careful=False)
 
     def begin(self, careful: bool) -> None:
@@ -140,14 +130,14 @@ class Run:
         self.action: dict[str, float] | None = None
         self.refused: tuple[dict[str, float], int] | None = None
         self.cost, self.asked = math.inf, math.inf
-        search.plant(self.problem, self.work, self.tree, self.instance.gap_allowance, self.ceiling)
+        search.begin(self.work, self.tree, self.instance.gap_allowance, self.problem.ceiling)
 
     @property
     def target(self) -> float:
         """A sufficient bound: half the gap below the best action; without one, more than any action costs."""
         if self.action is None:
-            return self.ceiling
-        return self.cost - 0.5 * self.instance.gap_tolerance(self.cost)
+            return self.problem.ceiling
+        return sufficient(self.instance, self.cost)
 
     def examine(self, share: int, around: int = -1) -> int:
         """Examine so many nodes, after a search for good actions in one configuration; see
@@ -157,6 +147,14 @@ class Run:
         dives = 2 if self.few else 1
         how = MOST_LINES, 40, dives, not self.unconfirmed, self.careful
         return int(search.run(*memory, share, *how, around, self.starts))
+
+    def closed(self, seconds: float) -> Closed:
+        """What is left when the search has closed: other searches may use the memory now."""
+        w, t = self.work, self.tree
+        values = w.at[BEST].copy() if float(w.scalar[BEST_COST]) < math.inf else None
+        bound = float(t.bound[t.heap[0]]) if t.state[0] else math.inf
+        case = int(w.scalar[BEST_CASE])
+        return Closed(self.instance, self.problem, values, case, bound, int(t.state[2]), seconds)
 
     def confirm(self) -> bool:
         """Judge the search's best action exactly. If it is not feasible: False, and the search goes back
@@ -174,7 +172,7 @@ class Run:
     def consider(self, values: NDArray[np.float64], c: int) -> bool:
         """Judge an action of a configuration; keep it if it is feasible and cheaper."""
         action = decode(self.instance, self.problem, values, c)
-        verdict = self._judged(action, c)
+        verdict = self.judged(action, c)
         if verdict.feasible and float(verdict.cost) < self.cost:
             self._keep(action, verdict, values, c)
         return verdict.feasible
@@ -186,7 +184,7 @@ class Run:
         """
         w, c = self.work, int(self.work.scalar[CASE])
         action = decode(self.instance, self.problem, w.at[ANCHOR], c)
-        verdict = self._judged(action, c)
+        verdict = self.judged(action, c)
         if verdict.feasible:
             if float(verdict.cost) < float(w.scalar[BEST_COST]):
                 self._keep(action, verdict, w.at[ANCHOR], c)
@@ -211,7 +209,7 @@ class Run:
                 return True
         return False
 
-    def _judged(self, action: dict[str, float], c: int) -> Judgement:
+    def judged(self, action: dict[str, float], c: int) -> Judgement:
         """An action's judgement; it is remembered if only the deployed model refuses it."""
         verdict = judge(self.instance, action)
         if not (verdict.faults or verdict.accepted_deployed) and float(verdict.cost) < self.cost:
@@ -251,23 +249,24 @@ class Run:
         return action, verdict, self.refused[1]
 
 
-def ceiling(p: Problems) -> float:
-    """More than any point of the root boxes costs."""
-    total, largest = float(p.base.max()), 0.0
-    reach = np.abs(p.box[0, :2]).max(axis=0).tolist()
-    for i, lever in enumerate(p.lever.T.tolist()):
-        if lever[LABEL]:
-            here = slice(p.start[i], p.start[i + 1])
-            cost, top = float(p.column[COST, here].max()), float(p.column[TOP, here].max())
-        else:
-            far = reach[i]
-            cost = lever[FIXED] + lever[LINEAR] * far + lever[SQUARE] * far * far
-            top = lever[LARGEST] * far
-            if lever[KNOTS]:
-                most = float(p.knot[1, i].max())
-                cost, top = float(lever[OWN_FIXED] + lever[RATE] * most), float(lever[TOP_RATE] * most)
-        total, largest = total + cost, max(largest, top)
-    return (total + largest) * (1.0 + 4.0 * p.cost) + p.tiny
+class Closed(NamedTuple):
+    """A search that closed with its first nodes and whose action has not been judged yet.
+
+    Attributes
+    ----------
+    values, case
+        Coordinates of its best action, None without one, and the configuration.
+    bound, nodes, seconds
+        What it proves, how many nodes it examined, and in what time.
+    """
+
+    instance: Instance
+    problem: Problems
+    values: NDArray[np.float64] | None
+    case: int
+    bound: float
+    nodes: int
+    seconds: float
 
 
 def solve(instance: Instance, options: Options, problem: Problems | None = None) -> Proposal:
@@ -278,23 +277,74 @@ def solve(instance: Instance, options: Options, problem: Problems | None = None)
     problem
         Its arrays, where they are at hand.
     """
+    found = searched(instance, options, problem)
+    return judged(found, options) if isinstance(found, Closed) else found
+
+
+def searched(
+    instance: Instance,
+    options: Options,
+    problem: Problems | None = None,
+    careful: tuple[dict[str, float], int] | None = None,
+) -> Closed | Proposal:
+    """A search, with its action still to be judged where its first nodes close it.
+
+    Whoever has many applicants judges after several searches: right after compiled code, whose instructions
+    then fill the processor's caches, Python needs twice the time.
+
+    Parameters
+    ----------
+    careful
+        An action that was refused, and its configuration: then every cheaper one is judged at once
+        (:class:`Run`).
+    """
     begun = time.perf_counter()
     late = math.inf if options.time_limit is None else begun + options.time_limit
     state = Run(instance, problem, options.starts)
     watch = options.watch or (lambda cost, bound: None)
-    bound, message = _searched(state, late, watch)
-    if not state.careful and state.unconfirmed:
+    made = None
+    if careful is None:
+        made = _searched(state, late, watch, postponed=options.watch is None)
+        if made is None:
+            return state.closed(time.perf_counter() - begun)
+    else:
+        state.judged(*careful)
+    if made is None or state.unconfirmed:
         found = state.accepted_near()
         state.begin(careful=True)
         if found is not None:
             state.take(*found)
-        bound, message = _searched(state, late, watch)
+        made = _searched(state, late, watch)
+        assert made is not None
+    (bound, message), nodes = made, int(state.tree.state[2])
+    if bound < state.target:
+        message = REFUSED if message == STUCK and state.refused is not None else message
         found = state.accepted_near()
         if found is not None:
             state.take(*found)
             bound = min(bound, max(0.0, state.target))
     seconds = time.perf_counter() - begun
-    return Proposal(state.action, bound, "rigorous", int(state.tree.state[2]), message, seconds)
+    return Proposal(state.action, bound, "rigorous", nodes, message, seconds)
+
+
+def judged(found: Closed, options: Options) -> Proposal:
+    """The proposal of a search that has closed; it is made again where its action does not pass."""
+    begun, action, bound = time.perf_counter(), None, found.bound
+    if found.values is not None:
+        action = decode(found.instance, found.problem, found.values, found.case)
+        verdict = judge(found.instance, action)
+        if not verdict.feasible:
+            again = searched(found.instance, options, found.problem, careful=(action, found.case))
+            assert isinstance(again, Proposal)
+            return again
+        bound = min(bound, sufficient(found.instance, float(verdict.cost)))
+    seconds = found.seconds + time.perf_counter() - begun
+    return Proposal(action, max(0.0, bound), "rigorous", found.nodes, seconds=seconds)
+
+
+def sufficient(instance: Instance, cost: float) -> float:
+    """A bound that proves an action of so much optimal, with half the gap to spare."""
+    return cost - 0.5 * instance.gap_tolerance(cost)
 
 
 FIRST = 1000
@@ -307,8 +357,11 @@ MOST_REFUSED = 100
 """How often an action may be refused while the open nodes stay as they are."""
 
 
-def _searched(state: Run, late: float, watch: Callable[[float, float], object]) -> tuple[float, str | None]:
-    """Search until it is proven, or late: the bound, and why it ended before."""
+def _searched(
+    state: Run, late: float, watch: Callable[[float, float], object], postponed: bool = False
+) -> tuple[float, str | None] | None:
+    """Search until it is proven, or late: the bound, and why it ended before; None if judging may be
+    ``postponed``, and nothing else is left to do after the first nodes."""
     p, w = state.problem, state.work
     look, around = (0, -1) if state.few else (LOOKS * FIRST, 0)
     bytes_each = 24 * (p.lever.shape[1] + w.unit[0].size + 1) + p.allowed.shape[-1]
@@ -322,6 +375,9 @@ def _searched(state: Run, late: float, watch: Callable[[float, float], object]) 
         why = state.examine(share, around)
         around = -1
         took = time.perf_counter() - start
+        if postponed and why == search.DONE and math.isinf(tree.stuck[0]):
+            return None
+        postponed = False
         if not state.careful and not state.confirm():  # again, with every action judged
             break
         watch(state.cost, float(tree.bound[tree.heap[0]]) if tree.state[0] else 0.0)

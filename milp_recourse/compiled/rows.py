@@ -263,7 +263,7 @@ def residual_lines(p, w, box, allowed):
 
 @compiled
 def ball_slack(p, w):
-    """What rounding can do to the ball's value anywhere in a node whose residuals have their lines."""
+    """What rounding can do to the ball's value in a node, after :func:`residual_lines` drew its lines."""
     total = 0.0
     for f in range(len(p.noise)):
         size = w.ball[at.BALL_SIZE, f]
@@ -276,7 +276,10 @@ def ball_slack(p, w):
 
 @compiled
 def ball_seen(p, w, r):
-    """The causal units' coefficients in the ball's row."""
+    """Write every unit's coefficient in the ball's row, and its lower slope, to w.seen.
+
+    The coefficients of units that are not causal are 0.
+    """
     for t in range(len(p.widths)):
         for q in range(p.widths[t]):
             w.seen[0, r, t, q] = 0.0
@@ -306,7 +309,7 @@ def relaxed_arguments(p, w):
                 for j in range(p.widths[k]):
                     zb[k, j] += p.first[0, k, j, c] * x[c]
     for m in range(p.widths[0]):
-        if p.kind[m] != RELU:  # what is relaxed may leave what is possible
+        if p.kind[m] != RELU:  # the relaxed optimum may put the argument outside its interval
             zb[0, m] = min(max(zb[0, m], w.unit[at.ZL, 0, m]), w.unit[at.ZH, 0, m])
         v = curve(p.kind[m], zb[0, m], p.edge[m]) - p.resting[m]
         for l in range(m + 1, p.widths[0]):

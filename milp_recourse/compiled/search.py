@@ -28,7 +28,7 @@ from milp_recourse.compiled.splitting import (
     settled,
     single,
 )
-from milp_recourse.compiled.work import copied
+from milp_recourse.compiled.work import Work, copied
 from milp_recourse.compiling import by_reference, compiled, entry, refer
 from milp_recourse.result import RELATIVE_GAP as GAP
 
@@ -48,9 +48,9 @@ which, last, is all that a node held); the pool is full."""
 class Pool(NamedTuple):
     """The open nodes, each in a slot of the arrays.
 
-    ``state`` holds five numbers: how many nodes are open, how many slots are free, how many nodes have been
-    examined, how many had been when a dive was last made, and 1 + the slot of the child stored last (0:
-    none).
+    ``state`` holds six numbers: how many nodes are open, how many slots are free, how many nodes have been
+    examined, how many had been when a dive was last made, 1 + the slot of the child stored last (0: none),
+    and whether the one open node stands for the configurations' roots, which are not made yet.
 
     Attributes
     ----------
@@ -123,7 +123,7 @@ def pool(p: Problems, size: int) -> Pool:
         np.zeros((size, 2)),
         np.zeros(size, dtype=np.uint8),
         np.full(1, np.inf),
-        np.zeros(5, dtype=np.int64),
+        np.zeros(6, dtype=np.int64),
     )
 
 
@@ -261,9 +261,8 @@ def _release(t, slot):
     t.state[1] += 1
 
 
-@entry
-def plant(pp, w, t, allowance, ceiling):
-    """Make pool and memory those of a new applicant: every configuration's root is open, nothing is found.
+def begin(w: Work, t: Pool, allowance: float, ceiling: float) -> None:
+    """A new applicant's search: nothing is found, and one open node, of bound 0, stands for all roots.
 
     Parameters
     ----------
@@ -274,6 +273,13 @@ def plant(pp, w, t, allowance, ceiling):
     """
     w.scalar[:] = 0.0
     w.scalar[at.BEST_COST], w.scalar[at.ALLOWANCE], w.scalar[at.CEILING] = INF, allowance, ceiling
+    t.state[:] = 1, 0, 0, 0, 0, 1
+    t.heap[0], t.bound[0], t.case[0], t.stuck[0] = 0, 0.0, 0, INF
+
+
+@compiled
+def _plant(pp, w, t):
+    """Open the root of every configuration, in memory as if it were new."""
     w.random[0] = SEED
     w.row[:] = 0.0
     w.at[:] = 0.0
@@ -281,7 +287,6 @@ def plant(pp, w, t, allowance, ceiling):
     w.col[:] = 0.0
     w.ball[:] = 0.0
     t.state[:] = 0
-    t.stuck[0] = INF
     cases, size = len(pp.box), len(t.heap)
     for k in range(size):
         t.free[k] = size - 1 - k
@@ -353,6 +358,8 @@ def run(pp, w, t, share, lines, steps, dives, patient, careful, around, starts):
         :data:`DONE`, :data:`MORE`, :data:`FOUND`, :data:`ASK`, :data:`ASK_LAST` or :data:`FULL`.
     """
     before = w.scalar[at.BEST_COST]
+    if t.state[5] != 0:
+        _plant(pp, w, t)
     if around >= 0:
         w.scalar[at.CASE] = around
         descend(refer(case(pp, around)), w, starts)

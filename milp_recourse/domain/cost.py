@@ -213,12 +213,12 @@ class Cost:
         weights
             w_i per feature.
         """
-        terms, largest = [], Fraction(0)
+        terms, largest, uses_scale = [], Fraction(0), self.uses_scale
         for name, delta in deltas.items():
             w = weights[name]
             if self.l0:
                 terms.append(((self.l0, w, 1.0, 1), 1, 1))
-            if not self.uses_scale:
+            if not uses_scale:
                 continue
             scale = self.scale_of(name, delta)
             n, d = abs(delta.numerator), delta.denominator

@@ -68,7 +68,7 @@ class Scores:
 
     @property
     def actionable(self) -> NDArray[np.bool_]:
-        """The individual hard mask: score below smax; shape of ``values``."""
+        """Which features each person can act on (the mask): score below smax; shape of ``values``."""
         return self.values < self.smax
 
     @property
@@ -248,7 +248,7 @@ class CostProfile:
         r"""Bernoulli priors of the mask network, shape of the scores (paper, equation 14).
 
         :math:`\pi_i = \pi_{min} + (\pi_{max} - \pi_{min}) (1 - t_i^\alpha)`: decreasing from
-        pi_max to pi_min. Zero where not actionable (the hard mask excludes those anyway);
+        pi_max to pi_min. Zero where not actionable (the mask excludes those anyway);
         pi_max for every actionable feature under the constant profile.
         """
         return self._along(scores, self.pi_max, self.pi_max if self.alpha is None else self.pi_min, 0.0)

@@ -9,7 +9,7 @@ for search and sampling), :meth:`Expression.enclose` (exact, for judgement) and
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Set
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, reduce
@@ -23,7 +23,6 @@ from milp_recourse.domain.network import ReluNetwork
 
 Values = Mapping[str, NDArray]
 Enclosures = Mapping[str, Enclosure]
-Operand = "Expression | float | int"
 
 
 class Expression(ABC):
@@ -37,6 +36,16 @@ class Expression(ABC):
     def enclose(self, values: Enclosures) -> Enclosure:
         """Value in exact arithmetic; a point wherever it is rational."""
 
+    def shift(self, before: Enclosures, after: Enclosures, moved: Set[str]) -> Enclosure:
+        """The value after less the value before, in exact arithmetic.
+
+        Parameters
+        ----------
+        moved
+            Names of all features whose values may differ: what reads none of them is not evaluated.
+        """
+        return self.enclose(after) - self.enclose(before)
+
     @abstractmethod
     def children(self) -> tuple[Expression, ...]:
         """The direct sub-expressions."""
@@ -48,9 +57,10 @@ class Expression(ABC):
         """
         return None
 
+    @cached_property
     def parents(self) -> frozenset[str]:
         """Names of the features the expression reads."""
-        return frozenset().union(*(child.parents() for child in self.children()))
+        return frozenset().union(*(child.parents for child in self.children()))
 
     def walk(self) -> Iterator[Expression]:
         """Every sub-expression, this one first."""
@@ -126,6 +136,7 @@ class Variable(Expression):
     def children(self) -> tuple[Expression, ...]:
         return ()
 
+    @cached_property
     def parents(self) -> frozenset[str]:
         return frozenset((self.name,))
 
@@ -141,6 +152,10 @@ class Sum(Expression):
 
     def enclose(self, values: Enclosures) -> Enclosure:
         return reduce(add, (term.enclose(values) for term in self.terms))
+
+    def shift(self, before: Enclosures, after: Enclosures, moved: Set[str]) -> Enclosure:
+        terms = (t for t in self.terms if not moved.isdisjoint(t.parents))
+        return reduce(add, (term.shift(before, after, moved) for term in terms))
 
     def text(self) -> tuple[str, str, int] | None:
         return _joined(" + ", self.terms, max)
@@ -160,6 +175,13 @@ class Product(Expression):
 
     def enclose(self, values: Enclosures) -> Enclosure:
         return reduce(mul, (factor.enclose(values) for factor in self.factors))
+
+    def shift(self, before: Enclosures, after: Enclosures, moved: Set[str]) -> Enclosure:
+        factors = [f for f in self.factors if not moved.isdisjoint(f.parents)]
+        if len(factors) != 1:
+            return super().shift(before, after, moved)
+        still = (f.enclose(before) for f in self.factors if f is not factors[0])
+        return reduce(mul, still, factors[0].shift(before, after, moved))
 
     def text(self) -> tuple[str, str, int] | None:
         return _joined(" * ", self.factors, sum)
@@ -282,7 +304,7 @@ def logit(p: NDArray) -> NDArray:
 
 def as_fraction(value: Expression) -> Fraction | None:
     """The exact value of an expression that reads no feature and is rational, else None."""
-    if value.parents():
+    if value.parents:
         return None
     enclosed = value.enclose({})
     return enclosed.lower if enclosed.exact else None

@@ -119,7 +119,7 @@ class TreeEnsemble:
 
     def values_at(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
         """Value per tree, shape (n, trees), of the leaves that already rounded rows (n, inputs) fall into."""
-        flat, start = self._flat
+        flat, start = self.nodes
         gone = np.isnan(x)
         some = bool(gone.any())
         node = np.broadcast_to(start, (len(x), len(start))).copy()
@@ -155,7 +155,7 @@ class TreeEnsemble:
         return total.astype(np.float64)
 
     @cached_property
-    def _flat(self) -> tuple[Tree, NDArray[np.int64]]:
+    def nodes(self) -> tuple[Tree, NDArray[np.int64]]:
         """All trees in one set of arrays, and where each starts."""
         sizes = [len(tree.left) for tree in self.trees]
         starts = np.cumsum([0, *sizes[:-1]])
@@ -178,7 +178,7 @@ class TreeEnsemble:
         Column values v and w take the same branch everywhere when as many cuts lie below v as below w:
         a cell is what lies above one cut and not above the next.
         """
-        flat, _ = self._flat
+        flat, _ = self.nodes
         inner = np.flatnonzero(flat.left != -1)
         order = inner[np.argsort(flat.feature[inner], kind="stable")]
         borders = np.searchsorted(flat.feature[order], np.arange(self.inputs + 1))
@@ -187,8 +187,18 @@ class TreeEnsemble:
 
     @cached_property
     def _last_left(self) -> NDArray[np.float64]:
-        """:func:`last_left` of every node of :attr:`_flat`."""
-        return last_left(self._flat[0].threshold, self.dtype)
+        """:func:`last_left` of every node of :attr:`nodes`."""
+        return last_left(self.nodes[0].threshold, self.dtype)
+
+    @cached_property
+    def last_cells(self) -> NDArray[np.int64]:
+        """The last cell of its column that goes left at every node of :attr:`nodes`; 0 at leaves."""
+        nodes, cells = self.nodes[0], np.zeros(len(self.nodes[0].left), dtype=np.int64)
+        inner = nodes.left != -1
+        for c in np.unique(nodes.feature[inner]):
+            mine = inner & (nodes.feature == c)
+            cells[mine] = np.searchsorted(self.cuts[c], self._last_left[mine])
+        return cells
 
     @cached_property
     def without_rule(self) -> frozenset[int]:
@@ -211,7 +221,7 @@ class TreeEnsemble:
 
     @cached_property
     def _leaves(self) -> tuple[Leaves, NDArray[np.int64]]:
-        return _leaves(self, *self._flat)
+        return _leaves(self, *self.nodes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -291,11 +301,7 @@ def last_left(threshold: NDArray[np.float64], dtype: Precision = "float32") -> N
 def _leaves(ensemble: TreeEnsemble, flat: Tree, start: NDArray[np.int64]) -> tuple[Leaves, NDArray[np.int64]]:
     """The leaves of all trees, walked down together, level by level; where each tree's begin, and the end."""
     columns, trees = ensemble.inputs, len(start)
-    ends, inner = ensemble._last_left, flat.left != -1
-    cell = np.zeros(len(flat.left), dtype=np.int64)  # the last on the left
-    for c in np.unique(flat.feature[inner]):
-        mine = inner & (flat.feature == c)
-        cell[mine] = np.searchsorted(ensemble.cuts[c], ends[mine])
+    cell = ensemble.last_cells
     ruled = np.array([tree.missing_left is not None for tree in ensemble.trees])
     assert flat.missing_left is not None
     node, tree = start, np.arange(trees)

@@ -205,15 +205,15 @@ class ReluNetwork:
         """
         scales, operations, lost, growth = self._rounding
         size = np.abs(x)
-        if not float(size.max()) * growth[0] + growth[1] < growth[2]:  # false for nan
+        if not sum(size.tolist()) * growth[0] + growth[1] < growth[2]:  # false for nan
             return None
         z = np.asarray(x, dtype=np.float64)
         coarse = gamma(operations, 2.0**-24 if self.dtype == "float32" else 2.0**-53)
         for k, (w, b) in enumerate(zip(self.weights, self.biases, strict=True)):
             if k:
-                size[z + coarse * size < -lost[1]] = 0.0  # off in whatever arithmetic
-                z = np.maximum(z, 0.0)
-            z, size = w @ z, scales[k][0] @ size
+                size *= z + coarse * size >= -lost[1]  # what is less is off in whatever arithmetic
+                np.maximum(z, 0.0, out=z)
+            z, size = w.dot(z), scales[k][0].dot(size)
             z += b
             size += scales[k][1]
         most = float(size[0])

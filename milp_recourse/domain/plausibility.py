@@ -54,7 +54,7 @@ def _nearly(
     acted on, a and b the values after and before, e and f what the equations give. Every rounding after those
     of e and f changes a sum by 2^-53 of the absolute terms, and so it does for the bound on the error.
     """
-    excess, size = offset, _HAIR * abs(offset)
+    excess, size = offset, _ROUNDINGS * abs(offset)
     if len(acted) > _MOST_ACTED:
         return None
     try:
@@ -77,10 +77,10 @@ def _nearly(
             a, b = after[f] - e, x[f] - g
             excess += precision * (a * a - b * b)
             # how far a and b can be off, and how large they and what they are made of can be
-            lost += _HAIR * (abs(after[f]) + abs(e)) + _LEAST
-            gone += _HAIR * (abs(x[f]) + abs(g)) + _LEAST
+            lost += _ROUNDINGS * (abs(after[f]) + abs(e)) + _LEAST
+            gone += _ROUNDINGS * (abs(x[f]) + abs(g)) + _LEAST
             a, b = abs(a) + lost, abs(b) + gone
-            size += precision * (2.0 * a * lost + 2.0 * b * gone + _HAIR * (a * a + b * b))
+            size += precision * (2.0 * a * lost + 2.0 * b * gone + _ROUNDINGS * (a * a + b * b))
     except (OverflowError, ZeroDivisionError):
         return None
     doubt = 2.0 * size + _LEAST
@@ -90,7 +90,7 @@ def _nearly(
 
 
 _MOST_ACTED = 64
-_HAIR, _LEAST, _MOST = 2.0**-49 * _MOST_ACTED, 2.0**-900, 2.0**900
+_ROUNDINGS, _LEAST, _MOST = 2.0**-49 * _MOST_ACTED, 2.0**-900, 2.0**900
 """Sixteen roundings for each of the features acted on; what underflows; and no sum may come near the largest
 double."""
 

@@ -82,10 +82,10 @@ class StructuralCausalModel:
             raise ValueError(f"mechanism for unknown feature {sorted(unknown)[0]!r}")
         self.mechanisms = {f: mechanisms.get(f, Mechanism()) for f in self.features}
         for name_, mechanism in self.mechanisms.items():
-            missing = mechanism.equation.parents() - set(self.features)
+            missing = mechanism.equation.parents - set(self.features)
             if missing:
                 raise ValueError(f"mechanism of {name_!r} reads unknown feature {sorted(missing)[0]!r}")
-        self._parents = {f: m.equation.parents() for f, m in self.mechanisms.items()}
+        self._parents = {f: m.equation.parents for f, m in self.mechanisms.items()}
         self.order = self._causal_order()
         self._rounded: dict[str, Callable[[Mapping[str, float]], tuple[float, float]] | None] = {}
 
@@ -214,7 +214,7 @@ class StructuralCausalModel:
                     values[f] = values[f] + Enclosure.of(scenario.missed[f])
             elif self.parents(f) & moved:
                 m = self.mechanisms[f]
-                shift = m.equation.enclose(values) - m.equation.enclose(factual)
+                shift = m.equation.shift(factual, values, moved)
                 if scenario.noise.get(f):
                     shift = shift + Enclosure.of(scenario.noise[f])
                 values[f] = shift_exact(factual[f], shift, m.link)

@@ -89,8 +89,8 @@ def _range(form: Form, model: MixedInteger) -> tuple[float, float]:
         ends = float(c) * model.lower[k], float(c) * model.upper[k]
         low, high = low + min(ends), high + max(ends)
         size += max(abs(end) for end in ends)
-    hair = slack(len(form[0]) + 2) * size if len(form[0]) > 1 or form[1] else 0.0
-    return low - hair, high + hair
+    rounding = slack(len(form[0]) + 2) * size if len(form[0]) > 1 or form[1] else 0.0
+    return low - rounding, high + rounding
 
 
 def _atoms(model: MixedInteger, program: Program, bounds: ProgramBounds, pieces: int) -> list[Form]:

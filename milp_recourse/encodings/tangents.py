@@ -35,8 +35,8 @@ def ball_tangent(mip: MixedInteger, values: Values) -> LinearRow | None:
     row, constant = _sum(mip.ball.linear, 0.0, _tangent(mip.ball.squares, values))
     norm = max(abs(mip.ball.upper), max((abs(c) for c in row.values()), default=1.0), 1e-9)
     coefficients = {k: c / norm for k, c in row.items()}
-    hair = slack(len(row) + 8) * (abs(mip.ball.upper) + abs(constant))  # the two may cancel
-    return LinearRow("tangent", coefficients, -np.inf, (mip.ball.upper - constant + hair) / norm)
+    rounding = slack(len(row) + 8) * (abs(mip.ball.upper) + abs(constant))  # the two may cancel
+    return LinearRow("tangent", coefficients, -np.inf, (mip.ball.upper - constant + rounding) / norm)
 
 
 def seeds(mip: MixedInteger, limit: float) -> Iterator[tuple[Literal["cost", "ball"], Array]]:

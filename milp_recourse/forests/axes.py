@@ -40,11 +40,10 @@ class Axis:
         What the cell costs: a share of the sum, and w |delta| / s for the maximum (the linf part).
     start
         The cell of least cost; costs fall towards it from both sides.
-    home
-        The factual's cell.
     settable
-        Whether an action may set a value in the cell (the factual of someone who may not act on it can lie
-        in one where none may). A missing factual has the first cell to itself, which none may be set in.
+        Whether an action may set a value in the cell. None may in the cell that a factual outside the
+        lever's interval gets for itself, nor in one that holds only a fractional factual of a whole-valued
+        feature. A missing factual has the first cell to itself, which none may be set in.
     columns
         The classifier's columns that the lever fills, and the cell of the ensemble on each of them, shape
         (columns, cells).
@@ -57,7 +56,6 @@ class Axis:
     added: Array
     widest: Array
     start: int
-    home: int
     settable: NDArray[np.bool_]
     columns: tuple[tuple[int, Cells], ...]
 
@@ -132,7 +130,6 @@ def _axis(instance: Instance, forest: TreeEnsemble, feature: Feature, columns: t
         step = delta / np.where(values < x, cost.decrease.get(name, rise), rise)
     added = w * (cost.l2_squared * step**2 + cost.l1 * step) + cost.l0 * w
     widest = w * step
-    home = int(np.clip(np.searchsorted(low, x, side="right") - 1, 0, max(0, len(low) - 1)))
     first, last = instance.levers[name]
     settable = (low >= first) & (high <= last)
     if stays:
@@ -140,11 +137,10 @@ def _axis(instance: Instance, forest: TreeEnsemble, feature: Feature, columns: t
         if feature.integral and not float(x).is_integer():
             here_cells |= cells == _cell(forest.cuts[columns[0]], np.array([x]))[0]
             settable &= low == np.floor(low)
-            home = int(np.argmax(here_cells))
         values = np.where(here_cells, np.nan, values)
         added, widest = np.where(here_cells, 0.0, added), np.where(here_cells, 0.0, widest)
     start = int(np.argmin(added + cost.linf * widest)) if len(values) else 0
-    return Axis(name, values, low, high, added, widest, start, home, settable, on_columns)
+    return Axis(name, values, low, high, added, widest, start, settable, on_columns)
 
 
 def _label_cells(
@@ -180,7 +176,6 @@ def _missing_axis(
         np.concatenate([[np.nan], high]),
         np.concatenate([[0.0], paid * some]),
         np.concatenate([[0.0], w * step * some]),
-        0,
         0,
         np.concatenate([[False], some > 0]),
         tuple((c, np.concatenate([[MISSING], cells])) for c, cells in on_columns),

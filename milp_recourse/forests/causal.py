@@ -21,7 +21,8 @@ from __future__ import annotations
 import heapq
 import math
 import time
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,10 +30,10 @@ from numpy.typing import NDArray
 from milp_recourse.domain.forest import TreeEnsemble
 from milp_recourse.forests.convex import ConvexProblem, Quadratic, saddle_point
 from milp_recourse.forests.pieces import Forms, Piece, pieces_of
-from milp_recourse.forests.search import Outcome, best_cuts
-from milp_recourse.forests.table import LeafTable, Masks
+from milp_recourse.forests.table import LeafTable, Masks, best_cuts
+from milp_recourse.incumbent import Incumbent
 from milp_recourse.instance import Instance
-from milp_recourse.judge import judge
+from milp_recourse.result import Proposal
 
 Array = NDArray[np.float64]
 Cells = NDArray[np.int64]
@@ -121,20 +122,12 @@ class CausalSearch:
 
     def __init__(self, instance: Instance, deadline: float | None = None) -> None:
         self.instance, self.deadline = instance, deadline
-        self.action: dict[str, float] | None = None
-        self.cost = math.inf
+        self.best = Incumbent(instance)
         self.stuck = math.inf
         self.nodes = 0
         self.late = False
 
-    @property
-    def target(self) -> float:
-        """Costs from here on need no proof."""
-        if self.action is None:
-            return math.inf
-        return self.cost - 0.5 * self.instance.gap_tolerance(self.cost)
-
-    def run(self) -> Outcome:
+    def run(self) -> Proposal:
         """Search to the end, or to the deadline."""
         searches = [_PieceSearch(self, piece) for piece in pieces_of(self.instance)]
         searches.sort(key=lambda s: s.least)
@@ -144,20 +137,11 @@ class CausalSearch:
         open_ = math.inf
         for search in searches:
             open_ = min(open_, search.run())
-        bound = min(self.target, self.stuck, open_)
+        bound = min(self.best.target, self.stuck, open_)
         message = None
-        if bound < self.target:
+        if bound < self.best.target:
             message = "the time limit was reached" if self.late else "a box became too small to cut"
-        cost = self.cost if self.action is not None else None
-        return Outcome(self.action, cost, bound, self.nodes, message)
-
-    def offer(self, piece: Piece, a: Array) -> bool:
-        """Judge an action exactly and keep it if it is the cheapest; whether it is feasible."""
-        action = {n: float(v) for n, v in zip(piece.names, a, strict=True)}
-        verdict = judge(self.instance, action)
-        if verdict.feasible and float(verdict.cost) < self.cost:
-            self.action, self.cost = action, float(verdict.cost)
-        return verdict.feasible
+        return Proposal(self.best.action, bound, "rigorous", self.nodes, message)
 
     def out_of_time(self) -> bool:
         """Whether the deadline has passed."""
@@ -181,6 +165,11 @@ class _Boxes:
     def at(self, index: NDArray[np.int64] | NDArray[np.bool_]) -> _Boxes:
         return _Boxes(*(getattr(self, name)[index] for name in self.__dataclass_fields__))
 
+    @staticmethod
+    def joined(parts: Sequence[_Boxes]) -> _Boxes:
+        names = _Boxes.__dataclass_fields__
+        return _Boxes(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
+
 
 @dataclass(frozen=True)
 class _Linear:
@@ -203,32 +192,25 @@ class _PieceSearch:
         self.table = LeafTable(forest, piece.cells, piece.columns)
         self.heap: list[tuple[float, int, _Boxes]] = []
         self.order = 0
-        shape = (1, len(piece.columns))
-        self.columns = Forms(
-            piece.forms.matrix[[c.form for c in piece.columns]].reshape(shape[1], len(piece.names)),
-            piece.forms.constant[[c.form for c in piece.columns]],
-            piece.forms.exact[[c.form for c in piece.columns]],
-        )
+        self.columns = piece.forms
         self.whole = self.columns.exact & (np.abs(self.columns.matrix) @ piece.integral > 0)
-        first = np.zeros(shape, dtype=np.int64)
-        last = np.array([[len(c) - 1 for c in piece.columns]], dtype=np.int64).reshape(shape)
-        masks = np.broadcast_to(self.table.full, (1, len(self.table.full)))
-        self.file(piece.low[None].copy(), piece.high[None].copy(), first, last, masks, np.zeros(1))
+        first = np.zeros((1, len(piece.columns)), dtype=np.int64)
+        last = np.array([len(c) - 1 for c in piece.columns], dtype=np.int64)[None]
+        low, high, masks = piece.low[None].copy(), piece.high[None].copy(), self.table.full[None]
+        self.file(_Boxes(low, high, first, last, masks, np.full(1, math.inf), np.zeros(1)))
         self.least = self.heap[0][0] if self.heap else math.inf
 
     def run(self) -> float:
         """Search; the least bound among what is left open when time runs out, else inf."""
         search = self.search
-        while self.heap and self.heap[0][0] < search.target:
+        while self.heap and self.heap[0][0] < search.best.target:
             if search.out_of_time():
                 return self.heap[0][0]
             taken: list[_Boxes] = []
-            while self.heap and len(taken) < BATCH and self.heap[0][0] < search.target:
+            while self.heap and len(taken) < BATCH and self.heap[0][0] < search.best.target:
                 taken.append(heapq.heappop(self.heap)[2])
-            fields = _Boxes.__dataclass_fields__
-            nodes = _Boxes(*(np.concatenate([getattr(n, name) for n in taken]) for name in fields))
             search.nodes += len(taken)
-            self.step(nodes)
+            self.step(_Boxes.joined(taken))
         return math.inf
 
     def look(self) -> None:
@@ -247,38 +229,38 @@ class _PieceSearch:
         done = self.try_points(nodes, points)
         done |= self.try_points(nodes, np.clip(self.costs.factual, *self.inner(nodes)))
         if self.piece.weights is not None and not self.costs.bent:
-            index = np.flatnonzero(~done & (nodes.least < self.search.target))
+            index = np.flatnonzero(~done & (nodes.least < self.search.best.target))
             if len(index):
                 least, near = self.dual(nodes.at(index))
                 nodes.least[index] = least
                 done[index] |= self.try_points(nodes.at(index), near)
         if not self.costs.bent:
-            open_ = ~done & (nodes.least < self.search.target) & self.decided(nodes)
+            open_ = ~done & (nodes.least < self.search.best.target) & self.decided(nodes)
             for k in np.flatnonzero(open_):
                 one = np.array([k])
                 bound, point = self.convex(nodes.at(one))
                 nodes.least[k] = max(nodes.least[k], bound)
                 if point is not None:
                     done[k] |= self.try_points(nodes.at(one), point[None])[0]
-        kept = np.flatnonzero(~done & (nodes.least < self.search.target))
+        kept = np.flatnonzero(~done & (nodes.least < self.search.best.target))
         if len(kept):
             self.split(nodes.at(kept))
 
     def inner(self, nodes: _Boxes) -> tuple[Array, Array]:
-        """Boxes less a hair: rounding cannot take a point of them out of its cell."""
+        """Boxes made so much smaller that rounding cannot take a point of them out of its cell."""
         low, high = nodes.low, nodes.high
-        hair = np.minimum(INSIDE * (np.abs(low) + np.abs(high) + 1.0), 0.5 * (high - low))
-        return low + hair, high - hair
+        slack = np.minimum(INSIDE * (np.abs(low) + np.abs(high) + 1.0), 0.5 * (high - low))
+        return low + slack, high - slack
 
     def try_points(self, nodes: _Boxes, points: Array) -> NDArray[np.bool_]:
         """Offer points that look feasible; whether a node's bound is attained there."""
-        piece = self.piece
+        piece, best = self.piece, self.search.best
         points = np.where(piece.integral, np.round(points), points)
         costs = self.costs.least(self.search.instance, piece, points, points)
         values = points @ self.columns.matrix.T + self.columns.constant
         cells = self.cells(values, values)[0]
         scores = self.table.bound(self.table.met(cells, cells))
-        good = (scores > self.threshold) & (costs < self.search.cost)
+        good = (scores > self.threshold) & (costs < best.cost)
         if len(piece.rows.constant):
             rows = points @ piece.rows.matrix.T + piece.rows.constant
             good &= ((rows >= piece.row_low) & (rows <= piece.row_high)).all(axis=1)
@@ -286,8 +268,9 @@ class _PieceSearch:
             good &= self.excess(points) <= 1e-12
         done = np.zeros(len(points), dtype=bool)
         for k in np.flatnonzero(good)[np.argsort(costs[good], kind="stable")]:
-            if costs[k] < self.search.cost and self.search.offer(piece, points[k]):
-                done[k] = nodes.least[k] >= self.search.target
+            action = dict(zip(piece.names, points[k].tolist(), strict=True))
+            if costs[k] < best.cost and best.take(action):
+                done[k] = nodes.least[k] >= best.target
         return done
 
     def excess(self, points: Array) -> Array:
@@ -308,35 +291,30 @@ class _PieceSearch:
 
     # -- propagation ---------------------------------------------------------------------
 
-    def file(self, low: Array, high: Array, first: Cells, last: Cells, masks: Masks, least: Array) -> None:
+    def file(self, nodes: _Boxes) -> None:
         """Shrink boxes, close what can be closed, queue the rest."""
-        alive = np.arange(len(low))
         for _ in range(ROUNDS):
-            low, high, first, last = self.shrink(low, high, first, last)
-            some = (low <= high).all(axis=1) & (first <= last).all(axis=1)
-            low, high, first, last = low[some], high[some], first[some], last[some]
-            alive = alive[some]
-        if not len(alive):
+            nodes = self.shrink(nodes)
+            empty = (nodes.low > nodes.high).any(axis=1) | (nodes.first > nodes.last).any(axis=1)
+            nodes = nodes.at(np.flatnonzero(~empty))
+        if not len(nodes.least):
             return
-        masks = masks[alive] & self.table.met(first, last)
+        masks = nodes.masks & self.table.met(nodes.first, nodes.last)
         bound = self.table.bound(masks)
-        costs = self.costs.least(self.search.instance, self.piece, low, high)
-        least = np.maximum(least[alive], costs)
-        kept = np.flatnonzero((bound > self.threshold) & (least < self.search.target))
-        boxes = _Boxes(low, high, first, last, masks, bound, least)
-        for k in kept:
+        costs = self.costs.least(self.search.instance, self.piece, nodes.low, nodes.high)
+        nodes = replace(nodes, masks=masks, bound=bound, least=np.maximum(nodes.least, costs))
+        for k in np.flatnonzero((bound > self.threshold) & (nodes.least < self.search.best.target)):
             self.order -= 1
-            heapq.heappush(self.heap, (float(least[k]), self.order, boxes.at(np.array([k]))))
+            heapq.heappush(self.heap, (float(nodes.least[k]), self.order, nodes.at(np.array([k]))))
 
-    def shrink(self, low: Array, high: Array, first: Cells, last: Cells) -> tuple[Array, Array, Cells, Cells]:
+    def shrink(self, nodes: _Boxes) -> _Boxes:
         """One pass: cells from actions, actions from cells, rows and the ball."""
         piece = self.piece
+        low, high, first, last = nodes.low, nodes.high, nodes.first, nodes.last
         if piece.columns:
-            values = self.columns.range(low, high)
-            seen = self.cells(*values)
+            seen = self.cells(*self.columns.range(low, high))
             first, last = np.maximum(first, seen[0]), np.minimum(last, seen[1])
-            ends = self.ends(first, last)
-            low, high = self.pull(self.columns, low, high, *ends)
+            low, high = self.pull(self.columns, low, high, *self.ends(first, last))
         if len(piece.rows.constant):
             low, high = self.pull(piece.rows, low, high, *np.broadcast_arrays(piece.row_low, piece.row_high))
         if piece.weights is not None and len(piece.weights):
@@ -346,7 +324,7 @@ class _PieceSearch:
         whole = piece.integral
         low = np.where(whole, np.ceil(low - 1e-9), low)
         high = np.where(whole, np.floor(high + 1e-9), high)
-        return low, high, first, last
+        return replace(nodes, low=low, high=high, first=first, last=last)
 
     def ends(self, first: Cells, last: Cells) -> tuple[Array, Array]:
         """Interval of real column values whose nearest doubles lie in cells, (B, columns), outward.
@@ -370,14 +348,14 @@ class _PieceSearch:
 
     def pull(self, forms: Forms, low: Array, high: Array, least: Array, most: Array) -> tuple[Array, Array]:
         """Shrink boxes to where least <= form <= most can hold, rounded outward."""
-        hair = forms.hair(low, high)
+        slack = forms.slack(low, high)
         for k in range(len(forms.constant)):
             row = forms.matrix[k]
             used = np.flatnonzero(row)
             if not len(used):
                 continue
-            floor = least[..., k] - forms.constant[k] - 2 * hair[:, k]
-            top = most[..., k] - forms.constant[k] + 2 * hair[:, k]
+            floor = least[..., k] - forms.constant[k] - 2 * slack[:, k]
+            top = most[..., k] - forms.constant[k] + 2 * slack[:, k]
             small = np.where(row > 0, row * low, row * high)
             large = np.where(row > 0, row * high, row * low)
             for j in used:
@@ -558,7 +536,11 @@ class _PieceSearch:
     def _distances(
         self, free: NDArray[np.bool_], matrix: Array, right: Array, low: Array, high: Array
     ) -> tuple[Array, Array, Array, Array]:
-        """q, c, G, h in (p, n[, t]) of the free actions: rows, shares of the maximum, then the box."""
+        """q, c, G, h of the :class:`ConvexProblem` in z = (p, n, t), a_i - x_i = p_i - n_i for free actions.
+
+        t, the maximum, is there only under linf. The rows of G: the given ones, omega (p + n) <= t, the box,
+        z >= 0.
+        """
         costs, count = self.costs, int(free.sum())
         widest = bool(costs.omega.any())
         size = 2 * count + widest
@@ -593,14 +575,8 @@ class _PieceSearch:
             rows = np.arange(len(axis))
             last, first = n.last.copy(), n.first.copy()
             last[rows, axis], first[rows, axis] = cut, cut + 1
-            self.file(
-                np.concatenate([n.low, n.low]),
-                np.concatenate([n.high, n.high]),
-                np.concatenate([n.first, first]),
-                np.concatenate([last, n.last]),
-                np.concatenate([low_masks, high_masks]),
-                np.concatenate([n.least, n.least]),
-            )
+            below, above = replace(n, last=last, masks=low_masks), replace(n, first=first, masks=high_masks)
+            self.file(_Boxes.joined([below, above]))
         n = nodes.at(np.flatnonzero(decided))
         if not len(n.least):
             return
@@ -618,15 +594,7 @@ class _PieceSearch:
             return
         middle = 0.5 * (n.low[rows, axis] + n.high[rows, axis])
         whole = self.piece.integral[axis]
-        below = np.where(whole, np.floor(middle), middle)
-        above = np.where(whole, below + 1, middle)
         high, low = n.high.copy(), n.low.copy()
-        high[rows, axis], low[rows, axis] = below, above
-        self.file(
-            np.concatenate([n.low, low]),
-            np.concatenate([high, n.high]),
-            np.concatenate([n.first, n.first]),
-            np.concatenate([n.last, n.last]),
-            np.concatenate([n.masks, n.masks]),
-            np.concatenate([n.least, n.least]),
-        )
+        high[rows, axis] = np.where(whole, np.floor(middle), middle)
+        low[rows, axis] = np.where(whole, np.floor(middle) + 1, middle)
+        self.file(_Boxes.joined([replace(n, high=high), replace(n, low=low)]))

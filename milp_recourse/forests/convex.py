@@ -2,8 +2,8 @@ r"""A small dense interior-point method.
 
 Minimises :math:`\sum_i q_i z_i^2 + c^T z` over :math:`G z \le h` and at most one convex
 quadratic constraint :math:`\sum_j w_j (R z + r)_j^2 + l^T z + k \le 0`, by a primal-dual method
-with predictor and corrector from an infeasible start. Every constraint is drawn in by a hair
-first, so what it returns is strictly feasible.
+with predictor and corrector from an infeasible start. Every constraint is first tightened by a
+small margin, so what it returns is strictly feasible.
 
 References
 ----------
@@ -62,7 +62,7 @@ class ConvexProblem:
 
 
 def saddle_point(
-    problem: ConvexProblem, start: Array, hair: float = 1e-11, steps: int = 60
+    problem: ConvexProblem, start: Array, margin: float = 1e-11, steps: int = 60
 ) -> tuple[Array, Array, float] | None:
     """The minimiser to about ten digits, the multipliers of the rows of G, and the ball's (0 without one).
 
@@ -70,8 +70,8 @@ def saddle_point(
     ----------
     start
         Any point.
-    hair
-        How far every constraint (its gradient normalised) is drawn in, so that the minimiser is feasible.
+    margin
+        How far every constraint (its gradient normalised) is tightened, so that the minimiser is feasible.
 
     Returns
     -------
@@ -80,7 +80,7 @@ def saddle_point(
     """
     norms = np.maximum(np.linalg.norm(problem.g, axis=1), 1e-12)
     rows, limits = problem.g / norms[:, None], problem.h / norms
-    limits = limits - hair * (1 + np.abs(limits))
+    limits = limits - margin * (1 + np.abs(limits))
     ball, curvature = problem.ball, 2 * np.diag(problem.q)
     scale = 1.0
     if ball is not None:
@@ -91,7 +91,7 @@ def saddle_point(
         values = rows @ z - limits
         if ball is None:
             return values, rows
-        values = np.append(values, ball.value(z) / scale + hair)
+        values = np.append(values, ball.value(z) / scale + margin)
         return values, np.vstack([rows, ball.gradient(z) / scale])
 
     z = np.array(start, dtype=np.float64)
@@ -104,7 +104,7 @@ def saddle_point(
         r_dual, r_primal = gradient + dual @ jacobian, g + slack
         mu = float(slack @ dual) / len(g)
         done = mu * len(g) <= 1e-10 * max(abs(problem.objective(z)), 1e-6)
-        if done and np.abs(r_primal).max() < 0.5 * hair and np.abs(r_dual).max() <= 1e-6 * max(1.0, reach):
+        if done and np.abs(r_primal).max() < 0.5 * margin and np.abs(r_dual).max() <= 1e-6 * max(1.0, reach):
             break
         hessian = curvature + dual[-1] * ball_hessian if ball is not None else curvature
         ratio = dual / slack
@@ -132,7 +132,7 @@ def saddle_point(
         if not np.isfinite(z).all() or np.abs(dual).max() > 1e14:
             return None
         g, jacobian = constraints(z)
-    if float(g.max(initial=-1.0)) > 0.5 * hair:
+    if float(g.max(initial=-1.0)) > 0.5 * margin:
         return None
     count = len(limits)
     return z, dual[:count] / norms, float(dual[count]) / scale if ball is not None else 0.0

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from milp_recourse.compiling import counting as compiled
 from milp_recourse.compiling import counting_entry as entry
 from milp_recourse.forests.axes import Axis
 from milp_recourse.forests.table import BITS, LeafTable
@@ -60,11 +61,7 @@ class Factors(NamedTuple):
 
 def cell_masks(table: LeafTable, axes: Sequence[Axis]) -> NDArray[np.uint32]:
     """Which leaves each single cell meets, (cells of all axes, words of all trees)."""
-    rows = []
-    for i, axis in enumerate(axes):
-        order = np.arange(len(axis))
-        rows.append(table.slab(i, order, order))
-    return np.ascontiguousarray(np.concatenate(rows))
+    return np.ascontiguousarray(np.concatenate(table.cell_masks(axes)))
 
 
 def factors(table: LeafTable, axes: Sequence[Axis], masks: NDArray[np.uint32]) -> Factors:
@@ -83,115 +80,127 @@ def factors(table: LeafTable, axes: Sequence[Axis], masks: NDArray[np.uint32]) -
 
 @entry
 def _build(axis_from, masks, full, values, trees, words):  # type: ignore[no-untyped-def]
-    axes, cells = len(axis_from) - 1, len(masks)
-    classes = np.zeros((trees, cells), np.int32)
-    count = np.zeros((trees, axes), np.int32)
-    first_of = np.zeros(cells, np.int32)
-    slots = 0
+    classes, count = _classes(axis_from, masks, full, trees, words)
+    slot_from, slot_axis, class_from = _slots(count)
+    leaf_from, word, bit = _places(full, trees, words)
+    value = np.zeros(len(word))
+    for n in range(len(word)):
+        value[n] = values[word[n], bit[n]]
+    table_from = np.zeros(trees + 1, np.int64)
     for t in range(trees):
-        w0, w1 = t * words, (t + 1) * words
+        width = np.int64(slot_from[t + 1] - slot_from[t])
+        table_from[t + 1] = table_from[t] + (leaf_from[t + 1] - leaf_from[t]) * width
+    table = np.zeros(table_from[trees], np.int32)
+    set_from, member_from = np.zeros(len(slot_axis) + 1, np.int32), np.zeros(256, np.int32)
+    member = np.zeros(1024, np.int32)
+    for t in range(trees):
+        for s in range(slot_from[t], slot_from[t + 1]):
+            first, n_classes = class_from[s], class_from[s + 1] - class_from[s]
+            example = np.zeros(n_classes, np.int32)  # a cell of each class
+            for c in range(axis_from[slot_axis[s]], axis_from[slot_axis[s] + 1]):
+                example[classes[t, c]] = c
+            inside, sets = np.zeros(n_classes, np.int32), set_from[s]
+            width, at = slot_from[t + 1] - slot_from[t], table_from[t] + s - slot_from[t]
+            for leaf in range(leaf_from[t], leaf_from[t + 1]):
+                size = 0
+                for k in range(n_classes):
+                    if (masks[example[k], word[leaf]] >> np.uint32(bit[leaf])) & np.uint32(1):
+                        inside[size] = first + k
+                        size += 1
+                found = _known_set(member_from, member, set_from[s], sets, inside, size)
+                if found == sets:
+                    end = member_from[sets] + size
+                    if end > len(member):
+                        member = np.append(member, np.zeros(end, np.int32))
+                    if sets + 2 > len(member_from):
+                        member_from = np.append(member_from, np.zeros(len(member_from), np.int32))
+                    member[end - size : end] = inside[:size]
+                    sets += 1
+                    member_from[sets] = end
+                table[at + (leaf - leaf_from[t]) * width] = found
+            set_from[s + 1] = sets
+    sets = set_from[-1]
+    return (
+        *(classes, slot_from, slot_axis, class_from, set_from),
+        *(member_from[: sets + 1].copy(), member[: member_from[sets]].copy()),
+        *(leaf_from, value, table_from, table),
+    )
+
+
+@compiled
+def _classes(axis_from, masks, full, trees, words):  # type: ignore[no-untyped-def]
+    """The class of every cell to every tree, and how many classes of every axis there are."""
+    axes, cells = len(axis_from) - 1, len(masks)
+    classes, count = np.zeros((trees, cells), np.int32), np.zeros((trees, axes), np.int32)
+    first_of = np.zeros(cells, np.int32)
+    for t in range(trees):
         for i in range(axes):
             known = 0
             for c in range(axis_from[i], axis_from[i + 1]):
-                found = -1
-                for back in range(known):
-                    k = known - 1 - back
-                    same = True
-                    for w in range(w0, w1):
-                        if (masks[first_of[k], w] & full[w]) != (masks[c, w] & full[w]):
-                            same = False
-                            break
-                    if same:
-                        found = k
-                        break
-                if found < 0:
+                k = known - 1  # a neighbour's class is the likeliest
+                while k >= 0 and not _same(masks, full, first_of[k], c, t * words, (t + 1) * words):
+                    k -= 1
+                if k < 0:
                     first_of[known] = c
-                    found = known
+                    k = known
                     known += 1
-                classes[t, c] = found
+                classes[t, c] = k
             count[t, i] = known
-            if known > 1:
-                slots += 1
+    return classes, count
+
+
+@compiled
+def _same(masks, full, one, other, begin, end):  # type: ignore[no-untyped-def]
+    """Whether the same leaves in some words can be reached from two cells."""
+    w = begin
+    while w < end and (masks[one, w] & full[w]) == (masks[other, w] & full[w]):
+        w += 1
+    return w == end
+
+
+@compiled
+def _slots(count):  # type: ignore[no-untyped-def]
+    """The axes that tell a tree's leaves apart, tree by tree, and where their classes begin."""
+    trees, axes = count.shape
+    slots = (count > 1).sum()
     slot_from, slot_axis = np.zeros(trees + 1, np.int32), np.zeros(slots, np.int32)
-    class_from, set_from = np.zeros(slots + 1, np.int32), np.zeros(slots + 1, np.int32)
-    leaf_from, table_from = np.zeros(trees + 1, np.int32), np.zeros(trees + 1, np.int64)
+    class_from = np.zeros(slots + 1, np.int32)
     s = 0
     for t in range(trees):
-        leaves = 0
-        for w in range(t * words, (t + 1) * words):
-            for b in range(BITS):
-                leaves += (full[w] >> np.uint32(b)) & np.uint32(1)
         for i in range(axes):
             if count[t, i] > 1:
                 slot_axis[s] = i
                 class_from[s + 1] = class_from[s] + count[t, i]
                 s += 1
         slot_from[t + 1] = s
-        leaf_from[t + 1] = leaf_from[t] + leaves
-        table_from[t + 1] = table_from[t] + np.int64(leaves) * (s - slot_from[t])
-    value = np.zeros(leaf_from[trees])
-    table = np.zeros(table_from[trees], np.int32)
-    word, bit = np.zeros(leaf_from[trees], np.int64), np.zeros(leaf_from[trees], np.int64)
+    return slot_from, slot_axis, class_from
+
+
+@compiled
+def _places(full, trees, words):  # type: ignore[no-untyped-def]
+    """Where each tree's leaves begin, and the word and the bit of every leaf."""
+    leaf_from = np.zeros(trees + 1, np.int32)
+    word, bit = np.zeros(len(full) * BITS, np.int64), np.zeros(len(full) * BITS, np.int64)
     n = 0
     for t in range(trees):
         for w in range(t * words, (t + 1) * words):
             for b in range(BITS):
                 if (full[w] >> np.uint32(b)) & np.uint32(1):
-                    value[n], word[n], bit[n] = values[w, b], w, b
+                    word[n], bit[n] = w, b
                     n += 1
-    member = np.zeros(1024, np.int32)
-    member_from = np.zeros(256, np.int32)
-    sets = members = 0
-    for t in range(trees):
-        for s in range(slot_from[t], slot_from[t + 1]):
-            i, n_classes = slot_axis[s], class_from[s + 1] - class_from[s]
-            example = np.zeros(n_classes, np.int32)
-            for c in range(axis_from[i], axis_from[i + 1]):
-                example[classes[t, c]] = c
-            inside = np.zeros(n_classes, np.int32)
-            for leaf in range(leaf_from[t], leaf_from[t + 1]):
-                size = 0
-                for k in range(n_classes):
-                    if (masks[example[k], word[leaf]] >> np.uint32(bit[leaf])) & np.uint32(1):
-                        inside[size] = class_from[s] + k
-                        size += 1
-                found = -1
-                for known in range(set_from[s], sets):
-                    a, b = member_from[known], member_from[known + 1]
-                    if b - a != size or member[a] != inside[0] or member[b - 1] != inside[size - 1]:
-                        continue
-                    same = True
-                    for k in range(size):
-                        if member[a + k] != inside[k]:
-                            same = False
-                            break
-                    if same:
-                        found = known
-                        break
-                if found < 0:
-                    if members + size > len(member):
-                        member = np.append(member, np.zeros(len(member) + size, np.int32))
-                    if sets + 2 > len(member_from):
-                        member_from = np.append(member_from, np.zeros(len(member_from), np.int32))
-                    for k in range(size):
-                        member[members + k] = inside[k]
-                    members += size
-                    found = sets
-                    sets += 1
-                    member_from[sets] = members
-                width = slot_from[t + 1] - slot_from[t]
-                table[table_from[t] + (leaf - leaf_from[t]) * width + s - slot_from[t]] = found
-            set_from[s + 1] = sets
-    return (
-        classes,
-        slot_from,
-        slot_axis,
-        class_from,
-        set_from,
-        member_from[: sets + 1].copy(),
-        member[:members].copy(),
-        leaf_from,
-        value,
-        table_from,
-        table,
-    )
+        leaf_from[t + 1] = n
+    return leaf_from, word[:n].copy(), bit[:n].copy()
+
+
+@compiled
+def _known_set(member_from, member, begin, end, inside, size):  # type: ignore[no-untyped-def]
+    """The first of the sets from begin on that has exactly these members; ``end`` where none has."""
+    for z in range(begin, end):
+        a, k = member_from[z], 0
+        if member_from[z + 1] - a != size:
+            continue
+        while k < size and member[a + k] == inside[k]:
+            k += 1
+        if k == size:
+            return z
+    return end

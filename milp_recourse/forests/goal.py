@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -42,23 +44,14 @@ def affordable(axis: Axis, linf: float, cost: float) -> Axis:
     first, last = int(kept[0]), int(kept[-1]) + 1  # costs fall towards the start: one stretch, or labels
     inside = np.zeros(len(axis), dtype=np.bool_)
     inside[first:last] = True
-    return some(axis, inside)
+    return with_cells(axis, inside)
 
 
-def some(axis: Axis, kept: NDArray[np.bool_]) -> Axis:
+def with_cells(axis: Axis, kept: NDArray[np.bool_]) -> Axis:
     """The axis with some of its cells; the start is the cheapest that is left, or the first of those."""
-    before = np.cumsum(kept) - 1
-    added = axis.added[kept]
-    start = int(before[axis.start]) if kept[axis.start] else int(added.argmin())
-    return Axis(
-        axis.feature,
-        axis.values[kept],
-        axis.low[kept],
-        axis.high[kept],
-        added,
-        axis.widest[kept],
-        start,
-        max(0, int(before[axis.home])),
-        axis.settable[kept],
-        tuple((column, cells[kept]) for column, cells in axis.columns),
-    )
+    names = ("values", "low", "high", "added", "widest", "settable")
+    arrays = {name: getattr(axis, name)[kept] for name in names}
+    before = int(np.count_nonzero(kept[: axis.start]))
+    start = before if kept[axis.start] else int(arrays["added"].argmin())
+    columns = tuple((column, cells[kept]) for column, cells in axis.columns)
+    return replace(axis, start=start, columns=columns, **arrays)

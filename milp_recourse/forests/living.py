@@ -58,6 +58,28 @@ def lists(f: Factors) -> Live:
     )
 
 
+class _Marks(NamedTuple):
+    """What one call of :func:`shrink` notes.
+
+    Attributes
+    ----------
+    good, used
+        Of a set: whether one of its classes has a living cell; whether a living leaf needs it.
+    served
+        Whether a class is in a used set of its slot.
+    bits
+        The used sets that a class is in, as bits.
+    kind
+        The first class of the slot that is in the same used sets.
+    """
+
+    good: NDArray[np.bool_]
+    used: NDArray[np.bool_]
+    served: NDArray[np.bool_]
+    bits: NDArray[np.uint64]
+    kind: Ints
+
+
 @entry
 def shrink(f, cost, alive, leaf_alive, live, merge, settle):  # type: ignore[no-untyped-def]
     """Take out leaves without cells, cells without leaves and cells that a cheaper one stands for.
@@ -72,118 +94,184 @@ def shrink(f, cost, alive, leaf_alive, live, merge, settle):  # type: ignore[no-
         Whether cells without leaves go, and slots that tell nothing apart are left out of the list; if not,
         only leaves without cells go, and all slots are listed.
     """
-    trees, axes = len(f.slot_from) - 1, len(f.axis_from) - 1
-    set_good, set_used = np.zeros(f.set_from[-1], np.bool_), np.zeros(f.set_from[-1], np.bool_)
-    served = np.zeros(f.class_from[-1], np.bool_)
-    kind = np.zeros(f.class_from[-1], np.int32)
-    bits = np.zeros(f.class_from[-1], np.uint64)
+    sets, classes = f.set_from[-1], f.class_from[-1]
+    marks = _Marks(
+        np.zeros(sets, np.bool_),
+        np.zeros(sets, np.bool_),
+        np.zeros(classes, np.bool_),
+        np.zeros(classes, np.uint64),
+        np.zeros(classes, np.int32),
+    )
     changed = True
     while changed:
         changed = False
-        n_leaf = n_slot = n_used = 0
-        for t in range(trees):
-            s0, s1 = f.slot_from[t], f.slot_from[t + 1]
-            width, before = s1 - s0, n_leaf
-            for s in range(s0, s1):
-                i, first = f.slot_axis[s], f.class_from[s]
-                for k in range(first, f.class_from[s + 1]):
-                    live.kept[k] = False
-                    served[k] = False
-                    bits[k] = 0
-                for c in range(f.axis_from[i], f.axis_from[i + 1]):
-                    if alive[c]:
-                        live.kept[first + f.classes[t, c]] = True
-                for z in range(f.set_from[s], f.set_from[s + 1]):
-                    set_used[z] = False
-                    set_good[z] = False
-                    for m in range(f.member_from[z], f.member_from[z + 1]):
-                        if live.kept[f.member[m]]:
-                            set_good[z] = True
-                            break
-            at = f.table_from[t]
-            for leaf in range(f.leaf_from[t], f.leaf_from[t + 1]):
-                if leaf_alive[leaf]:
-                    good = True
-                    for s in range(width):
-                        if not set_good[f.table[at + s]]:
-                            good = False
-                            break
-                    if good:
-                        live.leaf[n_leaf] = leaf
-                        n_leaf += 1
-                        for s in range(width):
-                            set_used[f.table[at + s]] = True
-                    else:
-                        leaf_alive[leaf] = False
-                at += width
-            live.leaf_to[t + 1] = n_leaf
-            if n_leaf == before:
+        for t in range(len(f.slot_from) - 1):
+            for s in range(f.slot_from[t], f.slot_from[t + 1]):
+                _mark(f, alive, live, marks, t, s)
+            if not _keep_leaves(f, leaf_alive, live, marks, t):
                 return False
-            for s in range(s0, s1):
-                first, last = f.class_from[s], f.class_from[s + 1]
-                count = 0
-                for k in range(first, last):
-                    count += live.kept[k]
-                matters, flag, start = False, np.uint64(1), n_used
-                for z in range(f.set_from[s], f.set_from[s + 1]):
-                    if set_used[z]:
-                        mine = 0
-                        for m in range(f.member_from[z], f.member_from[z + 1]):
-                            k = f.member[m]
-                            served[k] = True
-                            mine += live.kept[k]
-                            bits[k] |= flag
-                        matters = matters or mine < count
-                        live.used[n_used] = z
-                        n_used += 1
-                        if n_used - start < FLAGS:
-                            flag = np.uint64(flag << np.uint64(1))
-                i, lost = f.slot_axis[s], False
-                for k in range(first, last):
-                    lost = lost or (settle and live.kept[k] and not served[k])
-                if lost:
-                    changed = True
-                    for c in range(f.axis_from[i], f.axis_from[i + 1]):
-                        if alive[c] and not served[first + f.classes[t, c]]:
-                            alive[c] = False
-                if settle and not matters:
-                    n_used = start
-                    continue
-                crowded = not merge or n_used - start >= FLAGS
-                for k in range(first, last):
-                    kind[k] = k
-                    if not crowded:
-                        for other in range(first, k):
-                            if live.kept[other] and bits[other] == bits[k]:
-                                kind[k] = other
-                                break
-                live.slot[n_slot] = s
-                n_slot += 1
-                live.used_to[n_slot] = n_used
-            live.slot_to[t + 1] = n_slot
-        if changed:
+            if _list_slots(f, alive, live, marks, merge, settle, t):
+                changed = True
+        if merge and not changed:
+            changed = _merge(f, cost, alive, live, marks.kind)
+    return _list_cells(f, alive, live)
+
+
+@compiled
+def _mark(f, alive, live, marks, t, s):  # type: ignore[no-untyped-def]
+    """Mark the slot's classes with living cells, and the sets that contain one of them."""
+    i, first = f.slot_axis[s], f.class_from[s]
+    for k in range(first, f.class_from[s + 1]):
+        live.kept[k] = False
+        marks.served[k] = False
+        marks.bits[k] = 0
+    for c in range(f.axis_from[i], f.axis_from[i + 1]):
+        if alive[c]:
+            live.kept[first + f.classes[t, c]] = True
+    for z in range(f.set_from[s], f.set_from[s + 1]):
+        marks.used[z] = False
+        marks.good[z] = False
+        for m in range(f.member_from[z], f.member_from[z + 1]):
+            if live.kept[f.member[m]]:
+                marks.good[z] = True
+                break
+
+
+@compiled
+def _keep_leaves(f, leaf_alive, live, marks, t):  # type: ignore[no-untyped-def]
+    """List the tree's leaves that living cells lead to, and mark the sets they need; whether any is left."""
+    n = live.leaf_to[t]
+    at, width = f.table_from[t], f.slot_from[t + 1] - f.slot_from[t]
+    for leaf in range(f.leaf_from[t], f.leaf_from[t + 1]):
+        good, s = leaf_alive[leaf], 0
+        while good and s < width:
+            good = marks.good[f.table[at + s]]
+            s += 1
+        leaf_alive[leaf] = good
+        if good:
+            live.leaf[n] = leaf
+            n += 1
+            for s in range(width):
+                marks.used[f.table[at + s]] = True
+        at += width
+    live.leaf_to[t + 1] = n
+    return n > live.leaf_to[t]
+
+
+@compiled
+def _list_slots(f, alive, live, marks, merge, settle, t):  # type: ignore[no-untyped-def]
+    """List the tree's slots that tell living leaves apart; whether cells were taken out."""
+    n, lost = live.slot_to[t], False
+    for s in range(f.slot_from[t], f.slot_from[t + 1]):
+        start = live.used_to[n]
+        end, matters = _list_sets(f, live, marks, s, start)
+        if settle and _lose_cells(f, alive, live, marks, t, s):
+            lost = True
+        if matters or not settle:
+            _compare_classes(f, live, marks, s, merge and end - start < FLAGS)
+            live.slot[n] = s
+            n += 1
+            live.used_to[n] = end
+    live.slot_to[t + 1] = n
+    return lost
+
+
+@compiled
+def _list_sets(f, live, marks, s, n):  # type: ignore[no-untyped-def]
+    """List the slot's used sets from place n on; where they end, and whether one lacks a living class."""
+    count = 0
+    for k in range(f.class_from[s], f.class_from[s + 1]):
+        count += live.kept[k]
+    matters, flag, start = False, np.uint64(1), n
+    for z in range(f.set_from[s], f.set_from[s + 1]):
+        if not marks.used[z]:
             continue
-        # Cells in equal classes of all slots that matter: the cheapest stands for all.
-        for i in range(axes if merge else 0):
-            last_cell = -1
-            for c in range(f.axis_from[i], f.axis_from[i + 1]):
-                if alive[c]:
-                    if last_cell >= 0 and not _apart(f, live, n_slot, kind, i, last_cell, c):
-                        changed = True
-                        if cost[c] < cost[last_cell]:
-                            alive[last_cell] = False
-                            last_cell = c
-                        else:
-                            alive[c] = False
-                    else:
-                        last_cell = c
-    n_cell = 0
-    for i in range(axes):
+        mine = 0
+        for m in range(f.member_from[z], f.member_from[z + 1]):
+            k = f.member[m]
+            marks.served[k] = True
+            mine += live.kept[k]
+            marks.bits[k] |= flag
+        matters = matters or mine < count
+        live.used[n] = z
+        n += 1
+        if n - start < FLAGS:
+            flag = np.uint64(flag << np.uint64(1))
+    return n, matters
+
+
+@compiled
+def _lose_cells(f, alive, live, marks, t, s):  # type: ignore[no-untyped-def]
+    """Take out cells of classes that no used set contains; whether there were any."""
+    i, first, lost = f.slot_axis[s], f.class_from[s], False
+    for k in range(first, f.class_from[s + 1]):
+        lost = lost or (live.kept[k] and not marks.served[k])
+    if lost:
+        for c in range(f.axis_from[i], f.axis_from[i + 1]):
+            if alive[c] and not marks.served[first + f.classes[t, c]]:
+                alive[c] = False
+    return lost
+
+
+@compiled
+def _compare_classes(f, live, marks, s, told):  # type: ignore[no-untyped-def]
+    """Note which classes of a slot are in the same used sets; none where these are too many to be told."""
+    first = f.class_from[s]
+    for k in range(first, f.class_from[s + 1]):
+        marks.kind[k] = k
+        if told:
+            for other in range(first, k):
+                if live.kept[other] and marks.bits[other] == marks.bits[k]:
+                    marks.kind[k] = other
+                    break
+
+
+@compiled
+def _merge(f, cost, alive, live, kind):  # type: ignore[no-untyped-def]
+    """Of neighbours in equal classes of all slots that matter, keep the cheapest; whether any went."""
+    merged = False
+    for i in range(len(f.axis_from) - 1):
+        last_cell = -1
+        for c in range(f.axis_from[i], f.axis_from[i + 1]):
+            if not alive[c]:
+                continue
+            if last_cell < 0 or _apart(f, live, kind, i, last_cell, c):
+                last_cell = c
+                continue
+            merged = True
+            if cost[c] < cost[last_cell]:
+                alive[last_cell] = False
+                last_cell = c
+            else:
+                alive[c] = False
+    return merged
+
+
+@compiled
+def _apart(f, live, kind, i, a, b):  # type: ignore[no-untyped-def]
+    """Whether a slot that matters tells two cells of axis i apart."""
+    t = 0
+    for n in range(live.slot_to[-1]):
+        s = live.slot[n]
+        if f.slot_axis[s] == i:
+            while n >= live.slot_to[t + 1]:
+                t += 1
+            first = f.class_from[s]
+            if kind[first + f.classes[t, a]] != kind[first + f.classes[t, b]]:
+                return True
+    return False
+
+
+@compiled
+def _list_cells(f, alive, live):  # type: ignore[no-untyped-def]
+    """List living cells; whether every axis has one."""
+    n = 0
+    for i in range(len(f.axis_from) - 1):
         for c in range(f.axis_from[i], f.axis_from[i + 1]):
             if alive[c]:
-                live.cell[n_cell] = c
-                n_cell += 1
-        live.cell_to[i + 1] = n_cell
+                live.cell[n] = c
+                n += 1
+        live.cell_to[i + 1] = n
         if live.cell_to[i + 1] == live.cell_to[i]:
             return False
     return True
@@ -255,18 +343,3 @@ def _restricted(f, live, price):  # type: ignore[no-untyped-def]
         *(classes, slot_axis, class_from, set_from, member_from, member[:members].copy()),
         *(value, table_from, table, prices[:count].copy()),
     )
-
-
-@compiled
-def _apart(f, live, n_slot, kind, i, a, b):  # type: ignore[no-untyped-def]
-    """Whether a slot that matters tells two cells of axis i apart."""
-    t = 0
-    for n in range(n_slot):
-        s = live.slot[n]
-        if f.slot_axis[s] == i:
-            while n >= live.slot_to[t + 1]:
-                t += 1
-            first = f.class_from[s]
-            if kind[first + f.classes[t, a]] != kind[first + f.classes[t, b]]:
-                return True
-    return False

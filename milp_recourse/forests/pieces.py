@@ -51,10 +51,10 @@ class Forms:
     def range(self, low: Array, high: Array) -> tuple[Array, Array]:
         """Enclosing intervals over boxes (B, d): two arrays (B, n), rounded outward."""
         up, down = np.maximum(self.matrix, 0.0).T, np.minimum(self.matrix, 0.0).T
-        hair = self.hair(low, high)
-        return low @ up + high @ down + self.constant - hair, high @ up + low @ down + self.constant + hair
+        slack = self.slack(low, high)
+        return low @ up + high @ down + self.constant - slack, high @ up + low @ down + self.constant + slack
 
-    def hair(self, low: Array, high: Array) -> Array:
+    def slack(self, low: Array, high: Array) -> Array:
         """What rounding may take from the forms on boxes, (B, n); 0 for a form that is one action."""
         size = np.maximum(np.abs(low), np.abs(high)) @ np.abs(self.matrix).T + np.abs(self.constant)
         return np.where(self.exact, 0.0, 2.0**-50 * (self.matrix.shape[1] + 4) * size)
@@ -70,15 +70,12 @@ class Column:
         As in :class:`~milp_recourse.forests.axes.Axis`: which columns, and their cell per cell of this one.
     cuts
         The last value of every cell but the last; labels: half way between.
-    form
-        Index into the piece's column forms.
     labels
         Whether it is an action on labels, each with numbers of its own.
     """
 
     columns: tuple[tuple[int, NDArray[np.int64]], ...]
     cuts: Array
-    form: int
     labels: bool = False
 
     def __len__(self) -> int:
@@ -96,7 +93,7 @@ class Piece:
     cells
         Factual or constant cell per column of the ensemble.
     columns, forms
-        What moves, and the forms it moves by.
+        What moves, and the form that each moves by.
     rows, row_low, row_high
         row_low <= rows(a) <= row_high.
     weights, residuals, linear
@@ -151,14 +148,7 @@ def pieces_of(instance: Instance) -> Iterator[Piece]:
 
 def _units(program: Program) -> list[tuple[int, Elementary]]:
     """Units that a column, a row or the ball refers to."""
-    forms = [*program.columns, *(row.form for row in program.rows)]
-    if program.ball is not None:
-        forms += [program.ball.linear, *(form for _, form in program.ball.squares)]
-    needed = {k for form in forms for k in form.terms}
-    for k in range(len(program.atoms) - 1, -1, -1):
-        atom = program.atoms[k]
-        if k in needed and isinstance(atom, Elementary):
-            needed |= set(atom.argument.terms)
+    needed = program.behind(program.constrained())
     return [(k, a) for k, a in enumerate(program.atoms) if isinstance(a, Elementary) and k in needed]
 
 
@@ -226,7 +216,7 @@ def _columns(
         if value.is_constant:
             cells[c] = _cell(cuts, value.constant)
         elif len(cuts):
-            columns.append(Column(((c, np.arange(len(cuts) + 1)),), cuts, len(column_forms)))
+            columns.append(Column(((c, np.arange(len(cuts) + 1)),), cuts))
             column_forms.append(value)
     for action, members in groups.items():
         low, high = (int(getattr(program.actions[action], end)) for end in ("lower", "upper"))
@@ -240,7 +230,7 @@ def _columns(
             for c, cell in on:
                 cells[c] = cell[0]
             continue
-        columns.append(Column(tuple(on), values[:-1].astype(np.float64), len(column_forms), labels=True))
+        columns.append(Column(tuple(on), values[:-1].astype(np.float64), labels=True))
         column_forms.append(Affine.atom(action))
     return cells, columns, column_forms
 

@@ -32,15 +32,15 @@ from milp_recourse.domain.forest import Tree, TreeEnsemble
 from milp_recourse.domain.scm import independent
 from milp_recourse.forests.axes import Axis, action_of, axes_of, factual_cells, rounded_down
 from milp_recourse.forests.factors import Array, Factors, cell_masks, factors
-from milp_recourse.forests.goal import affordable, some
+from milp_recourse.forests.goal import affordable, with_cells
 from milp_recourse.forests.living import lists, restricted, shrink
-from milp_recourse.forests.prices import ascend, assess, choose, take_out
-from milp_recourse.forests.search import Outcome
-from milp_recourse.forests.starts import Cells, good_point, price_of, settled
+from milp_recourse.forests.prices import ascend, assess, choose_split, take_out
+from milp_recourse.forests.starts import Cells, good_point, polished, price_of
 from milp_recourse.forests.table import LeafTable, may_be_missing
-from milp_recourse.forests.walk import Walk, score_at, walk
+from milp_recourse.forests.tree_arrays import score_at, tree_arrays
 from milp_recourse.forests.weighted import WeightedSums
 from milp_recourse.instance import Acceptance, Instance, Preferences
+from milp_recourse.result import Proposal
 
 STEPS, ROUNDS, ROOT_ROUNDS = 12, 4, 30
 """Steps of the prices between looks at what they take out, and how many such looks a node is given."""
@@ -118,11 +118,11 @@ class PricedSearch:
         self.best: tuple[float, dict[str, float]] | None = None
         self.floor = math.inf
 
-    def run(self) -> Outcome:
+    def run(self) -> Proposal:
         """Search to the end, or to the deadline."""
         axes = axes_of(self.instance)
         if axes is None:
-            return Outcome(None, None, math.inf, 0)
+            return Proposal(None, math.inf, "rigorous", 0)
         self._set(axes)
         self._offer(*good_point(self.points, self._rows(axes), KICKS))
         if self.best is not None:
@@ -130,7 +130,7 @@ class PricedSearch:
         self.table = LeafTable(self.forest, factual_cells(self.instance, self.forest), self.axes)
         self._make_room(factors(self.table, self.axes, cell_masks(self.table, self.axes)))
         self.sums = WeightedSums(self.factors, self.table, self.instance.accept.above)
-        self.flat = bool(self.instance.cost.linf) and not self.points.added.any()
+        self.only_maximum = bool(self.instance.cost.linf) and not self.points.added.any()
         self.dearest = 1.0 + 2.0 * float(sum(self._most(axis) for axis in self.axes))
         return self._search()
 
@@ -139,15 +139,15 @@ class PricedSearch:
 
     @property
     def target(self) -> float:
-        """What a node's bound must reach; a hair below the cost in hand."""
+        """What a node's bound must reach; half the allowed gap below the cost in hand."""
         if self.best is None:
             return self.dearest
         return self.best[0] - 0.5 * self.instance.gap_tolerance(self.best[0])
 
     def _set(self, axes: Sequence[Axis]) -> None:
         self.axes = list(axes)
-        cells, threshold = factual_cells(self.instance, self.forest), self.instance.accept.above
-        self.points: Walk = walk(self.forest, cells, self.axes, self.instance.cost.linf, threshold)
+        cells, linf = factual_cells(self.instance, self.forest), self.instance.cost.linf
+        self.points = tree_arrays(self.forest, cells, self.axes, linf, self.instance.accept.above)
 
     def _make_room(self, made: Factors) -> None:
         self.factors, self.room = made, lists(made)
@@ -165,10 +165,10 @@ class PricedSearch:
         if self.best is not None and low >= self.best[0]:
             return False
         self.best = low, action_of(self.axes, point - self.points.axis_from[:-1])
-        self._say(0.0)
+        self._report(0.0)
         return True
 
-    def _say(self, bound: float) -> None:
+    def _report(self, bound: float) -> None:
         """Tell who watches what is known now."""
         cost = math.inf if self.best is None else self.best[0]
         bound = min(bound, cost)
@@ -193,15 +193,15 @@ class PricedSearch:
         nearest = np.argsort(paid, kind="stable")[:NEAREST]
         return np.ascontiguousarray(np.stack(rows, axis=1)[nearest].astype(np.int32))
 
-    def _search(self) -> Outcome:
+    def _search(self) -> Proposal:
         heap: list[tuple[float, int, _Node]] = []
         price = np.zeros(int(self.factors.class_from[-1]))
-        shared = len(self.axes) if self.points.linf and not self.flat else 0
+        shared = len(self.axes) if self.points.linf and not self.only_maximum else 0
         shares = np.full(shared, 1.0 / max(1, shared))
-        mu, even = self._multiplier() * (CLEAR if self.flat else 1.0), self.sums.even
-        root = self._settle(-math.inf, *self._everything(), price, shares, mu, even, ROOT_ROUNDS)
+        mu, even = self._multiplier() * (CLEAR if self.only_maximum else 1.0), self.sums.even
+        root = self._bounded(-math.inf, *self._everything(), price, shares, mu, even, ROOT_ROUNDS)
         if root is not None and root.bound < (1.0 - OPEN) * self.target:
-            root = self._alone(root)
+            root = self._rebuilt(root)
         f: Factors = self.factors
         most = max(16, MOST_BYTES // (4 * int(f.class_from[-1]) + len(self.alone) + len(f.value)))
         if root is not None:
@@ -209,7 +209,7 @@ class PricedSearch:
         order = 0
         while heap:
             node = heapq.heappop(heap)[2]
-            self._say(min(node.bound, self.floor))
+            self._report(min(node.bound, self.floor))
             if node.bound >= self.target:
                 self.floor = min(self.floor, node.bound)
                 continue
@@ -219,7 +219,7 @@ class PricedSearch:
             for side in (0, 1):
                 alive, leaves = self._half(node, side), node.leaves.copy()
                 price, shares = node.price.astype(np.float64), node.shares.copy()
-                child = self._settle(node.bound, alive, leaves, price, shares, node.mu, node.weights, ROUNDS)
+                child = self._bounded(node.bound, alive, leaves, price, shares, node.mu, node.weights, ROUNDS)
                 if child is not None:
                     order -= 1  # the newest first among equals, and where memory is short
                     heapq.heappush(heap, (child.bound if len(heap) < most else -math.inf, order, child))
@@ -228,7 +228,7 @@ class PricedSearch:
     def _everything(self) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         return np.ones(len(self.alone), dtype=np.bool_), np.ones(len(self.factors.value), dtype=np.bool_)
 
-    def _alone(self, root: _Node) -> _Node | None:
+    def _rebuilt(self, root: _Node) -> _Node | None:
         """The root without anything that does not live in it."""
         price = root.price.astype(np.float64)
         # without the weights that bounded the root: weights are put on what is left of it anew
@@ -237,10 +237,10 @@ class PricedSearch:
             return None
         kept = np.split(root.alive, self.factors.axis_from[1:-1])
         made, price = restricted(self.factors, self.room, price)
-        self._set([some(axis, own) for axis, own in zip(self.axes, kept, strict=True)])
+        self._set([with_cells(axis, own) for axis, own in zip(self.axes, kept, strict=True)])
         self._make_room(made)
         self.sums = self.sums.of(made)
-        return self._settle(
+        return self._bounded(
             root.bound, *self._everything(), price, root.shares, root.mu, root.weights, ROUNDS
         )
 
@@ -263,7 +263,7 @@ class PricedSearch:
             alive[first : cell + 1] = False
         return alive
 
-    def _settle(
+    def _bounded(
         self,
         parent: float,
         alive: NDArray[np.bool_],
@@ -280,7 +280,7 @@ class PricedSearch:
         f, live = self.factors, self.room
         best, before, length = parent, -math.inf, LENGTH
         for round_ in range(rounds):
-            if self.flat:
+            if self.only_maximum:
                 best = max(best, self._box(alive))
             if best >= self.target:
                 self.floor = min(self.floor, best)
@@ -290,34 +290,34 @@ class PricedSearch:
             if not self._largest() > self.instance.accept.above or self._cheapest(alive):
                 return None
             target, costs = self.target, (self.points.added, self.wide, shares)
-            aim, weight = (AIM * target, 0.0) if self.flat else (target, WEIGHT)
+            aim, weight = (AIM * target, 0.0) if self.only_maximum else (target, WEIGHT)
             _, mu, length = ascend(
                 f, *costs, live, mu, self.goal, price, aim, STEPS, max(length, 0.02), weight
             )
             bound, slack = self._assess(mu, price, shares)
-            if bound >= (LEAST if self.flat else target):
+            if bound >= (LEAST if self.only_maximum else target):
                 self.floor = min(self.floor, max(bound, target))
                 return None
-            best = best if self.flat else max(best, bound)
+            best = best if self.only_maximum else max(best, bound)
             often = self.nodes <= OFTEN or self.best is None
-            if round_ == 0 and (often or self.nodes % 8 == 0) and self._offer(*settled(self.points, self.x)):
+            if round_ == 0 and (often or self.nodes % 8 == 0) and self._offer(*polished(self.points, self.x)):
                 target = self.target
-            reach = LEAST if self.flat else target
-            gone = take_out(f, live, bound, slack, self.energy, self.loss, reach, alive, leaves)
-            now = bound if self.flat else best
+            reach = LEAST if self.only_maximum else target
+            gone = take_out(live, bound, slack, self.energy, self.loss, reach, alive, leaves)
+            now = bound if self.only_maximum else best
             gained = (now - before) / max(reach - now, 1e-300)
             late = self.deadline is not None and time.perf_counter() > self.deadline
             if (gone == 0 and gained < GAIN) or late:
                 break
             before = now
-            weights = self.sums.turned(weights, live, self.energy)
+            weights = self.sums.reweighted(weights, live, self.energy)
             self.factors, self.goal = self.sums.under(weights)
             f = self.factors
         if gone:
             if not shrink(f, self.alone, alive, leaves, live, True, True):
                 return None
             bound, _ = self._assess(mu, price, shares)
-        i, c = choose(f, live, bound, LEAST if self.flat else self.target, self.loss)
+        i, c = choose_split(f, live, bound, LEAST if self.only_maximum else self.target, self.loss)
         return _Node(best, alive, leaves, price.astype(np.float32), shares, mu, weights, (int(i), int(c)))
 
     def _box(self, alive: NDArray[np.bool_]) -> float:
@@ -360,12 +360,13 @@ class PricedSearch:
         self._offer(point, float(price_of(p, point)))
         return True
 
-    def _outcome(self, bound: float, message: str | None) -> Outcome:
+    def _outcome(self, bound: float, message: str | None) -> Proposal:
         if self.best is None:
-            return Outcome(None, None, max(bound, 0.0) if message else math.inf, self.nodes, message)
-        cost, action = self.best
+            bound = max(bound, 0.0) if message else math.inf
+            return Proposal(None, bound, "rigorous", self.nodes, message)
+        _, action = self.best
         low = min(bound, self.floor, self.target)  # cells and leaves were taken out at the target
-        return Outcome(action, cost, max(low, 0.0), self.nodes, message)
+        return Proposal(action, max(low, 0.0), "rigorous", self.nodes, message)
 
 
 @lru_cache(maxsize=1)

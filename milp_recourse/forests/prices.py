@@ -105,96 +105,139 @@ def ascend(f, cost, wide, q, live, mu, goal, price, target, steps, shrinking, we
     weight
         How much larger a relative step of the multiplier is than one of a price.
     """
-    trees, axes = len(f.slot_from) - 1, len(f.axis_from) - 1
-    size = f.class_from[-1]
+    axes, size, shared = len(f.axis_from) - 1, f.class_from[-1], len(q) > 0
     set_price, energy, rest = np.empty(f.set_from[-1]), np.empty(len(f.value)), np.empty(len(cost))
-    paid, shared = cost.copy(), len(q) > 0
-    kept_q, turn_q, slope_q = q.copy(), np.zeros(len(q)), np.zeros(len(q))
-    unit = weight / max(target, 1e-300)
-    kept_price, direction, slope = price.copy(), np.zeros(size), np.zeros(size)
-    x = np.zeros(axes, np.int32)
-    best, best_mu, turn, stalled = -INF, mu, 0.0, 0
+    paid, x, unit = cost.copy(), np.zeros(axes, np.int32), weight / max(target, 1e-300)
+    slope, slope_q = np.zeros(size), np.zeros(len(q))
+    direction, direction_q, turn = np.zeros(size), np.zeros(len(q)), 0.0  # turn: the multiplier's
+    best, best_mu, best_price, best_q, stalled = -INF, mu, price.copy(), q.copy(), 0
     for _ in range(steps):
         if shared:
-            for i in range(axes):
-                for n in range(live.cell_to[i], live.cell_to[i + 1]):
-                    paid[live.cell[n]] = cost[live.cell[n]] + q[i] * wide[live.cell[n]]
+            _share_out(cost, wide, q, live, paid)
         _left_over(f, paid, live, price, rest)
         total, miss = mu * goal, goal
         for i in range(axes):
-            low = INF
-            for n in range(live.cell_to[i], live.cell_to[i + 1]):
-                c = live.cell[n]
-                if rest[c] < low:
-                    low = rest[c]
-                    x[i] = c
-            total += low
-        slope[:] = 0.0
-        for t in range(trees):
-            least, leaf = _energies(f, t, live, mu, price, set_price, energy)
+            least, x[i] = _cheapest_cell(live, i, rest)
             total += least
-            miss -= f.value[leaf]
-            s0, width = f.slot_from[t], f.slot_from[t + 1] - f.slot_from[t]
-            at = f.table_from[t] + (leaf - f.leaf_from[t]) * width - s0
-            for n in range(live.slot_to[t], live.slot_to[t + 1]):
-                s = live.slot[n]
-                z = f.table[at + s]
-                mine, arg = f.class_from[s] + f.classes[t, x[f.slot_axis[s]]], -1
-                for m in range(f.member_from[z], f.member_from[z + 1]):
-                    k = f.member[m]
-                    if live.kept[k] and price[k] <= set_price[z] and (arg < 0 or k == mine):
-                        arg = k
-                if arg != mine:
-                    slope[arg] += 1.0
-                    slope[mine] -= 1.0
+        least, seen = _add_trees(f, live, mu, price, x, set_price, energy, slope)
+        total += least
+        miss -= seen
         if total > best:
             stalled = 0 if total > best + 1e-3 * (target - best) else stalled + 1
             best, best_mu = total, mu
-            kept_price[:] = price
-            kept_q[:] = q
+            best_price[:] = price
+            best_q[:] = q
             if best >= target:
                 break
         else:
             stalled += 1
         if stalled >= STALLED:
             shrinking, stalled = 0.6 * shrinking, 0
-        mine, old = (miss * weight * mu) ** 2, turn * turn
-        for k in range(size):
-            mine += slope[k] * slope[k]
-            old += direction[k] * direction[k]
         if shared:
-            middle = 0.0
-            for i in range(axes):
-                slope_q[i] = unit * wide[x[i]]
-                middle += slope_q[i] / axes
-            for i in range(axes):
-                slope_q[i] -= middle
-                mine += slope_q[i] * slope_q[i]
-                old += turn_q[i] * turn_q[i]
-        if mine == 0.0:
+            _slope_of_shares(wide, x, unit, slope_q)
+        steep = miss * weight * mu
+        now = steep * steep + _square(slope) + _square(slope_q)
+        before = turn * turn + _square(direction) + _square(direction_q)
+        if now == 0.0:
             break
-        pull = np.sqrt(mine / old) if old > 0.0 else 0.0
-        turn = miss * weight * mu + pull * turn
-        length = turn * turn
-        for k in range(size):
-            direction[k] = slope[k] + pull * direction[k]
-            length += direction[k] * direction[k]
-        for i in range(len(q)):
-            turn_q[i] = slope_q[i] + pull * turn_q[i]
-            length += turn_q[i] * turn_q[i]
+        pull = np.sqrt(now / before) if before > 0.0 else 0.0
+        turn = steep + pull * turn
+        length = turn * turn + _turned(direction, slope, pull) + _turned(direction_q, slope_q, pull)
         if length < 1e-30:
             break
         move = shrinking * (target - total) / length
-        for k in range(size):
-            price[k] += move * direction[k]
+        _move(price, move, direction)
         if shared:
-            for i in range(axes):
-                q[i] += move * unit * turn_q[i]
+            _move(q, move * unit, direction_q)
             _onto_simplex(q)
         mu = max(mu + move * turn * weight * mu, 0.2 * mu)
-    price[:] = kept_price
-    q[:] = kept_q
+    price[:] = best_price
+    q[:] = best_q
     return best, best_mu, shrinking
+
+
+@compiled
+def _share_out(cost, wide, q, live, paid):  # type: ignore[no-untyped-def]
+    """paid = cost and the axis' share of the maximum, for living cells."""
+    for i in range(len(q)):
+        for n in range(live.cell_to[i], live.cell_to[i + 1]):
+            c = live.cell[n]
+            paid[c] = cost[c] + q[i] * wide[c]
+
+
+@compiled
+def _cheapest_cell(live, i, rest):  # type: ignore[no-untyped-def]
+    """The least of an axis' living cells, and which that is."""
+    low, cell = INF, -1
+    for n in range(live.cell_to[i], live.cell_to[i + 1]):
+        c = live.cell[n]
+        if rest[c] < low:
+            low, cell = rest[c], c
+    return low, cell
+
+
+@compiled
+def _add_trees(f, live, mu, price, x, set_price, energy, slope):  # type: ignore[no-untyped-def]
+    """What the trees' cheapest leaves pay, and their values' sum; their subgradients by the prices."""
+    total, values = 0.0, 0.0
+    slope[:] = 0.0
+    for t in range(len(f.slot_from) - 1):
+        least, leaf = _energies(f, t, live, mu, price, set_price, energy)
+        total += least
+        values += f.value[leaf]
+        _add_slope(f, live, t, leaf, x, price, set_price, slope)
+    return total, values
+
+
+@compiled
+def _add_slope(f, live, t, leaf, x, price, set_price, slope):  # type: ignore[no-untyped-def]
+    """Add a tree's subgradient by its prices: where its leaf and the axes' cheapest cells differ in class."""
+    s0, width = f.slot_from[t], f.slot_from[t + 1] - f.slot_from[t]
+    at = f.table_from[t] + (leaf - f.leaf_from[t]) * width - s0
+    for n in range(live.slot_to[t], live.slot_to[t + 1]):
+        s = live.slot[n]
+        z = f.table[at + s]
+        mine, paid = f.class_from[s] + f.classes[t, x[f.slot_axis[s]]], -1
+        for m in range(f.member_from[z], f.member_from[z + 1]):
+            k = f.member[m]
+            if live.kept[k] and price[k] <= set_price[z] and (paid < 0 or k == mine):
+                paid = k
+        if paid != mine:
+            slope[paid] += 1.0
+            slope[mine] -= 1.0
+
+
+@compiled
+def _slope_of_shares(wide, x, unit, slope):  # type: ignore[no-untyped-def]
+    """The subgradient by the shares of the maximum, along those that add up to 1."""
+    middle = 0.0
+    for i in range(len(x)):
+        slope[i] = unit * wide[x[i]]
+        middle += slope[i] / len(x)
+    for i in range(len(x)):
+        slope[i] -= middle
+
+
+@compiled
+def _move(v, by, direction):  # type: ignore[no-untyped-def]
+    for k in range(len(v)):
+        v[k] += by * direction[k]
+
+
+@compiled
+def _square(v):  # type: ignore[no-untyped-def]
+    total = 0.0
+    for k in range(len(v)):
+        total += v[k] * v[k]
+    return total
+
+
+@compiled
+def _turned(direction, slope, pull):  # type: ignore[no-untyped-def]
+    """direction = slope + pull * direction; its square."""
+    for k in range(len(direction)):
+        direction[k] = slope[k] + pull * direction[k]
+    return _square(direction)
 
 
 @entry
@@ -211,34 +254,16 @@ def assess(f, cost, live, mu, goal, price, x, energy, loss):  # type: ignore[no-
     total, size = mu * goal, abs(mu * goal)
     loss[:] = 0.0
     for i in range(axes):
-        low = INF
         for n in range(live.cell_to[i], live.cell_to[i + 1]):
-            c = live.cell[n]
-            size += abs(cost[c])
-            if rest[c] < low:
-                low = rest[c]
-                x[i] = c
+            size += abs(cost[live.cell[n]])
+        low, x[i] = _cheapest_cell(live, i, rest)
         total += low
         _spread(live, i, rest, low, loss)
     for t in range(trees):
         best, _ = _energies(f, t, live, mu, price, set_price, energy)
         total += best
-        a, b = live.slot_to[t], live.slot_to[t + 1]
-        width, s0 = f.slot_from[t + 1] - f.slot_from[t], f.slot_from[t]
-        for n in range(a, b):
-            for u in range(live.used_to[n], live.used_to[n + 1]):
-                set_least[live.used[u]] = INF
-        largest = 0.0
-        for n in range(live.leaf_to[t], live.leaf_to[t + 1]):
-            leaf = live.leaf[n]
-            at, e = f.table_from[t] + (leaf - f.leaf_from[t]) * width - s0, energy[leaf]
-            largest = max(largest, abs(f.value[leaf]))
-            for m in range(a, b):
-                z = f.table[at + live.slot[m]]
-                set_least[z] = min(set_least[z], e)
-            energy[leaf] = e - best
-        size += mu * largest
-        for n in range(a, b):
+        size += mu * _excesses(f, live, t, best, energy, set_least)
+        for n in range(live.slot_to[t], live.slot_to[t + 1]):
             s = live.slot[n]
             i, first, last = f.slot_axis[s], f.class_from[s], f.class_from[s + 1]
             largest = 0.0
@@ -262,8 +287,26 @@ def assess(f, cost, live, mu, goal, price, x, energy, loss):  # type: ignore[no-
     return total - slack, slack
 
 
+@compiled
+def _excesses(f, live, t, best, energy, set_least):  # type: ignore[no-untyped-def]
+    """Fill in each set's least energy, and by how much leaves exceed the tree's; the largest value's size."""
+    a, b, largest = live.slot_to[t], live.slot_to[t + 1], 0.0
+    width, s0 = f.slot_from[t + 1] - f.slot_from[t], f.slot_from[t]
+    for u in range(live.used_to[a], live.used_to[b]):
+        set_least[live.used[u]] = INF
+    for n in range(live.leaf_to[t], live.leaf_to[t + 1]):
+        leaf = live.leaf[n]
+        at, e = f.table_from[t] + (leaf - f.leaf_from[t]) * width - s0, energy[leaf]
+        largest = max(largest, abs(f.value[leaf]))
+        for m in range(a, b):
+            z = f.table[at + live.slot[m]]
+            set_least[z] = min(set_least[z], e)
+        energy[leaf] = e - best
+    return largest
+
+
 @entry
-def take_out(f, live, bound, slack, energy, loss, target, alive, leaf_alive):  # type: ignore[no-untyped-def]
+def take_out(live, bound, slack, energy, loss, target, alive, leaf_alive):  # type: ignore[no-untyped-def]
     """Take out cells and leaves that hold nothing below the target; how many there are."""
     gone = 0
     for n in range(live.cell_to[-1]):
@@ -296,7 +339,7 @@ def _spread(live, i, values, best, loss):  # type: ignore[no-untyped-def]
 
 
 @entry
-def choose(f, live, bound, target, loss):  # type: ignore[no-untyped-def]
+def choose_split(f, live, bound, target, loss):  # type: ignore[no-untyped-def]
     """The axis, and the last cell of the lower half, of the split after which both halves' bounds rise most.
 
     The axis is -1 where there is nothing to split.

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from milp_recourse.domain.forest import TreeEnsemble
 from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.instance import Acceptance, Instance
+from milp_recourse.program.fold import driven
 
 FAR = 2.0**1000
 """Beyond any value of a feature (:mod:`milp_recourse.magnitude`): domains are finite."""
@@ -50,7 +51,7 @@ def region(
         lever = instance.levers.get(feature.name)
         if lever is not None and max(lever[0], low) <= min(lever[1], high):
             ranges[feature.name] = max(lever[0], low), min(lever[1], high)
-        if outward and _driven(instance, feature.name):
+        if outward and driven(instance, feature.name, instance.levers):
             low, high = math.nextafter(low, -math.inf), math.nextafter(high, math.inf)
         domain = feature.domain or (-FAR, FAR)
         low, high = max(low, domain[0]), min(high, domain[1])
@@ -68,12 +69,6 @@ def region(
         classifier=everything,
         accept=Acceptance(0.0),
     )
-
-
-def _driven(instance: Instance, name: str) -> bool:
-    """Whether an action on another feature moves it."""
-    others = (lever for lever in instance.levers if lever != name)
-    return any(name in instance.scm.descendants({lever}) for lever in others)
 
 
 def _ends(cuts: NDArray[np.float64], first: int, last: int) -> tuple[float, float]:

@@ -11,7 +11,15 @@ from numpy.typing import NDArray
 
 from milp_recourse.compiling import counting as compiled
 from milp_recourse.compiling import counting_entry as entry
-from milp_recourse.forests.walk import Walk, again, deployed, summed, sums_along, values_at
+from milp_recourse.forests.tree_arrays import (
+    TreeArrays,
+    deployed,
+    score_at,
+    summed,
+    sums_along,
+    update_values,
+    values_at,
+)
 
 Cells = NDArray[np.int32]
 
@@ -56,7 +64,7 @@ def climb(w, x, greedy):  # type: ignore[no-untyped-def]
         if at < 0:
             return False
         x[at] = cell
-        again(w, x, at, values)
+        update_values(w, x, at, values)
     return deployed(w, values) > w.threshold
 
 
@@ -72,13 +80,13 @@ def _cheapest(w, x, i, values, sums, limit):  # type: ignore[no-untyped-def]
             good = sums[c] > needed + w.error
             if not good:
                 x[i], moved = c, True
-                again(w, x, i, values)
+                update_values(w, x, i, values)
                 good = deployed(w, values) > w.threshold
             if good:
                 best, at = dear, c
     if moved:
         x[i] = here
-        again(w, x, i, values)
+        update_values(w, x, i, values)
     return at
 
 
@@ -95,7 +103,7 @@ def _pull(w, x, order, values, sums):  # type: ignore[no-untyped-def]
             c = _cheapest(w, x, i, values, sums, w.added[x[i]] + w.linf * w.widest[x[i]])
             if c >= 0:
                 x[i], changed = c, True
-                again(w, x, i, values)
+                update_values(w, x, i, values)
 
 
 @compiled
@@ -113,7 +121,7 @@ def _exchange(w, x, values, sums):  # type: ignore[no-untyped-def]
             if c == old or (how and c == w.start[i]):
                 continue
             x[i] = c
-            again(w, x, i, values)
+            update_values(w, x, i, values)
             for j in range(axes):
                 if j == i:
                     continue
@@ -127,16 +135,16 @@ def _exchange(w, x, values, sums):  # type: ignore[no-untyped-def]
                 if better >= 0:
                     x[j] = better
                     if price_of(w, x) < cost * (1.0 - 1e-12):
-                        again(w, x, j, values)
+                        update_values(w, x, j, values)
                         return True
                     x[j] = was
             x[i] = old
-        again(w, x, i, values)
+        update_values(w, x, i, values)
     return False
 
 
 @entry
-def settle(w, x, order):  # type: ignore[no-untyped-def]
+def polish(w, x, order):  # type: ignore[no-untyped-def]
     """Pull an accepted point back and exchange moves, until neither makes it cheaper."""
     values, sums = np.empty(len(w.root)), np.empty(len(w.added))
     values_at(w, x, values)
@@ -151,48 +159,51 @@ def settle(w, x, order):  # type: ignore[no-untyped-def]
 def _search(w, starts, kicks, seed):  # type: ignore[no-untyped-def]
     np.random.seed(seed)
     axes = len(w.start)
-    best, cost = w.start.copy(), np.inf
-    order, values = np.arange(axes), np.empty(len(w.root))
-    rows = len(starts)
-    for n in range(rows + 2 + kicks):
-        if n < rows:
-            x = starts[n].copy()
-            values_at(w, x, values)
-            if not deployed(w, values) > w.threshold:
-                continue
-        elif n < rows + 2:
-            x = w.start.copy()
-            if not climb(w, x, n == rows):
-                continue
-        elif cost < np.inf:
-            x = best.copy()
-            for _ in range(2):
-                i = np.random.randint(axes)
-                x[i] = w.start[i]
-                if np.random.random() < 0.5:
-                    x[i] = np.random.randint(w.axis_from[i], w.axis_from[i + 1])
-            if not climb(w, x, True):
-                continue
-        else:
-            x = w.start.copy()
-            for i in range(axes):
-                x[i] = np.random.randint(w.axis_from[i], w.axis_from[i + 1])
-            if not climb(w, x, False):
-                continue
+    best, cost, order = w.start.copy(), np.inf, np.arange(axes)
+    for n in range(len(starts) + 2 + kicks):
+        x, accepted = _begin(w, starts, best, cost, n)
+        if not accepted:
+            continue
         if n % 2:
             for i in range(axes - 1, 0, -1):
                 j = np.random.randint(i + 1)
                 order[i], order[j] = order[j], order[i]
         else:
             order = np.argsort(-(w.added[x] + w.linf * w.widest[x]))
-        settle(w, x, order)
+        polish(w, x, order)
         now = price_of(w, x)
         if now < cost:
             best, cost = x, now
     return best, cost
 
 
-def good_point(w: Walk, starts: Cells, kicks: int, seed: int = 0) -> tuple[Cells, float]:
+@compiled
+def _begin(w, starts, best, cost, n):  # type: ignore[no-untyped-def]
+    """The point that try n begins with, and whether it is accepted.
+
+    First the given ones; then two climbed to from the cheapest; then the best, perturbed, or while there is
+    none a random one, climbed to acceptance.
+    """
+    if n < len(starts):
+        x = starts[n].copy()
+        return x, score_at(w, x) > w.threshold
+    x = w.start.copy()
+    if n < len(starts) + 2:
+        return x, climb(w, x, n == len(starts))
+    if cost < np.inf:
+        x[:] = best
+        for _ in range(2):
+            i = np.random.randint(len(x))
+            x[i] = w.start[i]
+            if np.random.random() < 0.5:
+                x[i] = np.random.randint(w.axis_from[i], w.axis_from[i + 1])
+        return x, climb(w, x, True)
+    for i in range(len(x)):
+        x[i] = np.random.randint(w.axis_from[i], w.axis_from[i + 1])
+    return x, climb(w, x, False)
+
+
+def good_point(w: TreeArrays, starts: Cells, kicks: int, seed: int = 0) -> tuple[Cells, float]:
     """The cheapest accepted point found from some points and by climbing; its cost, inf without one.
 
     Parameters
@@ -206,10 +217,10 @@ def good_point(w: Walk, starts: Cells, kicks: int, seed: int = 0) -> tuple[Cells
     return point, float(cost)
 
 
-def settled(w: Walk, x: Cells) -> tuple[Cells, float]:
+def polished(w: TreeArrays, x: Cells) -> tuple[Cells, float]:
     """A point, climbed to acceptance if need be and pulled back; cost inf where the climb gets stuck."""
     x = x.copy()
     if not climb(w, x, True):
         return x, np.inf
-    settle(w, x, np.argsort(-(w.added[x] + w.linf * w.widest[x])))
+    polish(w, x, np.argsort(-(w.added[x] + w.linf * w.widest[x])))
     return x, float(price_of(w, x))

@@ -19,6 +19,7 @@ from milp_recourse.domain.forest import MISSING, Leaves, TreeEnsemble
 
 Array = NDArray[np.float64]
 Masks = NDArray[np.uint32]
+Cells = NDArray[np.int64]
 
 BITS = 32
 
@@ -27,7 +28,7 @@ class CellAxis(Protocol):
     """What moves columns of the ensemble together, cell by cell."""
 
     @property
-    def columns(self) -> tuple[tuple[int, NDArray[np.int64]], ...]:
+    def columns(self) -> tuple[tuple[int, Cells], ...]:
         """Which columns, and their cell for each of this axis' cells."""
         ...
 
@@ -63,7 +64,7 @@ class LeafTable:
         One per lever.
     """
 
-    def __init__(self, forest: TreeEnsemble, cells: NDArray[np.int64], axes: Sequence[CellAxis]) -> None:
+    def __init__(self, forest: TreeEnsemble, cells: Cells, axes: Sequence[CellAxis]) -> None:
         self.forest = forest
         all_leaves = forest.leaves
         tree = np.repeat(np.arange(len(all_leaves)), [len(leaves.value) for leaves in all_leaves])
@@ -111,14 +112,14 @@ class LeafTable:
             self._up.append(np.bitwise_or.accumulate(up[::-1], axis=0)[::-1])
         self._offset = np.arange(size) * (BITS + 1)
 
-    def met(self, low: NDArray[np.int64], high: NDArray[np.int64]) -> Masks:
+    def met(self, low: Cells, high: Cells) -> Masks:
         """Leaves that boxes low..high of cells meet, both shape (n, axes); masks (n, words of all trees)."""
         masks = np.broadcast_to(self.full, (len(low), len(self.full)))
         for i in range(low.shape[1]):
             masks = masks & self.slab(i, low[:, i], high[:, i])
         return masks
 
-    def slab(self, axis: int, low: NDArray[np.int64], high: NDArray[np.int64]) -> Masks:
+    def slab(self, axis: int, low: Cells, high: Cells) -> Masks:
         """Leaves that meet low..high on one axis, whatever the others."""
         if axis in self._pairs:
             return self._pairs[axis][low, high]
@@ -143,7 +144,7 @@ class LeafTable:
 
     def cells_of_leaves(self, axes: Sequence[CellAxis]) -> list[dict[int, list[NDArray[np.bool_]]]]:
         """Per tree, leaf number (bit) and axis: which cells the leaf can be reached from."""
-        singles = [self._cells(i, len(axis)) for i, axis in enumerate(axes)]
+        singles = self.cell_masks(axes)
         result = []
         for t in range(self.trees):
             words = slice(t * self.words, (t + 1) * self.words)
@@ -152,10 +153,10 @@ class LeafTable:
             result.append({int(b): [cells[:, b] for cells in on] for b in bits})
         return result
 
-    def _cells(self, axis: int, count: int) -> Masks:
-        """Leaves that meet each single cell of an axis, shape (cells, words)."""
-        order = np.arange(count)
-        return self.slab(axis, order, order)
+    def cell_masks(self, axes: Sequence[CellAxis]) -> list[Masks]:
+        """Leaves that meet each single cell, per axis, shape (cells, words of all trees)."""
+        orders = [np.arange(len(axis)) for axis in axes]
+        return [self.slab(i, order, order) for i, order in enumerate(orders)]
 
     def decided(self, masks: Masks) -> NDArray[np.bool_]:
         """Whether every tree has one leaf left, so that the bound is the score; shape (n,)."""
@@ -164,6 +165,44 @@ class LeafTable:
             used = (masks != 0).reshape(len(masks), self.trees, self.words).sum(axis=2) <= 1
             return single.all(axis=1) & used.all(axis=1)
         return single.all(axis=1)
+
+
+def best_cuts(
+    table: LeafTable, low: Cells, high: Cells, masks: Masks, bound: Array, threshold: float
+) -> tuple[Cells, Cells, Masks, Masks]:
+    """Where to cut boxes of cells: the axis and cell whose halves both lose most of the excess score.
+
+    Parameters
+    ----------
+    low, high
+        Boxes (n, axes), none a single point.
+    masks, bound
+        The leaves they meet and their largest scores.
+
+    Returns
+    -------
+    tuple
+        Axis and last cell of the lower half, (n,) each, and the masks of both halves.
+    """
+    size = len(bound)
+    best = np.full(size, -1.0)
+    axis, cut = np.zeros(size, dtype=np.int64), np.zeros(size, dtype=np.int64)
+    halved = np.zeros((2, *masks.shape), dtype=masks.dtype)
+    excess = np.maximum(bound - threshold, 1e-300)
+    for i in range(low.shape[1]):
+        wide = np.flatnonzero(high[:, i] > low[:, i])
+        if not len(wide):
+            continue
+        from_, to, whole = low[wide, i], high[wide, i], masks[wide]
+        at = np.minimum(from_ + (to - from_) // 2, to - 1)
+        halves = whole & table.slab(i, from_, at), whole & table.slab(i, at + 1, to)
+        lost = [np.minimum((bound[wide] - table.bound(h)) / excess[wide], 1.0) for h in halves]
+        merit = 10.0 * np.minimum(*lost) + np.maximum(*lost)
+        better = merit > best[wide]
+        chosen = wide[better]
+        best[chosen], axis[chosen], cut[chosen] = merit[better], i, at[better]
+        halved[0][chosen], halved[1][chosen] = halves[0][better], halves[1][better]
+    return axis, cut, halved[0], halved[1]
 
 
 @dataclass(frozen=True)
@@ -183,8 +222,8 @@ class _Met:
     """
 
     some: NDArray[np.bool_]
-    low: NDArray[np.int64]
-    high: NDArray[np.int64]
+    low: Cells
+    high: Cells
     missing: NDArray[np.bool_] | None = None
     allowed: NDArray[np.bool_] | None = None
 

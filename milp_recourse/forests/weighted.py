@@ -17,7 +17,7 @@ from milp_recourse.forests.goal import score_goal
 from milp_recourse.forests.living import Live
 from milp_recourse.forests.table import LeafTable
 
-TURN = 1.0
+STEP = 1.0
 """How fast the weights follow what each sum misses."""
 
 
@@ -69,7 +69,7 @@ class WeightedSums:
         goal = float(self.goals @ weights) - 2.0**-48 * float(np.abs(self.goals) @ weights)
         return self.factors._replace(value=self.values * weights[self._part]), goal
 
-    def turned(self, weights: Array, live: Live, energy: Array) -> Array:
+    def reweighted(self, weights: Array, live: Live, energy: Array) -> Array:
         """More weight for the sums that the trees' cheapest leaves, by energy, miss most."""
         if len(weights) == 1:
             return weights
@@ -78,5 +78,5 @@ class WeightedSums:
             own = live.leaf[a:b]
             total[self.table.forest.part_of[t]] += self.values[own[int(np.argmin(energy[own]))]]
         missing = self.goals - total
-        turned = weights * np.exp(TURN * missing / (float(np.abs(missing).max()) or 1.0))
-        return np.maximum(turned / turned.sum(), 1e-9)
+        made = weights * np.exp(STEP * missing / (float(np.abs(missing).max()) or 1.0))
+        return np.maximum(made / made.sum(), 1e-9)

@@ -148,7 +148,7 @@ ScaleOf = Annotated[
     | Annotated[TwoScales, Tag("two")]
     | Annotated[Literal["factual"], Tag("factual")],
     Discriminator(_scale_form),
-    Field(description="s > 0; of increases and of decreases; or factual: the applicant's own |x|"),
+    Field(description="s > 0; two, for increases and for decreases; or factual: the applicant's own |x|"),
 ]
 Scale = dict[str, ScaleOf]
 

@@ -23,12 +23,13 @@ class ChoiceModel(Strict):
     action: dict[str, Shown]
     counterfactual: dict[str, Shown | None]
     conditions: list[ConditionModel] = Field(
-        description="what makes it differ from those before it; with them the instance is its problem"
+        description="the conditions that make it differ from earlier choices; "
+        "it is the answer for the instance with these added"
     )
 
 
 class TotalModel(Strict):
-    """The total cost of a set of ways."""
+    """The total cost of a set of choices."""
 
     cost: NonNegative
     lower_bound: NonNegative
@@ -39,11 +40,17 @@ class ChoicesModel(Strict):
 
     format: Literal["milp-recourse/choices-1"]
     differ: Literal["features", "distance", "effect"]
-    apart: NonNegative
-    scale: dict[str, NonNegative]
+    apart: NonNegative = Field(description="by how many features, or scales, any two differ at least")
+    scale: dict[str, NonNegative] = Field(
+        description="what counts as 1, by feature and in its unit, for distance and effect; else empty"
+    )
     choices: list[ChoiceModel]
-    exhausted: bool = Field(description="whether it is proven that nothing else differs so")
-    lower_bound: NonNegative | None = Field(description="of what is not listed; null where exhausted")
+    exhausted: bool = Field(
+        description="true if proven that no further recourse differs from those listed (see differ, apart)"
+    )
+    lower_bound: NonNegative | None = Field(
+        description="no recourse that differs from all listed ones costs less; null where exhausted"
+    )
     message: str | None
     total: TotalModel | None = Field(description="where the set of least total cost was asked for")
 
@@ -51,9 +58,13 @@ class ChoicesModel(Strict):
 class WithstandsModel(Strict):
     """What an action must withstand."""
 
-    missed: dict[str, NonNegative]
-    threshold: Number | None
-    noise: dict[str, tuple[Number, Number]]
+    missed: dict[str, NonNegative] = Field(
+        description="by feature: by how much, in its unit, an action may miss the value it sets"
+    )
+    threshold: Number | None = Field(description="the acceptance threshold may rise to this")
+    noise: dict[str, tuple[Number, Number]] = Field(
+        description="by feature: the least and largest change of its noise"
+    )
 
 
 class WorstModel(Strict):

@@ -414,9 +414,10 @@ class Answers:
             lines.append(
                 f"cost: median {table['cost'][acted].median():.6g}, mean {table['cost'][acted].mean():.6g}"
             )
-        already = int((table["status"].eq(Status.OPTIMAL.value) & table["cost"].eq(0)).sum())
+        proven = (r for r in self.results if r is not None and r.status is Status.OPTIMAL)
+        already = sum(not r.action for r in proven)  # a cost of 0 is not enough: some actions are free
         if already:
-            lines.append(f"{already} of them are accepted as they are")
+            lines.append(f"{already} of them are accepted without any action")
         lines += [f"{name}: {text}" for name, text in self.facts.items()]
         return "\n".join(lines)
 

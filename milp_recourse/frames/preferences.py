@@ -61,7 +61,7 @@ class _Own:
         self._columns = {c.key: c for c in columns}
 
     def read(self, one: Any, where: str) -> Preferences:
-        """Of what was given for one person."""
+        """The preferences of one person."""
         if one is None:
             return self._common
         if isinstance(one, Preferences):
@@ -114,7 +114,11 @@ class _Own:
 
 
 def _from_frame(frame: pd.DataFrame, people: pd.DataFrame) -> list[Any]:
-    """A person's preferences from a row: the three keys as columns, or a weight per column of X."""
+    """One mapping per person from the rows of a table.
+
+    Either its columns are keys of ``_KEYS``, or each is a column of X and holds that person's weight, empty
+    where the person cannot change it.
+    """
     if len(frame) != len(people):
         raise BadInput("preferences", f"{len(frame)} rows", f"{len(people)}, one per person")
     if frame.columns.has_duplicates:

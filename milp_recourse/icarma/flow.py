@@ -163,7 +163,7 @@ class CausalFlow(nn.Module):
         values
             The values a, shape (n, d); anything finite where not acted on.
         z
-            Latents of x, where they are known.
+            The latents of x if already computed; None: they are abducted here.
         """
         z = self.abduct(x) if z is None else z
         columns = list(x.unbind(dim=-1))
@@ -193,7 +193,7 @@ class CausalFlow(nn.Module):
         shift
             s, shape (n, d).
         z
-            Latents of x, where they are known.
+            The latents of x if already computed; None: they are abducted here.
         """
         z = (self.abduct(x) if z is None else z) + shift
         columns = list(x.unbind(dim=-1))

@@ -37,7 +37,7 @@ def mask_divergence(logits: Tensor, priors: Tensor, actionable: Tensor) -> Tenso
     priors
         pi in (0, 1) where actionable, shape (n, k).
     actionable
-        The individual hard mask, shape (n, k), boolean.
+        Which features each person can act on (the mask), shape (n, k), boolean.
     """
     pi = torch.where(actionable, priors, 0.5)
     log_mu, log_not = torch.nn.functional.logsigmoid(logits), torch.nn.functional.logsigmoid(-logits)
@@ -68,7 +68,8 @@ def implausibility(log_density: Tensor, log_density_after: Tensor, margin: float
 def distance(values: Tensor, optimal: Tensor, known: Tensor, scale: Tensor) -> Tensor:
     r"""Squared distance to a certified optimum: :math:`\sum_i ((x^{CF}_i - x^*_i) / s_i)^2`, shape (n,).
 
-    Between counterfactuals, not actions: holding a feature that would not move otherwise is no action more.
+    Measured between counterfactuals, not actions: holding a feature that would not have moved anyway adds
+    nothing.
 
     Parameters
     ----------
@@ -84,19 +85,19 @@ def distance(values: Tensor, optimal: Tensor, known: Tensor, scale: Tensor) -> T
 
 
 def infeasibility(values: Tensor, low: Tensor, high: Tensor, actionable: Tensor) -> Tensor:
-    r"""Equation 16: what the counterfactual exceeds the reference interval by, over its upper end.
+    r"""Equation 16: how far the counterfactual is outside the reference interval, relative to its upper end.
 
     .. math:: \sum_i 1\{x_i > max_i\} \frac{x_i - max_i}{max_i} + 1\{x_i < min_i\} \frac{min_i - x_i}{max_i}
 
-    As printed, for the individually actionable features; |max_i| keeps it a penalty where an upper
-    end is negative.
+    As printed in the paper, a sum over the features that the person can act on; we divide by |max_i|, so that
+    it is a penalty where an upper end is negative, too.
 
     Parameters
     ----------
     values
         Counterfactual values of the k features in raw units, shape (n, k).
     low, high
-        Shape (k,).
+        min and max, the ends of the reference interval, shape (k,).
     """
     excess = (torch.relu(values - high) + torch.relu(low - values)) / high.abs()
     return torch.where(actionable, excess, 0.0).sum(dim=-1)

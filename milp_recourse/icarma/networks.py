@@ -72,7 +72,7 @@ def gumbel_mask(
     logits
         Shape (n, k).
     actionable
-        The individual hard mask, boolean, shape (n, k).
+        Which features each person can act on (the mask), boolean, shape (n, k).
     temperature
         tau.
     """

@@ -38,7 +38,7 @@ class Wishes:
     Attributes
     ----------
     actionable
-        The individual hard masks, boolean, shape (n, k).
+        Which features each person can act on (the masks), boolean, shape (n, k).
     weights
         w, shape (n, k); 0 where not actionable.
     least

@@ -29,12 +29,15 @@ class Builder:
         self._known: dict[tuple, list[tuple[Fraction, Affine]]] = {}
 
     def add(self, atom: Atom) -> Affine:
-        """Append an atom and return the form that is it."""
+        """Append an atom and return the form that equals it."""
         self.atoms.append(atom)
         return Affine.atom(len(self.atoms) - 1)
 
     def unit(self, function: Function, argument: Affine, level: int = 0) -> Affine:
-        """function(argument): a constant where it is rational, else an atom, added once."""
+        """function(argument): a constant if the argument is constant and the value rational, else an atom.
+
+        Equal atoms are added once. ``level``: the whole number that an indicator is 1 at.
+        """
         atom = Elementary(function, argument, level)
         value = constant_value(atom)
         if value is not None:
@@ -47,7 +50,7 @@ class Builder:
         return known[-1][1]
 
     def product(self, a: Affine, b: Affine) -> Affine:
-        r"""a b; where both move, :math:`((a+b)^2 - (a-b)^2)/4`, two squares."""
+        r"""a b; where neither is constant, :math:`((a+b)^2 - (a-b)^2)/4`, two squares."""
         if a.is_constant:
             return b.scaled(a.constant)
         if b.is_constant:

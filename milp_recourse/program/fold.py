@@ -46,7 +46,7 @@ def fold(instance: Instance, literals: Iterable[Literal]) -> Folded | None:
         return None
     mask = tuple(name for name in instance.preferences.actionable if wanted.get(name, True))
     features = {f.name: f for f in instance.features}
-    alone = {name for name in features if not _driven(instance, name, mask)}
+    alone = {name for name in features if not driven(instance, name, mask)}
     demands: list[Row | Switched] = []
     for one in literals:
         if isinstance(one, Switched):
@@ -86,8 +86,8 @@ def _must_move(feature: Feature, x: float) -> bool:
     return feature.domain is not None and (x < feature.domain[0] or x > feature.domain[1])
 
 
-def _driven(instance: Instance, name: str, mask: tuple[str, ...]) -> bool:
-    """Whether an action on another feature moves it."""
+def driven(instance: Instance, name: str, mask: Iterable[str]) -> bool:
+    """Whether an action on another feature of the mask moves it."""
     return any(name in instance.scm.descendants({other}) for other in mask if other != name)
 
 
@@ -124,7 +124,7 @@ def folds_away(instance: Instance) -> bool:
     """Whether every case of the conditions can be said by masks and domains, without rows of their own."""
     mask = instance.preferences.actionable
     for one in leaves(unlabelled(instance.demand)):
-        if isinstance(one, Row) and (len(one.terms) != 1 or _driven(instance, one.terms[0][0], mask)):
+        if isinstance(one, Row) and (len(one.terms) != 1 or driven(instance, one.terms[0][0], mask)):
             return False
         forced = (isinstance(one, Switched) and one.acted) or (isinstance(one, Counted) and one.at_least > 0)
         names = [one.feature] if isinstance(one, Switched) else list(instance.levers)
@@ -138,4 +138,4 @@ def folds_away(instance: Instance) -> bool:
 def _held_freely(instance: Instance, name: str, mask: tuple[str, ...]) -> bool:
     """Whether holding a lever is the same as leaving it alone."""
     free = not instance.cost.l0 and not instance.plausible
-    return free and instance.may_hold(name) and not _driven(instance, name, mask)
+    return free and instance.may_hold(name) and not driven(instance, name, mask)

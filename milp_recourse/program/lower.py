@@ -182,7 +182,7 @@ def _natural(
     more: Affine = Affine(),  # noqa: B008  # a value
 ) -> Affine:
     """The counterfactual value when the feature is not acted on, its noise ``more`` above the abducted."""
-    if all(values[p] == factual[p] for p in mechanism.equation.parents()) and more == Affine():
+    if all(values[p] == factual[p] for p in mechanism.equation.parents) and more == Affine():
         return x  # and no atom is spent on an equation that cancels
     shift = build.lower(mechanism.equation, values | {name: x}) - build.lower(mechanism.equation, factual)
     shift = shift + more

@@ -265,15 +265,7 @@ class Program:
         fixed = self._with(atoms, forms, acted).demanding(for_acted(self.demand, acted))
         if not prune:
             return fixed
-        needed: set[int] = set()
-        for form in fixed.forms():
-            needed |= set(form.terms)
-        for k in range(len(atoms) - 1, -1, -1):
-            atom = atoms[k]
-            if isinstance(atom, Action):
-                needed.add(k)
-            elif isinstance(atom, Elementary) and k in needed:
-                needed |= set(atom.argument.terms)
+        needed = fixed.behind(fixed.forms()) | {k for k, a in enumerate(atoms) if isinstance(a, Action)}
         if len(needed) == len(atoms):
             return fixed
         kept = sorted(needed)
@@ -321,14 +313,27 @@ class Program:
         return self.demanding(conditions.all_of(nearest_alternative(self.demand, slack)))
 
     def forms(self) -> Iterator[Affine]:
-        """Every form that is not an atom's own: columns, rows, ball, costs."""
-        yield from self.columns
-        yield from (row.form for row in self.rows)
+        """Every form that is not an atom's own: columns, rows, ball, costs, what conditions may ask for."""
+        yield from self.constrained()
         yield from (term.delta for term in self.cost_terms)
         yield from self.followed.values()
+
+    def constrained(self) -> Iterator[Affine]:
+        """The forms of columns, rows and ball."""
+        yield from self.columns
+        yield from (row.form for row in self.rows)
         if self.ball is not None:
             yield self.ball.linear
             yield from (form for _, form in self.ball.squares)
+
+    def behind(self, forms: Iterable[Affine]) -> set[int]:
+        """The atoms of a fixed program that forms refer to, themselves or through arguments."""
+        needed = {k for form in forms for k in form.terms}
+        for k in range(len(self.atoms) - 1, -1, -1):
+            atom = self.atoms[k]
+            if k in needed and isinstance(atom, Elementary):
+                needed |= set(atom.argument.terms)
+        return needed
 
     def _with(self, atoms: Sequence[Atom], forms: Sequence[Affine], acted: frozenset[str]) -> Program:
         """The same program over other atoms, each old atom k being ``forms[k]``."""

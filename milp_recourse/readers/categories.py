@@ -96,7 +96,7 @@ def _of_lightgbm(model: Any, frame: Any) -> dict[int, Codes]:
 
 
 def _stored_by_xgboost(model: Any) -> dict[int, dict[str, Any]]:
-    """By column, what XGBoost 3.1 and later keeps of its categories; empty before, or without categories."""
+    """By column, what XGBoost keeps of its categories; empty before version 3.1, or without categories."""
     booster = model.get_booster() if hasattr(model, "get_booster") else model
     content = json.loads(bytes(booster.save_raw("json")))
     kept = content["learner"]["gradient_booster"].get("model", {}).get("cats", {}).get("enc", [])

@@ -44,6 +44,7 @@ _SKLEARN = (
     "GradientBoostingClassifier or HistGradientBoostingClassifier"
 )
 _FINE = 2.0**20
+"""Multiples of its inverse add up without rounding."""
 
 
 def read_sklearn_trees(estimator: Any) -> TreeEnsemble:

@@ -53,7 +53,7 @@ def read_torch(module: Any) -> ReluNetwork:
 
 
 def append_torch(module: Any, layers: Layers) -> DType:
-    """Append a module's layers; the precision it computes in."""
+    """Append a module's layers; return the precision it computes in."""
     nn = require("torch", "read_torch", "torch").nn
     leaves = list(_leaves(nn, module, ""))
     dtype = _precision(leaves)

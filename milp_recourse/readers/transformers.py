@@ -216,7 +216,10 @@ def _missing(value: object) -> bool:
 
 
 def _only_checks(function: Any) -> bool:
-    """Whether a function hands on what it is given, as histogram boosting has it for its numbers."""
+    """Whether a function is a partial of scikit-learn's ``check_array``, which passes values through.
+
+    Histogram boosting puts one before its numeric columns.
+    """
     from sklearn.utils import check_array
 
     return getattr(function, "func", None) is check_array
@@ -233,7 +236,7 @@ def add_labels(known: list[object], more: Iterator[object]) -> None:
 
 
 def _reciprocal(operation: Operation) -> Operation:
-    """As a sparse matrix is scaled."""
+    """A division as the multiplication by the reciprocal, which scalers use on sparse matrices."""
     return Operation("multiply", 1.0 / operation.a) if operation.kind == "divide" else operation
 
 

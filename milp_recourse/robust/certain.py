@@ -24,7 +24,7 @@ from milp_recourse.solve import as_instance, check_options, choose_backend, solv
 
 ROBUST_FORMAT = "milp-recourse/robust-1"
 
-NO_CERTIFICATE = "what holds however targets are missed, or noise is, is no claim that certificates can make"
+NO_CERTIFICATE = "a certificate cannot claim anything about missed targets or other noise"
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from milp_recourse.backends.incumbent import Incumbent
 from milp_recourse.backends.protocol import Proposal
 from milp_recourse.domain.scenario import Scenario
+from milp_recourse.incumbent import Incumbent
 from milp_recourse.instance import Instance
 from milp_recourse.options import Clock
 from milp_recourse.result import Proof, Result

@@ -183,7 +183,7 @@ def _refusing(model: Classifier, accept: Acceptance, more: int) -> tuple[Classif
 
 
 def _at_most(threshold: Fraction) -> Acceptance:
-    """That the negated logit is at least -threshold or a hair less, deployed by a little less still."""
+    """That the negated logit is at least -threshold or very slightly less, deployed slightly less still."""
     clear = _CLEAR * (1.0 + abs(float(threshold)))
     least = round_down(-threshold - Fraction(clear))
     while Fraction(least) + Fraction(clear) > -threshold:

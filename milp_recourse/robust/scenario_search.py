@@ -5,9 +5,9 @@ r"""The cheapest certain action of a network, from both sides.
 has infinitely many rows; u is the action, E(u) what may go wrong under it, h the logit, t the threshold. The
 lower bound is that of the same problem with finitely many scenarios e, in which the network has a copy for
 each. The upper bound is the cost of an action for which :mod:`~milp_recourse.robust.outcomes` proves that no
-outcome is refused. It comes from the same finite problem with t raised by a small amount (``hair``), so that
-the proof has room; an outcome that refutes an action becomes the next scenario. The amount is made smaller
-until the two bounds meet.
+outcome is refused. It comes from the same finite problem with t raised by a small amount (``raised``), so
+that the proof has room; an outcome that refutes an action becomes the next scenario. The amount is made
+smaller until the two bounds meet.
 
 References
 ----------
@@ -34,7 +34,7 @@ from milp_recourse.robust.uncertainty import Uncertainty
 MOST_SCENARIOS = 24
 """Copies of the network; with more, the answer is a limit."""
 
-_HAIR, _FINER, _HAIRS = 2e-7, 0.02, 4  # share of the way from the factual's logit to the threshold
+_RAISE, _FINER, _RAISES = 2e-7, 0.02, 4  # share of the way from the factual's logit to the threshold
 _EACH_TIME = 2  # scenarios added at once
 _ROUNDING = 2.0**-40
 
@@ -60,9 +60,9 @@ class NetworkSearch(CertainSearch):
         logit = judge(self.instance, {}).logit
         assert logit is not None
         way = max(float(needed - logit.lower), 1e-3 * (1.0 + abs(float(needed))))
-        hair = _HAIR * way
-        for _ in range(_HAIRS):
-            above = self._above(hair)
+        raised = _RAISE * way
+        for _ in range(_RAISES):
+            above = self._above(raised)
             below = self._master(0.0)
             if below is None:
                 break
@@ -72,7 +72,7 @@ class NetworkSearch(CertainSearch):
             self.bound = max(self.bound, below.lower_bound or 0.0)
             if self._closed or not above:
                 break
-            hair *= _FINER
+            raised *= _FINER
         else:
             self.message = self.message or "the two sides did not meet"
         return self.proposal(self.bound, self._closed or self.bound == math.inf)
@@ -83,10 +83,10 @@ class NetworkSearch(CertainSearch):
         allowance = self.instance.gap_allowance
         return self.best.action is not None and is_closed(cost, min(self.bound, cost), allowance)
 
-    def _above(self, hair: float) -> bool:
-        """Look for a certain action with the threshold raised by a hair; whether to go on afterwards."""
+    def _above(self, raised: float) -> bool:
+        """Look for a certain action with the threshold raised by so much; whether to go on afterwards."""
         while True:
-            result = self._master(hair)
+            result = self._master(raised)
             if result is None:
                 return False
             if result.action is None:
@@ -129,16 +129,16 @@ class NetworkSearch(CertainSearch):
         found = outcomes.worst(1, self.rng)
         return (found[0][0], outcomes.scenario(found[0][1], self.uncertainty)) if found else None
 
-    def _master(self, hair: float) -> Result | None:
+    def _master(self, raised: float) -> Result | None:
         """The problem with the scenarios at hand, the threshold raised by so much; None: no time is left."""
         accept = self.instance.accept
         problem = replace(
             self.instance,
-            accept=replace(accept, margin=accept.margin + hair),
+            accept=replace(accept, margin=accept.margin + raised),
             scenarios=tuple(self.scenarios),
             reference=None,
         )
         result = self.ask(problem, 0.5)  # the other side, and the proof, need some too
-        if not hair and result is not None and result.status is Status.LIMIT:
+        if not raised and result is not None and result.status is Status.LIMIT:
             self.message = result.message
         return result

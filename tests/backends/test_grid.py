@@ -135,7 +135,7 @@ def test_every_category_is_tried() -> None:
     assert grid_values(linear_instance(features=(feature,)), "f0").tolist() == [0.0, 1.0, 2.0]
 
 
-def test_a_point_that_fails_exactly_by_a_hair_is_passed_over() -> None:
+def test_a_point_that_exact_arithmetic_just_refuses_is_passed_over() -> None:
     """The float check is lenient; exact judgement sends the search on to the next candidate."""
     values = grid_values(linear_instance(), "f0")
     instance = linear_instance(threshold=math.nextafter(float(values[5]), math.inf))

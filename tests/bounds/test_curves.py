@@ -29,14 +29,14 @@ def exact(function: str, x: Fraction) -> Fraction:
 
 @st.composite
 def intervals(draw) -> tuple[str, float, float]:
-    """A function and an interval of any width in its domain: points, hairs, everything."""
+    """A function and an interval of any width in its domain: points, tiny ones, wide ones."""
     function = draw(st.sampled_from(sorted(RANGES)))
     low, high = RANGES[function]
     a = draw(st.floats(low, high))
-    kind = draw(st.sampled_from(["point", "hair", "small", "any"]))
+    kind = draw(st.sampled_from(["point", "tiny", "small", "any"]))
     b = {
         "point": a,
-        "hair": a + abs(a) * draw(st.floats(0, 1e-8)),
+        "tiny": a + abs(a) * draw(st.floats(0, 1e-8)),
         "small": a + draw(st.floats(0, 1e-2)),
         "any": draw(st.floats(low, high)),
     }[kind]
@@ -101,6 +101,6 @@ def test_relu_lies_between_its_lines(a: float, b: float, share: float) -> None:
     low, high = min(a, b), max(a, b)
     x = low + share * (high - low)
     alpha, slope, intercept = (float(v[0]) for v in relu_lines(np.array([low]), np.array([high])))
-    y, hair = max(x, 0.0), 1e-13 * (1 + abs(low) + abs(high))
-    assert alpha * x <= y + hair
-    assert y <= slope * x + intercept + hair
+    y, rounding = max(x, 0.0), 1e-13 * (1 + abs(low) + abs(high))
+    assert alpha * x <= y + rounding
+    assert y <= slope * x + intercept + rounding

@@ -675,7 +675,7 @@ def index_in_an_instance(c):
 
 @attack("toy.json", "does not accept")
 def infeasible_action(c):
-    """An action a hair short of acceptance, its cost honest."""
+    """An action just short of acceptance, its cost honest."""
     c["action"] = {"income": 1.4999999999999998}
     c["cost"] = c["lower_bound"] = 2.2499999999999996
 
@@ -1338,7 +1338,7 @@ def raised_bound_of_a_sigmoid(c):
 
 
 @attack("sigmoid_link.json", "does not accept")
-def hair_short_of_a_sigmoid(c):
+def just_short_of_a_sigmoid(c):
     """The last double at which the sigmoid's value falls short."""
     c["action"]["income"] = 1.0986122886681096
     c["cost"] = 1.2069489608125817

@@ -36,7 +36,7 @@ REASONS = (
     "a cost in percentiles has certificates only for trees",
     "no certificates are written for trees inside a causal model under conditions",
     "no certificates are written for trees where a sum of several levers is limited",
-    "the proof took more time, nodes or room",
+    "the proof, or a check of it, would take more",
 )
 """How the reason for having no certificate may begin."""
 

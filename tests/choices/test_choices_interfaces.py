@@ -188,7 +188,7 @@ def test_the_least_total_is_that_of_every_set_tried(apart):
 
 
 @pytest.mark.parametrize("seed", [129, 167])
-def test_a_feature_that_is_only_held_or_moved_by_a_hair_is_no_way_of_its_own(seed):
+def test_a_feature_that_is_only_held_or_moved_by_next_to_nothing_is_no_way_of_its_own(seed):
     """Optima that could leave a feature alone at the same cost, which once counted as acting on it."""
     instance = refused(seed, False, True)
     ways = [set(one.result.action) for one in choices(instance, 6).choices]

@@ -46,7 +46,7 @@ def run(tmp_path, *options):
 def test_the_shipped_instances_are_run_and_compared(shipped, tmp_path, capsys):
     """All of smoke, the first Loan instances, a table to read, files for scripts."""
     fits = pytest.approx(KNOWN, rel=2e-3)
-    assert run(tmp_path, "--limit", "2") == 4, "the fake back end stays a hair above the margin"
+    assert run(tmp_path, "--limit", "2") == 4, "the fake back end stays just above the margin"
     printed = capsys.readouterr().out
     assert "contradicts" in printed and "savings from -3 to 2.502" in printed
     summary = json.loads((tmp_path / "out" / "results.json").read_text())

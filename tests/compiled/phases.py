@@ -18,11 +18,13 @@ from typing import Any
 
 import numpy as np
 
+from milp_recourse.backends.bab import TOGETHER
 from milp_recourse.backends.cost_units import cost_units, in_own_units
 from milp_recourse.backends.protocol import Options
 from milp_recourse.compiled import propose, search
 from milp_recourse.compiled.nearby import near
 from milp_recourse.compiled.problem import impossible, lowered
+from milp_recourse.compiled.propose import Closed, searched
 from milp_recourse.formats.read import read_population
 from milp_recourse.judge import _judge, already_good_among, conclude
 from milp_recourse.solve import sharing
@@ -84,23 +86,32 @@ def once(people: int, watch: Watch) -> tuple[np.ndarray, np.ndarray, np.ndarray,
     spent[:, 0] = (one + two + three) / people
     judged = np.zeros(people)
     answers: list[list[Any]] = [[] for _ in range(people)]
+    actions: dict[int, Any] = {}
     for members, group in groups:
-        for k, person in enumerate(members):
-            instance, factor = scaled[person]
-            if impossible(instance, group.moved):
-                continue
-            spent[person, 1], problem = timed(lambda g=group, k=k: g.problems(k))
-            watch.spent = 0.0
-            whole, proposal = timed(lambda i=instance, p=problem: propose.solve(i, Options(), p))
-            spent[person, 2:4] = watch.spent, whole - watch.spent
-            own = in_own_units(proposal, factor)
-            spent[person, 4], result = timed(
-                lambda i=instances[person], p=own: conclude(i, p, "bab", 0.0, repair=near)
-            )
-            nodes[person] = own.nodes or 0
-            if own.action is not None:
-                judged[person], _ = timed(lambda i=instances[person], a=own.action: _judge(i, a))
-            answers[person] = [result.status.value, result.cost, result.lower_bound, own.nodes]
+        for first in range(0, len(members), TOGETHER):  # as the back end does
+            found = {}
+            for k, person in list(enumerate(members))[first : first + TOGETHER]:
+                instance, _ = scaled[person]
+                if not impossible(instance, group.moved):
+                    spent[person, 1], problem = timed(lambda g=group, k=k: g.problems(k))
+                    watch.spent = 0.0
+                    whole, found[person] = timed(lambda i=instance, p=problem: searched(i, Options(), p))
+                    spent[person, 2:4] = watch.spent, whole - watch.spent
+            for person, one in found.items():
+                watch.spent = 0.0
+                if isinstance(one, Closed):
+                    whole, found[person] = timed(lambda f=one: propose.judged(f, Options()))
+                    spent[person, 2:4] += watch.spent, whole - watch.spent
+                own = in_own_units(found[person], scaled[person][1])
+                spent[person, 4], result = timed(
+                    lambda i=instances[person], p=own: conclude(i, p, "bab", 0.0, repair=near)
+                )
+                nodes[person] = own.nodes or 0
+                answers[person] = [result.status.value, result.cost, result.lower_bound, own.nodes]
+                if own.action is not None:
+                    actions[person] = own.action
+    for person, action in actions.items():
+        judged[person], _ = timed(lambda i=instances[person], a=action: _judge(i, a))
     return spent, judged, nodes, answers
 
 

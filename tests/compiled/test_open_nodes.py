@@ -16,7 +16,7 @@ def shuffled(trials: int) -> None:
 
     rng, size = np.random.default_rng(0), 40
     for _ in range(trials):
-        made = np.zeros(size, dtype=np.int64), np.zeros(size), np.zeros(5, dtype=np.int64)
+        made = np.zeros(size, dtype=np.int64), np.zeros(size), np.zeros(6, dtype=np.int64)
         t = SimpleNamespace(heap=made[0], bound=made[1], state=made[2])
         inside: set[int] = set()
         for _ in range(150):

@@ -137,8 +137,8 @@ def test_the_gap_by_density_and_on_the_sharp_classifier() -> None:
             missed = ", ".join(
                 f"{float(row[f'missed, {how}']):.3f}" for how in ("only implausible", "only invalid", "both")
             )
-            shown = (f"{float(row[f'served, {level}']):.3f}" for level in ("optimum", "mask", "said"))
-            line(start.format(**row), *shown, missed, f"{float(row['median cost ratio, said']):.2f}")
+            shown = (f"{float(row[f'served, {level}']):.3f}" for level in ("optimum", "mask", "networks"))
+            line(start.format(**row), *shown, missed, f"{float(row['median cost ratio, networks']):.2f}")
 
 
 def test_one_feature() -> None:
@@ -157,7 +157,7 @@ def test_decomposition() -> None:
     """Who is served at which level, at which cost, and seconds."""
     for row in rows("decomposition.csv"):
         start = f"| {row['actionable']} | "
-        for level in ("optimum", "mask", "sides", "said"):
+        for level in ("optimum", "mask", "direction", "networks"):
             line(start, f"{float(row[f'served, {level}']):.3f}", f"{float(row[f'cost, {level}']):.4f}")
         line(start, f"{float(row['seconds, certify all']):.2f} s", f"{float(row['failed share']):.3f}")
 
@@ -189,7 +189,11 @@ def test_the_first_numbers_of_the_page_on_icarma() -> None:
     assert [float(x) for x in re.search(pattern, text).groups()] == [round(100 * x, 1) for x in expected]
     four, *_, one = rows("decomposition.csv")
     found = re.search(f"serve {number}% and {number}%; where both serve", text).groups()
-    assert [float(x) for x in found] == [round(100 * float(row["served, said"]), 1) for row in (four, one)]
+    assert [float(x) for x in found] == [
+        round(100 * float(row["served, networks"]), 1) for row in (four, one)
+    ]
     found = re.search(f"pays {number} times the optimum with four and {number} times with one", text).groups()
-    assert [float(x) for x in found] == [round(float(r["median cost ratio, said"]), 1) for r in (four, one)]
-    assert all(float(row["share of the excess, said"]) >= 0.99 for row in rows("decomposition.csv"))
+    assert [float(x) for x in found] == [
+        round(float(r["median cost ratio, networks"]), 1) for r in (four, one)
+    ]
+    assert all(float(row["share of the excess, networks"]) >= 0.99 for row in rows("decomposition.csv"))

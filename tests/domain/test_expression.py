@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from milp_recourse.domain.enclosure import Enclosure
@@ -77,15 +77,35 @@ def test_the_enclosure_over_intervals_contains_the_value_at_a_point_of_them(
         box[n] = Enclosure(low, high)
         inside[n] = Enclosure.of(low + share * (high - low))
     around, at = e.enclose(box), e.enclose(inside)
-    hair = Fraction(1, 10**40) * (1 + abs(at.midpoint))
-    assert around.lower - hair <= at.midpoint <= around.upper + hair
+    rounding = Fraction(1, 10**40) * (1 + abs(at.midpoint))
+    assert around.lower - rounding <= at.midpoint <= around.upper + rounding
 
 
 @given(expressions)
 @settings(max_examples=50)
 def test_parents_are_the_variables_met_on_a_walk(e: Expression) -> None:
-    """parents() and walk() agree."""
-    assert e.parents() == {v.name for v in e.walk() if isinstance(v, Variable)}
+    """parents and walk() agree."""
+    assert e.parents == {v.name for v in e.walk() if isinstance(v, Variable)}
+
+
+@given(
+    expressions,
+    st.tuples(numbers, numbers, numbers),
+    st.tuples(numbers, numbers, numbers),
+    st.sets(st.sampled_from(NAMES)),
+)
+@settings(max_examples=150, deadline=None)
+def test_a_shift_is_the_difference_of_the_values(
+    e: Expression, one: tuple[float, ...], two: tuple[float, ...], moved: set[str]
+) -> None:
+    """Exactly where that is rational, else by enclosures that meet and are no wider; b may be said to move
+    and stay."""
+    assume(moved & e.parents)
+    before = {n: Enclosure.of(v) for n, v in zip(NAMES, one, strict=True)}
+    after = before | {n: Enclosure.of(v) for n, v in zip(NAMES, two, strict=True) if n in moved - {"b"}}
+    shift, difference = e.shift(before, after, moved), e.enclose(after) - e.enclose(before)
+    assert max(shift.lower, difference.lower) <= min(shift.upper, difference.upper)
+    assert shift.upper - shift.lower <= difference.upper - difference.lower
 
 
 def test_operators_build_the_formula_they_look_like() -> None:

@@ -119,8 +119,8 @@ def test_equal_energy_is_plausible() -> None:
     scm = StructuralCausalModel(("a",), {"a": Mechanism(noise=Normal(0.3))})
     mirrored = scm.counterfactual_exact({"a": 0.7}, {"a": -0.7})
     assert plausible_exact(scm, {"a": 0.7}, mirrored, frozenset({"a"}))
-    hair = scm.counterfactual_exact({"a": 0.7}, {"a": float(np.nextafter(-0.7, -1))})
-    assert not plausible_exact(scm, {"a": 0.7}, hair, frozenset({"a"}))
+    just_beyond = scm.counterfactual_exact({"a": 0.7}, {"a": float(np.nextafter(-0.7, -1))})
+    assert not plausible_exact(scm, {"a": 0.7}, just_beyond, frozenset({"a"}))
 
 
 def test_gamma_noise_is_positive() -> None:

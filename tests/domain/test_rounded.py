@@ -91,7 +91,7 @@ def test_an_expression_in_doubles_is_as_near_as_it_says() -> None:
 
 
 def test_plausibility_is_decided_as_in_exact_arithmetic() -> None:
-    """On both sides of the ball, a hair from its surface, and on it, where doubles must not decide."""
+    """On both sides of the ball, next to its surface, and on it, where doubles must not decide."""
     rng, scm = np.random.default_rng(7), loan()
     decided = {True: 0, False: 0, None: 0}
     for _ in range(60):

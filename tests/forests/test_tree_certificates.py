@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from milp_recourse.backends import backend
 from milp_recourse.certificates.produce import certificates_for, why_not
@@ -34,6 +35,23 @@ def test_deeper_forests_are_certified_too() -> None:
     some = [random_tree_instance(seed, trees=7, features=5, depth=4) for seed in (151, 237, 262, 292, 643)]
     for instance in some:
         assert checked(instance, solve(instance)).startswith("VERIFIED optimal")
+
+
+def test_a_single_tree_of_too_many_leaves_is_proven_by_prices(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the tree's own leaves would be more nodes than allowed: the other proof, of the same bound."""
+    monkeypatch.setattr("milp_recourse.certificates.trees.MOST_NODES", 3)
+    priced = 0
+    for seed in range(60):
+        instance = random_tree_instance(seed, trees=1, depth=4)
+        if not instance.levers or already_good(instance):
+            continue
+        result = solve(instance, "bab")
+        [certificate] = certificates_for([instance], [result])
+        assert certificate is not None, seed
+        priced += any(one.get("prices") for one in certificate["configurations"])
+        line = examined(instance, certificate).line
+        assert line.startswith(f"VERIFIED {result.status.value}"), (seed, line)
+    assert priced >= 5
 
 
 def test_cells_stand_for_others_where_falls_cost_otherwise_than_rises() -> None:

@@ -239,3 +239,14 @@ def test_many_labels_are_shown_in_part() -> None:
     recourse = Recourse(model, X)
     assert recourse.features.loc["town", "values"].endswith("town 05 and 34 more")
     assert len(json.loads(recourse.to_json())["features"][0]["categories"]) == 40
+
+
+def test_a_free_action_is_not_acceptance_without_one() -> None:
+    """Beyond the table's largest value a percentile does not change, so moving there costs nothing."""
+    table = pd.DataFrame({"a": np.arange(11.0)})
+    model = LogisticRegression().fit(table, table["a"] > 5)
+    model.coef_, model.intercept_ = np.array([[1.0]]), np.array([-12.0])
+    recourse = Recourse(model, table, cost="percentile", bounds={"a": (0.0, 20.0)})
+    found = recourse.certify(pd.DataFrame({"a": [10.0, 11.0, 15.0]}))
+    assert found.table["cost"].tolist() == [0.0, 0.0, 0.0] and found.results[0].action
+    assert "1 of them are accepted without any action" in found.summary()

@@ -20,7 +20,7 @@ from milp_recourse.judge import judge
 from milp_recourse.result import Result, Status
 
 POINTS = {1: 4001, 2: 121, 3: 25, 4: 11}
-HAIR = 1e-7  # how lenient the float check is; the exact one decides
+TOLERANCE = 1e-7  # how lenient the float check is; the exact one decides
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ def costs(instance: Instance, acted: tuple[str, ...], values: NDArray) -> NDArra
 
 
 def looks_feasible(instance: Instance, acted: tuple[str, ...], values: NDArray) -> NDArray[np.bool_]:
-    """Float check of every demand, lenient by a hair, shape (n,)."""
+    """Float check of every demand, within TOLERANCE, shape (n,)."""
     actions = rows_of(instance, acted, values)
     network = instance.classifier
     assert isinstance(network, ReluNetwork)
@@ -88,14 +88,14 @@ def looks_feasible(instance: Instance, acted: tuple[str, ...], values: NDArray) 
         rows = instance.scm.counterfactual(instance.factual_row, actions)
         logits = network.evaluate(instance.model_rows(rows))[:, 0]
         needed = instance.accept.threshold + instance.accept.margin
-        good = logits >= needed - HAIR * (1 + abs(needed))
+        good = logits >= needed - TOLERANCE * (1 + abs(needed))
         for k, f in enumerate(instance.features):
             if f.domain is not None:
-                good &= (rows[:, k] >= f.domain[0] - HAIR) & (rows[:, k] <= f.domain[1] + HAIR)
+                good &= (rows[:, k] >= f.domain[0] - TOLERANCE) & (rows[:, k] <= f.domain[1] + TOLERANCE)
         if instance.plausible:
             left = np.flatnonzero(good)
             gain = density_gain(instance, rows[left], ~np.isnan(actions[left]))
-            good[left] = gain >= instance.offset - HAIR
+            good[left] = gain >= instance.offset - TOLERANCE
     return good
 
 

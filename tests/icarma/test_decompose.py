@@ -102,10 +102,12 @@ def test_what_is_written(made, tmp_path) -> None:
     rows = write(made, tmp_path)
     assert [row["actionable"] for row in rows] == [4, 3, 2, 1]
     for row in rows:
-        assert sum(row[name] for name in MISSED) + row["served, said"] + row["impossible"] == pytest.approx(1)
+        assert sum(row[name] for name in MISSED) + row["served, networks"] + row[
+            "impossible"
+        ] == pytest.approx(1)
         if row["both served"]:
             assert sum(row[f"share of the excess, {name}"] for name in LEVELS[1:]) == pytest.approx(1)
-            assert row["cost, said low"] <= row["cost, said"] <= row["cost, said high"]
+            assert row["cost, networks low"] <= row["cost, networks"] <= row["cost, networks high"]
     with gzip.open(tmp_path / "applicants.csv.gz", "rt") as file:
         people = list(csv.DictReader(file))
     assert len({(one["index"], one["can"]) for one in people}) == len(people) == 4 * HERE

@@ -251,8 +251,8 @@ def test_decode_undoes_the_reading_of_action_values(seed: int) -> None:
     action = {n: float(round(v)) if instance.feature(n).integral else v for n, v in action.items()}
     values = [action[a.feature] for a in program.actions]
     assert program.decode(values) == action
-    hair = [v + 1e-9 * (-1) ** k for k, v in enumerate(values)]
-    decoded = program.decode(hair)
+    nearly = [v + 1e-9 * (-1) ** k for k, v in enumerate(values)]
+    decoded = program.decode(nearly)
     for a in program.actions:
         assert a.lower <= decoded[a.feature] <= a.upper
         assert decoded[a.feature] == action[a.feature] or not a.integral

@@ -27,18 +27,18 @@ def test_values_are_enclosed():
     rng = random.Random(5)
     with localcontext() as context:
         context.prec = 60
-        hair = Decimal(10) ** -55
+        rounding = Decimal(10) ** -55
         for y in arguments(rng, 200):
             true = 1 / (1 + (-decimal(y)).exp())
             low, high = sigmoid(y)
-            assert decimal(low) <= true + hair and true <= decimal(high) + hair
+            assert decimal(low) <= true + rounding and true <= decimal(high) + rounding
             assert high - low < Fraction(1, 2**60)
             low, high = exponential(-abs(y))
-            assert decimal(low) <= (-abs(decimal(y))).exp() + hair <= decimal(high) + 2 * hair
+            assert decimal(low) <= (-abs(decimal(y))).exp() + rounding <= decimal(high) + 2 * rounding
             if y > 0:
                 low, high = logarithm(y)
                 true = decimal(y).ln()
-                assert decimal(low) <= true + hair and true <= decimal(high) + hair
+                assert decimal(low) <= true + rounding and true <= decimal(high) + rounding
                 assert high - low < Fraction(1, 2**60)
 
 
@@ -124,7 +124,7 @@ def drawn(rng: random.Random, function: str) -> Fraction:
 def test_every_curve_is_between_its_lines(function):
     """Where a line is missing the curve has no end there; near an end the line above holds up to the end."""
     rng = random.Random(9)
-    hair = Decimal(10) ** -50
+    rounding = Decimal(10) ** -50
     missing = 0
     with localcontext() as context:
         context.prec = 60
@@ -137,8 +137,8 @@ def test_every_curve_is_between_its_lines(function):
             for k in range(17):
                 y = low + (high - low) * k / 16
                 true = true_value(function, y)
-                assert lower is None or decimal(lower[0] * y + lower[1]) <= true + hair
-                assert true <= decimal(upper[0] * y + upper[1]) + hair
+                assert lower is None or decimal(lower[0] * y + lower[1]) <= true + rounding
+                assert true <= decimal(upper[0] * y + upper[1]) + rounding
     assert (missing > 0) == (function == "log")
 
 

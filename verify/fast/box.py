@@ -396,7 +396,11 @@ class Box(box.Box):
         return found
 
     def _reads(self, depth: int, place: int, layers: list[Layer]) -> tuple[Sequence[float], float, float]:
-        """The weights of a unit by what its layer reads, what is added, and its argument's size."""
+        """(weights, bias, size) of a unit: by what its layer reads, its weights; what is added; a size bound.
+
+        ``size`` bounds the size of the unit's argument. In layer 0 the bias is in the constant's place of the
+        weights, and 0 is returned for it.
+        """
         floats, bias = self.floats, self.floats.layers[depth]["bias"][place]
         if not layers:  # the constant's place holds the bias
             size = self._least() + abs(bias) + sum(map(mul, floats.absolute[0][place], self.inputs))
@@ -422,7 +426,10 @@ class Box(box.Box):
         lower: list[list[float]],
         more: Sequence[Sequence[float]] = (),
     ) -> list[float]:
-        """A multiple of what a unit adds up, from above, by place; ``more``: and of neurons' arguments."""
+        """``factor`` times a unit's argument, plus ``more`` times the neurons' arguments, bounded from above.
+
+        Returns coefficients by place (see ``Sparse``); neurons are replaced by their lines.
+        """
         outputs, constant = [factor * w for w in reads], factor * bias
         for k in range(len(layers) - 1, -1, -1):
             layer = layers[k]
@@ -439,7 +446,11 @@ class Box(box.Box):
     def above(
         self, form: Form, slopes: str, logit: Fraction, arguments: Sequence[tuple[int, Fraction]]
     ) -> Form:
-        """The sum's units replaced from above, the last first."""
+        """The form, plus ``logit`` times the logit row and multiples of arguments, bounded from above.
+
+        ``arguments``: a neuron's number and what its argument is multiplied with. The bound is a form in
+        actions and labels; units are replaced by their lines, the last first.
+        """
         given = sparse(form)
         row, size = self._dense(given), self._size(given)
         if logit or arguments:

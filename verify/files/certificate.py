@@ -13,7 +13,7 @@ from verify.kernel.checks import Rejected
 
 
 def _object(shape: dict[str, Any]) -> Callable[[Any, str], dict[str, Any]]:
-    """An object of a shape, without the keys that are absent."""
+    """A reader of objects of a shape; what it returns has no entry for a key that is absent."""
     return lambda value, where: {k: v for k, v in conform(value, shape, where).items() if v is not None}
 
 
@@ -29,10 +29,10 @@ NODES: dict[str, tuple[Any, ...]] = {
     "d": (str, str, [TERM], NUMBERS, NUMBERS),
 }
 MOST_TERMS = 64
-"""In a leaf, so that none takes long."""
+"""Most terms in a leaf, so that no leaf takes long to check."""
 
 FEWEST = 3
-"""Parts of a leaf ``["d", slopes, terms]``; shares and thetas may be left out."""
+"""Least number of parts of a leaf ``["d", slopes, terms]``: shares and thetas may be left out."""
 
 TREE = {"tree": list, "prices?": list}
 SHAPE = {
@@ -64,7 +64,7 @@ class Certificate(Stated):
 
 
 def _proof(given: dict[str, Any], where: str, reading: Reading) -> Proof:
-    """One configuration's."""
+    """The proof for one configuration: the features it acts on, and its tree, or a tree for each case."""
     cases = given["cases"]
     if (given["tree"] is None) == (cases is None) or (cases is not None and given["prices"] is not None):
         raise Rejected(f"{where}: allowed: a tree with its prices, or cases")

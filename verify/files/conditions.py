@@ -1,4 +1,4 @@
-"""Conditions as files have them, in canonical form (section 2)."""
+"""Conditions as files have them, in canonical form (section 11)."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def canonical(condition: Any, features: dict[str, Variable], where: str, depth: 
         return {key: canonical(part, features, f"{where}.{key}", depth + 1) for key, part in given.items()}
     names = given["sum"] if form == "sum" else [given[form]]
     if not names or not set(names) <= features.keys():
-        raise Rejected(f"{where}: names no feature, or one that there is not")
+        raise Rejected(f"{where}: names no feature, or an unknown one")
     if form == "sum":
         if any(features[name].kind == "categorical" for name in names):
             raise Rejected(f"{where}: a sum over labels without order")

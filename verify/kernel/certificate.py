@@ -70,7 +70,7 @@ def check(
     if (bound is None or bound > 0) and not Point(problem, {}).why_not():
         raise Rejected("claim: doing nothing is feasible and costs nothing")
     configured = lru_cache(2**8)(lambda part, *acted: Configuration(problem, list(acted), part))
-    cubes = [(frozenset[str](), frozenset[str]())]  # nothing: checked above
+    cubes = [(frozenset[str](), frozenset[str]())]  # sets from one to another; the empty one was checked
     for k, (acted, _) in enumerate(stated.proofs):
         if not acted or acted != [f for f in problem.levers if f in acted]:
             raise Rejected(f"configurations.{k}.acted: not levers in the order of the features, or none")
@@ -87,7 +87,10 @@ def check(
 
 
 def allowance(problem: Problem) -> Fraction:
-    """The cost of moving every lever by 1e-12 of its interval, l0 left out; a root's square (section 4)."""
+    """The cost, without its l0 part, of moving every lever by 1e-12 of its interval (section 4).
+
+    For a cost that is a root, the square of that cost.
+    """
     ends = ((problem.terms[f], *both) for f, both in problem.levers.items())
     return total(term.paid(LEVER_GAP * term.variation(low, high)) for term, low, high in ends)
 

@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from milp_recourse.backends.cases import solve_case_by_case
 from milp_recourse.backends.cells import CellSearch
 from milp_recourse.backends.cheapest_part import cheapest_part
-from milp_recourse.backends.cpsat.cells import CellModel
+from milp_recourse.backends.cpsat.cells import SatCells
 from milp_recourse.backends.cpsat.process import ask
 from milp_recourse.backends.cpsat.regions import RegionSearch
 from milp_recourse.backends.protocol import Options, Proposal
@@ -25,7 +25,8 @@ class CpsatBackend:
     Parameters
     ----------
     in_process
-        Import OR-Tools here, where highspy cannot be imported any more, instead of asking a child process.
+        Import OR-Tools into this process, which then cannot import highspy, instead of asking a child
+        process.
     """
 
     name = "cpsat"
@@ -63,5 +64,5 @@ def _solve_parts(instance: Instance, options: Options) -> Proposal:
 
 def _solve(instance: Instance, options: Options) -> Proposal:
     if separable(instance):
-        return CellSearch(instance, options, CellModel).run()
+        return CellSearch(instance, options, SatCells).run()
     return RegionSearch(instance, options).run()

@@ -23,7 +23,7 @@ from milp_recourse.forests.table import LeafTable
 from milp_recourse.result import gap_tolerance
 
 
-class CellModel(SatModel):
+class SatCells(SatModel):
     """The integer model; see :class:`milp_recourse.backends.cells.CellModel`."""
 
     def __init__(

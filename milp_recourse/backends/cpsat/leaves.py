@@ -56,10 +56,10 @@ class SatModel(LeafModel):
         """A clause."""
         self.model.add_bool_or([*(y.negated() for y in columns), *negated])
 
-    def rule_out(self, leaves: Sequence[Column], here: list[Column], before: list[Column]) -> None:
+    def rule_out(self, leaves: Sequence[Column], true: list[Column], false: list[Column]) -> None:
         """A clause per leaf."""
         for leaf in leaves:
-            self.not_all([leaf, *here], before)
+            self.not_all([leaf, *true], false)
 
     def score(self, terms: Sequence[tuple[float, Column]], goal: float, reach: float) -> None:
         """sum of ceil(S v) >= floor(S (T t - b - e)): what every accepted point satisfies."""

@@ -41,7 +41,7 @@ from milp_recourse.forests.table import LeafTable
 Array = NDArray[np.float64]
 
 GRID_BITS = 14
-"""log2 of an action's whole numbers on its longer side: to tell leaves apart, and still to be squared."""
+"""An action's longer side has 2^14 grid steps: enough to tell leaves apart, few enough to be squared."""
 
 MOST_WHOLE = 2**20
 """Whole numbers farther from the factual are put on a grid like the rest: CP-SAT squares in 64 bits."""
@@ -106,7 +106,7 @@ class PieceModel(SatModel):
     table
         Leaves over the piece's columns.
     incumbent
-        Dearer actions are left out; inf for none.
+        The cost of the best action in hand, inf without one; dearer actions are excluded.
     """
 
     def __init__(
@@ -146,12 +146,12 @@ class PieceModel(SatModel):
     # -- forms ---------------------------------------------------------------------------
 
     def _wholes(self, forms: Forms) -> list[_Whole]:
-        hair = forms.hair(self.box[0][None], self.box[1][None])[0]
-        rows = zip(forms.matrix, forms.constant, hair, strict=True)
+        slack = forms.slack(self.box[0][None], self.box[1][None])[0]
+        rows = zip(forms.matrix, forms.constant, slack, strict=True)
         return [self._whole(row, float(c), float(h)) for row, c, h in rows]
 
-    def _whole(self, row: Array, constant: float, hair: float, unit: Fraction | None = None) -> _Whole:
-        """A form; ``hair`` is what its own float64 coefficients may be off by."""
+    def _whole(self, row: Array, constant: float, slack: float, unit: Fraction | None = None) -> _Whole:
+        """A form; ``slack`` is what its own float64 coefficients may be off by."""
         exact = [Fraction(float(m)) for m in row]
         shift = Fraction(constant) + sum(m * g.x for m, g in zip(exact, self.grid, strict=True))
         slopes = [m / g.scale for m, g in zip(exact, self.grid, strict=True)]
@@ -161,7 +161,7 @@ class PieceModel(SatModel):
             unit = _power(min(fine, Fraction(2**50) / (size or 1)))
         steps = [round(m * unit) for m in slopes]
         start = round(shift * unit)
-        error = abs(shift * unit - start) + Fraction(hair) * unit
+        error = abs(shift * unit - start) + Fraction(slack) * unit
         for m, step, g in zip(slopes, steps, self.grid, strict=True):
             error += abs(m * unit - step) * g.largest + abs(m) * unit * g.half
         ends = [sorted((k * g.least, k * g.most)) for k, g in zip(steps, self.grid, strict=True)]
@@ -190,10 +190,9 @@ class PieceModel(SatModel):
     def _columns(self) -> None:
         """The cells of columns hold what their forms, rounded to doubles, may be there."""
         piece = self.piece
-        wholes = self._wholes(piece.forms)
-        for i, column in enumerate(piece.columns):
-            form, exact = wholes[column.form], bool(piece.forms.exact[column.form])
-            integral = exact and bool(np.abs(piece.forms.matrix[column.form]) @ piece.integral > 0)
+        for i, (column, form) in enumerate(zip(piece.columns, self._wholes(piece.forms), strict=True)):
+            exact = bool(piece.forms.exact[i])
+            integral = exact and bool(np.abs(piece.forms.matrix[i]) @ piece.integral > 0)
             for k, cut in enumerate(column.cuts.tolist()):
                 after = math.nextafter(cut, math.inf)
                 start = math.floor(cut) + 1 if integral and math.isfinite(cut) else after if exact else cut
@@ -213,10 +212,10 @@ class PieceModel(SatModel):
             weight = Fraction(float(weights[k]) * (1 - 2.0**-52)) * (Fraction(2**coarse) / form.unit) ** 2
             sizes.append((weight, most * most))
         row, constant = piece.linear.matrix[0], float(piece.linear.constant[0])
-        hair = float(piece.linear.hair(self.box[0][None], self.box[1][None])[0, 0])
-        linear = self._whole(row, constant, hair)
+        slack = float(piece.linear.slack(self.box[0][None], self.box[1][None])[0, 0])
+        linear = self._whole(row, constant, slack)
         reach = sum(w * q for w, q in sizes) + Fraction(linear.size) / linear.unit
-        linear = self._whole(row, constant, hair, _power(Fraction(int(LARGEST)) / (reach or 1)))
+        linear = self._whole(row, constant, slack, _power(Fraction(int(LARGEST)) / (reach or 1)))
         terms = [math.floor(w * linear.unit) * q for (w, _), q in zip(sizes, squares, strict=True)]
         self.model.add(sum(terms) + linear.expression <= math.floor(linear.error))
 
@@ -281,9 +280,9 @@ def _affordable(piece: Piece, costs: Costs, incumbent: float) -> tuple[Array, Ar
         reach = np.minimum(np.sqrt(paid / costs.kappa), np.minimum(paid / costs.beta, paid / costs.omega))
     reach = np.where(costs.label, np.inf, np.where(np.isnan(reach), np.inf, reach * (1 + 1e-9)))
     x = costs.factual
-    hair = 1e-12 * (np.abs(x) + reach)
-    hair = np.where(np.isfinite(hair), hair, 0.0)
-    return np.maximum(piece.low, x - reach - hair), np.minimum(piece.high, x + reach + hair)
+    slack = 1e-12 * (np.abs(x) + reach)
+    slack = np.where(np.isfinite(slack), slack, 0.0)
+    return np.maximum(piece.low, x - reach - slack), np.minimum(piece.high, x + reach + slack)
 
 
 def _power(value: Fraction) -> Fraction:

@@ -22,7 +22,6 @@ import numpy as np
 
 from milp_recourse.backends.bab import BabBackend
 from milp_recourse.backends.cpsat.pieces import PieceModel
-from milp_recourse.backends.incumbent import Incumbent
 from milp_recourse.backends.leaf_model import Cells
 from milp_recourse.backends.protocol import Options, Proposal
 from milp_recourse.domain.forest import TreeEnsemble
@@ -30,10 +29,11 @@ from milp_recourse.forests.causal import Costs
 from milp_recourse.forests.pieces import Piece, pieces_of
 from milp_recourse.forests.regions import region
 from milp_recourse.forests.table import BITS, LeafTable
+from milp_recourse.incumbent import Incumbent
 from milp_recourse.instance import Instance
 from milp_recourse.options import Clock
 
-Leaves = tuple[int, ...]
+LeafPerTree = tuple[int, ...]
 """One leaf per tree: its position in the tree's leaves."""
 
 Labels = tuple[tuple[str, int], ...]
@@ -49,7 +49,7 @@ class RegionSearch:
         self.clock = Clock.start(options.time_limit)
         self.best = Incumbent(instance)
         self.nodes = 0
-        self.solved: dict[tuple[Leaves, Labels], float] = {}
+        self.solved: dict[tuple[LeafPerTree, Labels], float] = {}
         """Lower bounds of the regions tried."""
 
     def run(self) -> Proposal:
@@ -65,7 +65,7 @@ class RegionSearch:
         bound = min([self.best.cost, *(piece.bound for piece in pieces), *self.solved.values()])
         return Proposal(self.best.action, bound, "solver", self.nodes, message)
 
-    def solve(self, leaves: Leaves, labels: Labels) -> None:
+    def solve(self, leaves: LeafPerTree, labels: Labels) -> None:
         """Solve the problem that some leaves and labels leave, and remember its bound."""
         bound = 0.0
         boxes = [(t.low[k], t.high[k]) for t, k in zip(self.forest.leaves, leaves, strict=True)]
@@ -135,7 +135,7 @@ class _Piece:
     def _label_axes(self) -> list[int]:
         return [i for i, column in enumerate(self.piece.columns) if column.labels]
 
-    def _key(self, point: Cells) -> tuple[Leaves, Labels]:
+    def _key(self, point: Cells) -> tuple[LeafPerTree, Labels]:
         """The leaves a point is in, and the labels of features that enter by them."""
         assert self.model is not None
         table, forest = self.model.table, self.search.forest
@@ -146,7 +146,7 @@ class _Piece:
         values = dict(self.search.instance.factual)
         values |= {n: float(v) for n, v in zip(self.piece.names, self.piece.low, strict=True)}
         for i in self._label_axes:
-            form = self.piece.forms.matrix[self.piece.columns[i].form]
+            form = self.piece.forms.matrix[i]
             values[self.piece.names[int(np.argmax(form))]] += float(point[i])
         labels = ((f.name, int(values[f.name])) for f in self.search.instance.features if f.by_label)
         return tuple(chosen), tuple(labels)

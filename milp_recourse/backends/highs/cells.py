@@ -81,9 +81,14 @@ class HighsCells(LeafModel):
 
     # -- building ------------------------------------------------------------------------
 
-    def column(self) -> int:
-        """A binary."""
-        return self._column()
+    def column(self, binary: bool = True) -> int:
+        """A binary, or anything from 0 on."""
+        upper = 1.0 if binary else self.highs.getInfinity()
+        self.highs.addCol(0.0, 0.0, upper, 0, np.empty(0, np.int32), np.empty(0))
+        if binary:
+            self.highs.changeColIntegrality(self.columns, self._api.HighsVarType.kInteger)
+        self.columns += 1
+        return self.columns - 1
 
     def exactly_one(self, columns: Sequence[int]) -> None:
         """They add up to 1."""
@@ -97,9 +102,9 @@ class HighsCells(LeafModel):
         """One of them is otherwise."""
         self._at_most(columns, negated, len(columns) - 1.0)
 
-    def rule_out(self, leaves: Sequence[int], here: list[int], before: list[int]) -> None:
+    def rule_out(self, leaves: Sequence[int], true: list[int], false: list[int]) -> None:
         """The label, chosen where y_k - y_(k-1) = 1, and the leaves it rules out: at most one."""
-        self._at_most([*leaves, *here], before, float(len(here)))
+        self._at_most([*leaves, *true], false, float(len(true)))
 
     def score(self, terms: Sequence[tuple[float, int]], goal: float, reach: float) -> None:
         """In units of the largest value."""
@@ -110,14 +115,6 @@ class HighsCells(LeafModel):
     def _at_most(self, columns: Sequence[int], negated: Sequence[int], most: float) -> None:
         self._row(dict.fromkeys(columns, 1.0) | dict.fromkeys(negated, -1.0), -math.inf, most)
 
-    def _column(self, cost: float = 0.0, binary: bool = True) -> int:
-        upper = 1.0 if binary else self.highs.getInfinity()
-        self.highs.addCol(cost, 0.0, upper, 0, np.empty(0, np.int32), np.empty(0))
-        if binary:
-            self.highs.changeColIntegrality(self.columns, self._api.HighsVarType.kInteger)
-        self.columns += 1
-        return self.columns - 1
-
     def _row(self, row: Mapping[int, float], low: float, high: float) -> None:
         index, value = np.array(list(row), dtype=np.int32), np.array(list(row.values()), dtype=np.float64)
         self.highs.addRow(low, high, len(row), index, value)
@@ -126,7 +123,7 @@ class HighsCells(LeafModel):
         """The objective, constant included, at most the incumbent's; the widest step from below."""
         total, constant = self._steps([axis.added / self.unit for axis in axes])
         if linf:
-            widest = self._column(binary=False)
+            widest = self.column(binary=False)
             total[widest] = 1.0
             for i, axis in enumerate(axes):
                 steps, least = self._steps([axis.widest * (linf / self.unit)], i)

@@ -56,6 +56,6 @@ class Rows:
         with np.errstate(invalid="ignore", over="ignore"):
             corner = np.where(reduced == 0, 0.0, reduced * np.where(reduced > 0, low, high))
             reach = np.where(size == 0, 0.0, size * np.maximum(np.abs(low), np.abs(high)))
-            hair = slack(len(y) + self.columns + 8) * (np.abs(side).sum() + reach.sum())
-            value = float(side.sum() + corner.sum() - hair)
+            rounding = slack(len(y) + self.columns + 8) * (np.abs(side).sum() + reach.sum())
+            value = float(side.sum() + corner.sum() - rounding)
         return value if np.isfinite(value) else -np.inf

@@ -70,9 +70,7 @@ class HighsSearch(BoxSearch):
             if values is None:
                 break
             if self.improve(tape, np.array([values[model.actions[a.feature]] for a in tape.program.actions])):
-                self.push(
-                    tape, (node.low, node.high), node.lower_bound, bounds
-                )  # again, under the new cutoff
+                self.push(tape, (node.low, node.high), node.lower_bound, bounds)  # under the new cutoff
                 return
             excess = highs.cost_excess(values) if self.incumbent.action is not None else -np.inf
             if max(highs.ball_excess(values), excess) < 1e-8:

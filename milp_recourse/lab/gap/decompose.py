@@ -6,8 +6,8 @@ one is bound:
 
 1. ``optimum``: the certified optimum;
 2. ``mask``: the certified optimum when only the features may be acted on that the networks act on;
-3. ``sides``: and only in the direction in which the networks move them (or held);
-4. ``said``: what the networks say.
+3. ``direction``: and only in the direction in which the networks move them (or held);
+4. ``networks``: what the networks recommend.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from milp_recourse.lab.means import bootstrap, interval, mean, quantile
 from milp_recourse.reports.number_table import write_table
 
 COUNTS = (4, 3, 2, 1)
-LEVELS = ("optimum", "mask", "sides", "said")
+LEVELS = ("optimum", "mask", "direction", "networks")
 MISSED = ("missed, only implausible", "missed, only invalid", "missed, both")
 QUARTERS = 4
 
@@ -55,7 +55,7 @@ class Decomposed:
         What the networks act on, shape (n, k).
     scored
         The networks' recommendations, judged.
-    optimum, mask, sides
+    optimum, mask, direction
         Certified, in the order of :data:`LEVELS`.
     log_density
         Of the factuals under the true equations, in nats.
@@ -69,14 +69,14 @@ class Decomposed:
     scored: Scored
     optimum: Exact
     mask: Exact
-    sides: Exact
+    direction: Exact
     log_density: FloatArray
     amortise_seconds: float
     check_seconds: float
 
     def of(self, people: BoolArray) -> Decomposed:
         """The problems of some of the people; seconds stay those of all."""
-        parts = {name: getattr(self, name) for name in ("scored", "optimum", "mask", "sides")}
+        parts = {name: getattr(self, name) for name in ("scored", "optimum", "mask", "direction")}
         kept = {
             name: replace(part, **{f.name: getattr(part, f.name)[people] for f in fields(part)})
             for name, part in parts.items()
@@ -127,14 +127,14 @@ class Decomposed:
     @property
     def serves(self) -> dict[str, BoolArray]:
         """By level: who is served."""
-        exact = {"optimum": self.optimum, "mask": self.mask, "sides": self.sides}
-        return {name: one.served for name, one in exact.items()} | {"said": self.served}
+        exact = {"optimum": self.optimum, "mask": self.mask, "direction": self.direction}
+        return {name: one.served for name, one in exact.items()} | {"networks": self.served}
 
     @property
     def costs(self) -> dict[str, FloatArray]:
         """By level: costs; nan or meaningless where not served."""
-        exact = {"optimum": self.optimum, "mask": self.mask, "sides": self.sides}
-        return {name: one.cost for name, one in exact.items()} | {"said": self.scored.cost}
+        exact = {"optimum": self.optimum, "mask": self.mask, "direction": self.direction}
+        return {name: one.cost for name, one in exact.items()} | {"networks": self.scored.cost}
 
     def row(self) -> dict[str, Any]:
         """The decomposition in numbers.
@@ -156,10 +156,10 @@ class Decomposed:
             low, high = interval(samples[:, k])
             row |= {f"cost, {name}": mean(table[k])}
             row |= {f"cost, {name} low": low, f"cost, {name} high": high}
-        excess = row["cost, said"] - row["cost, optimum"]
+        excess = row["cost, networks"] - row["cost, optimum"]
         for before, name in pairwise(LEVELS):
             row[f"share of the excess, {name}"] = (row[f"cost, {name}"] - row[f"cost, {before}"]) / excess
-        row["median cost ratio, said"] = quantile(table[3] / table[0], 0.5)
+        row["median cost ratio, networks"] = quantile(table[3] / table[0], 0.5)
         seconds = self.optimum.seconds
         row |= {
             "failed share": float(self.failed.mean()),
@@ -215,9 +215,9 @@ def decompose(
         _check(people, model, wishes, action)
         check = time.process_time() - clock
         acted = ~np.isnan(action[:, model.columns])
-        optimum, mask, sides = (certified.of(one) for one in three)
+        optimum, mask, direction = (certified.of(one) for one in three)
         count = setting.actionable or 0
-        levels_of = optimum, mask, sides
+        levels_of = optimum, mask, direction
         made.append(Decomposed(count, wishes, acted, scored, *levels_of, density, amortise, check))
     return made
 
@@ -254,7 +254,7 @@ def write(decomposed: Sequence[Decomposed], folder: Path) -> list[dict[str, Any]
 def _applicants(one: Decomposed) -> Iterator[dict[str, Any]]:
     """A row per problem; masks as 0s and 1s, costs where an action serves, and of what the networks say."""
     costs = {name: np.where(one.serves[name], one.costs[name], np.nan) for name in LEVELS[:3]}
-    costs["said"] = one.scored.cost
+    costs["networks"] = one.scored.cost
     for k in range(len(one.wishes)):
         masks = ("".join("01"[int(b)] for b in mask[k]) for mask in (one.wishes.actionable, one.acted))
         row = {"actionable": one.count, "index": k, **dict(zip(("can", "acted"), masks, strict=True))}

@@ -86,23 +86,23 @@ WRONG = dict(zip(MISSED, ("C4", "C3", "C5"), strict=True))
 
 
 def plot_decomposition(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
-    """Whom the networks serve and why not, and what their cost is made of, by number of features."""
+    """Whom the networks serve, what is wrong for the others, and what adds to the cost, by features."""
     figure, (left, right) = panels((9.5, 3.9), 1, 2)
     x, labels = np.arange(len(rows)), [str(row["actionable"]) for row in rows]
     below = np.zeros(len(rows))
-    parts = {"served, said": AMORTISED} | WRONG | {"impossible": NEITHER}
+    parts = {"served, networks": AMORTISED} | WRONG | {"impossible": NEITHER}
     for name, colour in parts.items():
         heights = np.array([row[name] for row in rows])
-        label = {"served, said": "iCARMA serves", "impossible": "proven impossible"}.get(name, name)
+        label = {"served, networks": "iCARMA serves", "impossible": "proven impossible"}.get(name, name)
         left.bar(x, heights, bottom=below, color=colour, label=label, width=0.7)
         below += heights
     left.set(ylim=(0, 1), ylabel="share of applicants", xlabel="actionable features")
-    levels = {"optimum": CERTIFIED, "mask": "C2", "sides": "C6", "said": AMORTISED}
+    levels = {"optimum": CERTIFIED, "mask": "C2", "direction": "C6", "networks": AMORTISED}
     words = {
         "optimum": "certified optimum",
         "mask": "... within the networks' mask",
-        "sides": "... and direction",
-        "said": "what the networks say",
+        "direction": "... and direction",
+        "networks": "what the networks recommend",
     }
     for k, (name, colour) in enumerate(levels.items()):
         means = np.array([row[f"cost, {name}"] for row in rows])
@@ -110,7 +110,7 @@ def plot_decomposition(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
         at = x + 0.2 * (k - 1.5)
         error = {"elinewidth": 1, "capsize": 2}
         right.bar(at, means, 0.19, yerr=np.abs(ends - means), color=colour, label=words[name], error_kw=error)
-    right.set(ylabel="mean cost of whom iCARMA serves", xlabel="actionable features")
+    right.set(ylabel="mean cost of those iCARMA serves", xlabel="actionable features")
     for one in (left, right):
         one.set_xticks(x, labels)
         one.grid(alpha=0.3, axis="y")

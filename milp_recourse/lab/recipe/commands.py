@@ -101,11 +101,11 @@ def gmsc(
 def references(
     folder: Folder,
     *,
-    backend: Annotated[str, typer.Option(help="Finds the answer.")] = "highs",
-    confirm: Annotated[str, typer.Option(help="Must agree with it.")] = "pyomo:scip_direct",
+    backend: Annotated[str, typer.Option(help="Back end that finds the answers.")] = "highs",
+    confirm: Annotated[str, typer.Option(help="Back end that must agree.")] = "pyomo:scip_direct",
     time_limit: Annotated[float | None, typer.Option(help="Seconds per file and back end.")] = None,
     jobs: Annotated[int, typer.Option(min=1, help="Processes.")] = 1,
-    force: Annotated[bool, typer.Option("--force", help="Also what is confirmed already.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Solve again what is already confirmed.")] = False,
 ) -> None:
     """Find and confirm missing reference answers, compare with the grid, refresh index.csv.
 

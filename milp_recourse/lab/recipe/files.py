@@ -11,7 +11,10 @@ WIDTH = 110
 
 
 def dump(value: Any) -> str:
-    """JSON text: short containers on one line, others one entry a line; doubles by repr.
+    """JSON text that people can read.
+
+    What fits into :data:`WIDTH`, and every list without containers in it, is on one line; other containers
+    have one entry per line. Floats are written by repr.
 
     Examples
     --------
@@ -28,7 +31,7 @@ def write_json(path: Path, value: Any) -> None:
 
 
 def write_instance(path: Path, content: dict[str, Any]) -> None:
-    """Write an instance that has no reference; one the file holds survives if the problem is the same."""
+    """Write an instance without ``reference``; one already in the file is kept if all else is unchanged."""
     if path.exists():
         old = read_json(path)
         reference = old.pop("reference", None)

@@ -44,8 +44,8 @@ class LoanSettings:
     points
         At which the float32 error is observed.
     attempts
-        So many classifiers are trained, with the seeds 0, 1, ... and the same rows. All are listed in
-        attempts.csv, and the first is the one that ships: none is chosen by what it gives.
+        So many classifiers are trained on the same rows, with the seeds seed, seed + 1, ... If there are
+        several, all are listed in attempts.csv. The first one ships, so that none is chosen by its results.
     """
 
     sizes: tuple[int, int, int] = RELEASED_SIZES

@@ -41,12 +41,17 @@ def reproduce(
         list[Path] | None,
         typer.Option(
             metavar="DIR",
-            help="checkpoint, or folder of icarma train; a row wherever it was trained for; repeatable",
+            help="checkpoint, or folder of icarma train: a row in each table it is trained for; repeatable",
         ),
     ] = None,
-    draws: Annotated[int, typer.Option(min=2, help="Of race, profiles and rankings, for fairness.")] = 200,
+    draws: Annotated[
+        int, typer.Option(min=2, help="Draws of race, profiles and rankings (target fairness).")
+    ] = 200,
     density: Annotated[
-        str | None, typer.Option(metavar="MODULE:FUNCTION", help="learned log density; none: the flow here")
+        str | None,
+        typer.Option(
+            metavar="MODULE:FUNCTION", help="learned log density; without it: the shipped flow (torch)"
+        ),
     ] = None,
 ) -> None:
     """Make the iCARMA paper's tables and figures again: its oracle, a grid search, beside certified optima.

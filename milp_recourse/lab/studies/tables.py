@@ -22,7 +22,7 @@ Array = NDArray[np.float64]
 VALIDITY_WITHIN, COST_WITHIN = 0.05, 0.20
 """How near the grid's rows are expected to the printed ones: another classifier, so not nearer."""
 
-BALL_HAIR = 1e-9
+BALL_TOLERANCE = 1e-9
 """Rounding allowed where plausibility was not asked for and is only measured."""
 
 
@@ -212,7 +212,10 @@ def density_rows(cell: Cell, factual: Array, sides: Mapping[str, Served]) -> lis
     rows = []
     for method, mine in sides.items():
         row: dict[str, Any] = {"actionable": cell.actionable, "method": method, "applicants": len(factual)}
-        row |= {"served": int(mine.served.sum()), "plausible": mean(mine.gain[mine.served] >= -BALL_HAIR)}
+        row |= {
+            "served": int(mine.served.sum()),
+            "plausible": mean(mine.gain[mine.served] >= -BALL_TOLERANCE),
+        }
         for name, values in (("counterfactual", mine.log_density), ("their factual", factual)):
             shown = values[mine.served]
             for share, quartile in ((0.25, "lower quartile"), (0.5, "median"), (0.75, "upper quartile")):
@@ -226,10 +229,10 @@ def _own(mine: Served, both: NDArray[np.bool_]) -> dict[str, Any]:
     return {
         "served": int(who.sum()),
         "validity": float(who.mean()),
-        "plausibility": mean(mine.gain[who] >= -BALL_HAIR),
+        "plausibility": mean(mine.gain[who] >= -BALL_TOLERANCE),
         "plausibility learned": None
         if np.isnan(mine.learned_gain).all()
-        else mean(mine.learned_gain[who] >= -BALL_HAIR),
+        else mean(mine.learned_gain[who] >= -BALL_TOLERANCE),
         "cost mean": mean(costs[who]),
         "cost sd": sd(costs[who]),
         "cost mean both": mean(costs[both]),

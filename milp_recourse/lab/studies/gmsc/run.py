@@ -62,7 +62,7 @@ class Asked:
 def run(
     path: Path,
     out: Path,
-    asked: Asked,
+    options: Asked,
     expect: Callable[[int], None] = lambda _: None,
     advance: Callable[[str], None] = lambda _: None,
 ) -> dict[str, Any]:
@@ -73,38 +73,44 @@ def run(
     dict
         The proofs by setting, what the checker said, and how many recommendations contradict a proof.
     """
-    data = read_gmsc(path, asked.seed)
-    ways: dict[Through, int] = {way: count for way, count in asked.epochs.items() if count}
-    training = len(PROFILES) * sum(ways.values())
+    data = read_gmsc(path, options.seed)
+    epochs_by_training: dict[Through, int] = {way: count for way, count in options.epochs.items() if count}
+    training = len(PROFILES) * sum(epochs_by_training.values())
     expect(STEPS + len(UNITS) * SIZED + training)
-    made = learned(data, out / "models", asked.seed, lambda: advance("models"))
+    fitted = learned(data, out / "models", options.seed, lambda: advance("models"))
     results = out / "results"
     results.mkdir(parents=True, exist_ok=True)
-    write_json(results / "fit.json", made.report)
-    write_json(results / "asked.json", asdict(asked))
-    _fidelity(made, data, results, asked.seed)
-    _sizes(made, results, asked.time_limit, lambda: advance("sizes"))
-    people = made.people[: asked.people]
-    counts = [len(people), *(min(asked.others, len(people)) for _ in SETTINGS[1:])]
+    write_json(results / "fit.json", fitted.report)
+    write_json(results / "asked.json", asdict(options))
+    _fidelity(fitted, data, results, options.seed)
+    _sizes(fitted, results, options.time_limit, lambda: advance("sizes"))
+    people = fitted.people[: options.people]
+    counts = [len(people), *(min(options.others, len(people)) for _ in SETTINGS[1:])]
     sized = list(zip(SETTINGS, counts, strict=True))
-    wanted = [problem for setting, size in sized for problem in problems(setting, size, asked.seed)]
+    wanted_problems = [
+        problem for setting, size in sized for problem in problems(setting, size, options.seed)
+    ]
     table = Table(results)
-    todo = len(table.missing(wanted, asked.time_limit))
-    expect(STEPS + len(UNITS) * SIZED + training + todo + asked.certificates)
-    table.solve(people, wanted, asked.time_limit, lambda: advance("certified"))
-    checked = _checked(people, table, wanted, out, asked, lambda: advance("certificates"))
+    todo = len(table.missing(wanted_problems, options.time_limit))
+    expect(STEPS + len(UNITS) * SIZED + training + todo + options.certificates)
+    table.solve(people, wanted_problems, options.time_limit, lambda: advance("certified"))
+    checked = _checked(people, table, wanted_problems, out, options, lambda: advance("certificates"))
     summary: dict[str, Any] = {"spot check": checked}
-    if ways:
-        models = recommenders(made, data, out / "networks", ways, lambda: advance("networks"))
-        compared = [compare(people[:n], made.flow, models, s, table.known, asked.seed) for s, n in sized]
-        summary |= _compared(compared, made, people, data, results)
+    if epochs_by_training:
+        networks = recommenders(
+            fitted, data, out / "networks", epochs_by_training, lambda: advance("networks")
+        )
+        compared = [
+            compare(people[:n], fitted.flow, networks, s, table.known, options.seed) for s, n in sized
+        ]
+        summary |= _compared(compared, fitted, people, data, results)
     return summary
 
 
-def _fidelity(made: Learned, data: GmscData, results: Path, seed: int) -> None:
+def _fidelity(fitted: Learned, data: GmscData, results: Path, seed: int) -> None:
     if (results / "counterfactuals.csv").exists():
         return
-    found = fidelity(data, made.scms, CHOSEN_UNITS, made.flow, seed)
+    found = fidelity(data, fitted.scms, CHOSEN_UNITS, fitted.flow, seed)
     gmsc_plots.densities(found, results / "densities.svg")
     gmsc_plots.interventions(found, results / "interventions.svg")
     gmsc_plots.marginals(found, results / "figure_7.svg")
@@ -112,9 +118,9 @@ def _fidelity(made: Learned, data: GmscData, results: Path, seed: int) -> None:
         write_table(results / f"{name}.csv", getattr(found, name))
 
 
-def _sizes(made: Learned, results: Path, time_limit: float, advance: Callable[[], None]) -> None:
+def _sizes(fitted: Learned, results: Path, time_limit: float, advance: Callable[[], None]) -> None:
     """Processor time of a proof with every number of ReLUs per equation, for the same applicants."""
-    first = made.people[:SIZED]
+    first = fitted.people[:SIZED]
 
     def solved(units: int, done: set[Key]) -> Iterator[dict[str, Any] | None]:
         for k in range(len(first)):
@@ -122,18 +128,18 @@ def _sizes(made: Learned, results: Path, time_limit: float, advance: Callable[[]
                 yield None
                 continue
             start = time.process_time()
-            result = solve(replace(first[k], scm=made.scms[units]), "bab", time_limit)
+            result = solve(replace(first[k], scm=fitted.scms[units]), "bab", time_limit)
             row = {"units": units, "applicant": k, "status": result.status.value, "cost": result.cost}
             yield row | {"seconds": f"{time.process_time() - start:.4g}"}
             advance()
 
     table = results / "sizes.csv"
-    if len(read_rows(table)) < len(made.scms) * len(first):  # compiling is not measured
+    if len(read_rows(table)) < len(fitted.scms) * len(first):  # compiling is not measured
         solve(first[0], "bab", time_limit)
-    rows = filled(table, None, {}, 2, {str(units): units for units in made.scms}, solved)
+    rows = filled(table, None, {}, 2, {str(units): units for units in fitted.scms}, solved)
     seconds = pd.DataFrame(rows).astype({"seconds": float}).groupby("units")["seconds"]
     summary = []
-    for row in made.report["test_log_density_by_units"]:
+    for row in fitted.report["test_log_density_by_units"]:
         low, median, high = np.quantile(seconds.get_group(str(row["units"])), [0.1, 0.5, 0.9])
         numbers = {"seconds_p10": low, "seconds_median": median, "seconds_p90": high}
         summary.append({"units": row["units"], "log_density": row["all"], **numbers})
@@ -143,19 +149,19 @@ def _sizes(made: Learned, results: Path, time_limit: float, advance: Callable[[]
 def _checked(
     people: Population,
     table: Table,
-    wanted: Sequence[Problem],
+    wanted_problems: Sequence[Problem],
     out: Path,
-    asked: Asked,
+    options: Asked,
     advance: Callable[[], None],
 ) -> dict[str, Any]:
     """Certificates of random answers, checked by ``verify``; what was found is kept."""
     path = out / "results" / "spot_check.json"
-    if not asked.certificates:
+    if not options.certificates:
         return {"drawn": 0, "verified": 0, "complaints": []}
     if not path.exists():
-        known = {p: table.known[p] for p in dict.fromkeys(wanted)}
+        known = {p: table.known[p] for p in dict.fromkeys(wanted_problems)}
         found = spot_check(
-            people, known, out / "spot", asked.certificates, asked.seed, asked.time_limit, 1, advance
+            people, known, out / "spot", options.certificates, options.seed, options.time_limit, 1, advance
         )
         write_json(path, found)
     content: dict[str, Any] = read_json(path)
@@ -163,7 +169,7 @@ def _checked(
 
 
 def _compared(
-    compared: Sequence[Compared], made: Learned, people: Population, data: GmscData, results: Path
+    compared: Sequence[Compared], fitted: Learned, people: Population, data: GmscData, results: Path
 ) -> dict[str, Any]:
     rows = [row for one in compared for row in table_rows(one)]
     write_table(results / "tables.csv", rows)
@@ -181,9 +187,9 @@ def _compared(
         rows_here = factual[: len(one.status)]
         for method, side in one.sides.items():
             kept = side.served if method == "certified" else np.ones(len(rows_here), dtype=bool)
-            after = made.flow.counterfactual(rows_here[kept], side.action[kept])
-            density[label, method] = made.flow.log_densities(after)
-    gmsc_plots.log_densities(by_label, density, made.flow.log_densities(factual), results / "figure_8.svg")
+            after = fitted.flow.counterfactual(rows_here[kept], side.action[kept])
+            density[label, method] = fitted.flow.log_densities(after)
+    gmsc_plots.log_densities(by_label, density, fitted.flow.log_densities(factual), results / "figure_8.svg")
     return {"tables": rows, "proofs": proofs, "contradicted": sum(row["contradicted"] for row in proofs)}
 
 

@@ -6,9 +6,9 @@ import math
 
 import numpy as np
 
-from milp_recourse.backends.protocol import Proposal
 from milp_recourse.instance import Instance
 from milp_recourse.judge import judge
+from milp_recourse.result import Proposal
 
 
 class Incumbent:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from milp_recourse.compiling import counting as compiled
 from milp_recourse.compiling import counting_entry as entry
-from milp_recourse.domain.forest import MISSING, TreeEnsemble, last_left
+from milp_recourse.domain.forest import MISSING, TreeEnsemble
 from milp_recourse.forests.axes import Axis
 from milp_recourse.forests.goal import score_error
 from milp_recourse.forests.table import in_order, may_be_missing
@@ -29,7 +29,7 @@ MASK = 64
 """Labels of an axis up to which sets of them are bits."""
 
 
-class Walk(NamedTuple):
+class TreeArrays(NamedTuple):
     """What it takes to score and price points, as arrays.
 
     A point holds a cell per axis, the cells of all axes being counted on. Nodes that all cells pass on the
@@ -100,6 +100,30 @@ class Walk(NamedTuple):
     start: Cells
 
 
+class _Sides(NamedTuple):
+    """What says where an applicant's cells go, by column of the ensemble.
+
+    Attributes
+    ----------
+    of_column
+        The axis that moves each column, -1 for none.
+    fixed
+        The column's own cell, where none does.
+    shift
+        As in :class:`TreeArrays`, by column.
+    axis_from, number, ordered, first
+        As in :class:`TreeArrays`.
+    """
+
+    of_column: Ints
+    fixed: Ints
+    shift: Ints
+    axis_from: Ints
+    number: Ints
+    ordered: Flags
+    first: Ints
+
+
 class _Nodes(NamedTuple):
     """An ensemble's nodes, whoever the applicant is."""
 
@@ -115,36 +139,17 @@ class _Nodes(NamedTuple):
 @lru_cache(maxsize=2)
 def _nodes(forest: TreeEnsemble) -> _Nodes:
     """The nodes of all trees, counted on."""
-    sizes = [len(tree.left) for tree in forest.trees]
-    root = np.cumsum([0, *sizes[:-1]])
-    shift = np.repeat(root, sizes)
-    left, right, column = (
-        np.concatenate([getattr(t, name) for t in forest.trees]) for name in ("left", "right", "feature")
+    nodes, start = forest.nodes
+    root, left, right, column, cut = (
+        array.astype(np.int32) for array in (start, nodes.left, nodes.right, nodes.feature, forest.last_cells)
     )
-    inner = left != -1
-    ends = last_left(np.concatenate([t.threshold for t in forest.trees]), forest.dtype)
-    cut = np.zeros(len(left), dtype=np.int32)
-    for c in np.unique(column[inner]):
-        mine = inner & (column == c)
-        cut[mine] = np.searchsorted(forest.cuts[c], ends[mine])
-    rules = [
-        np.zeros(n, bool) if t.missing_left is None else t.missing_left
-        for n, t in zip(sizes, forest.trees, strict=True)
-    ]
-    return _Nodes(
-        root.astype(np.int32),
-        np.where(inner, left + shift, -1).astype(np.int32),
-        np.where(inner, right + shift, -1).astype(np.int32),
-        np.where(inner, column, -1).astype(np.int32),
-        np.concatenate([t.value for t in forest.trees]).astype(np.float64),
-        cut,
-        np.concatenate(rules),
-    )
+    assert nodes.missing_left is not None
+    return _Nodes(root, left, right, column, nodes.value, cut, nodes.missing_left)
 
 
-def walk(
+def tree_arrays(
     forest: TreeEnsemble, factual: NDArray[np.int64], axes: list[Axis], linf: float, threshold: float
-) -> Walk:
+) -> TreeArrays:
     """The arrays for an ensemble over an applicant's axes.
 
     Parameters
@@ -166,10 +171,11 @@ def walk(
             numbers.append(cells.astype(np.int32))
             size += len(cells)
     number = np.concatenate(numbers)
-    arrays = _pruned(*nodes, axis_from, of_column, factual.astype(np.int32), shift, number, ordered, first)
+    sides = _Sides(of_column, factual.astype(np.int32), shift, axis_from, number, ordered, first)
+    arrays = _pruned(nodes, sides)
     made: dict[str, Any] = dict(zip(PRUNED, arrays, strict=True))
     trees = [np.flatnonzero(own) for own in made.pop("looks").T]
-    return Walk(
+    return TreeArrays(
         axis_from=axis_from,
         **made,
         number=number,
@@ -199,99 +205,45 @@ PRUNED = (
 
 
 @entry
-def _pruned(
-    root,
-    left,
-    right,
-    column,
-    value,
-    cut,
-    missing_left,
-    axis_from,
-    of_column,
-    fixed,
-    shift,
-    number,
-    ordered,
-    first,
-):  # type: ignore[no-untyped-def]
+def _pruned(nodes, sides):  # type: ignore[no-untyped-def]
     """The trees without nodes that every cell passes on one side; which axes each tree still looks at."""
-    trees, size = len(root), len(left)
+    trees, size = len(nodes.root), len(nodes.left)
     new_root = np.zeros(trees, np.int32)
-    new_left, new_right = np.full(size, -1, np.int32), np.full(size, -1, np.int32)
+    children = np.full((2, size), -1, np.int32)
     axis, new_value = np.full(size, -1, np.int32), np.zeros(size)
     new_shift, new_cut, last = np.zeros(size, np.int32), np.zeros(size, np.int32), np.zeros(size, np.int32)
     new_missing, goes = np.zeros(size, np.bool_), np.zeros(size, np.uint64)
-    looks = np.zeros((trees, len(axis_from) - 1), np.bool_)
+    looks = np.zeros((trees, len(sides.axis_from) - 1), np.bool_)
     old, parent, side = np.empty(size, np.int32), np.empty(size, np.int32), np.empty(size, np.int32)
     made = deepest = 0
     for t in range(trees):
-        old[0], parent[0], side[0] = root[t], -1, 0
+        old[0], parent[0] = nodes.root[t], -1
         waiting = 1
         while waiting:
             waiting -= 1
-            at, above, which = old[waiting], parent[waiting], side[waiting]
-            i, upto = -1, -1
-            while left[at] >= 0:
-                c = column[at]
-                i = of_column[c]
-                if i < 0:
-                    to_left = missing_left[at] if fixed[c] == MISSING else fixed[c] <= cut[at]
-                    at = left[at] if to_left else right[at]
-                    continue
-                a, b = axis_from[i], axis_from[i + 1]
-                on_left = on_right = 0
-                if ordered[i]:
-                    low, high = first[i], b  # the first cell that does not go left
-                    while low < high:
-                        middle = (low + high) // 2
-                        if number[shift[c] + middle] <= cut[at]:
-                            low = middle + 1
-                        else:
-                            high = middle
-                    upto = low - 1
-                    on_left, on_right = low - first[i], b - low
-                    if first[i] > a:
-                        on_left += missing_left[at]
-                        on_right += not missing_left[at]
-                else:
-                    for cell in range(a, b):
-                        n = number[shift[c] + cell]
-                        to_left = missing_left[at] if n == MISSING else n <= cut[at]
-                        on_left += to_left
-                        on_right += not to_left
-                if on_left and on_right:
-                    break
-                at = left[at] if on_left else right[at]
+            at, upto = _first_split(nodes, sides, old[waiting])
             here = made
             made += 1
-            if above < 0:
+            if parent[waiting] < 0:
                 new_root[t] = here
-            elif which == 0:
-                new_left[above] = here
             else:
-                new_right[above] = here
-            if left[at] < 0:
-                new_value[here] = value[at]
+                children[side[waiting], parent[waiting]] = here
+            if nodes.left[at] < 0:
+                new_value[here] = nodes.value[at]
                 continue
-            c = column[at]
-            axis[here], new_shift[here], new_cut[here], last[here] = i, shift[c], cut[at], upto
-            new_missing[here] = missing_left[at]
+            c = nodes.column[at]
+            i = sides.of_column[c]
+            axis[here], new_shift[here], new_cut[here], last[here] = i, sides.shift[c], nodes.cut[at], upto
+            new_missing[here], goes[here] = nodes.missing_left[at], _bits_left(nodes, sides, at)
             looks[t, i] = True
-            a, b = axis_from[i], axis_from[i + 1]
-            if not ordered[i] and b - a <= MASK:
-                for cell in range(a, b):
-                    n = number[shift[c] + cell]
-                    if missing_left[at] if n == MISSING else n <= cut[at]:
-                        goes[here] |= np.uint64(1) << np.uint64(cell - a)
-            for child, which in ((right[at], 1), (left[at], 0)):
+            for which, child in ((1, nodes.right[at]), (0, nodes.left[at])):
                 old[waiting], parent[waiting], side[waiting] = child, here, which
                 waiting += 1
             deepest = max(deepest, waiting)
     return (
         new_root,
-        new_left[:made].copy(),
-        new_right[:made].copy(),
+        children[0, :made].copy(),
+        children[1, :made].copy(),
         axis[:made].copy(),
         new_value[:made].copy(),
         new_shift[:made].copy(),
@@ -305,14 +257,83 @@ def _pruned(
 
 
 @compiled
+def _first_split(nodes, sides, at):  # type: ignore[no-untyped-def]
+    """The first node from one on that cells pass on both sides, or a leaf; with the last cell on the left.
+
+    The latter is -1 where the axis is not ordered.
+    """
+    while nodes.left[at] >= 0:
+        c = nodes.column[at]
+        i = sides.of_column[c]
+        if i < 0:
+            on_left = nodes.missing_left[at] if sides.fixed[c] == MISSING else sides.fixed[c] <= nodes.cut[at]
+            at = nodes.left[at] if on_left else nodes.right[at]
+            continue
+        to_left, to_right, upto = _counts(nodes, sides, at, c, i)
+        if to_left and to_right:
+            return at, upto
+        at = nodes.left[at] if to_left else nodes.right[at]
+    return at, -1
+
+
+@compiled
+def _counts(nodes, sides, at, c, i):  # type: ignore[no-untyped-def]
+    """How many cells of axis i go left and right at a node that tests column c; the last that goes left."""
+    first, end = sides.first[i], sides.axis_from[i + 1]
+    if not sides.ordered[i]:
+        to_left = 0
+        for cell in range(sides.axis_from[i], end):
+            to_left += _goes_left(nodes, sides, at, c, cell)
+        return to_left, end - sides.axis_from[i] - to_left, -1
+    low, high = first, end  # the first cell that does not go left
+    while low < high:
+        middle = (low + high) // 2
+        if sides.number[sides.shift[c] + middle] <= nodes.cut[at]:
+            low = middle + 1
+        else:
+            high = middle
+    to_left, to_right = low - first, end - low
+    if first > sides.axis_from[i]:
+        to_left += nodes.missing_left[at]
+        to_right += not nodes.missing_left[at]
+    return to_left, to_right, low - 1
+
+
+@compiled
+def _goes_left(nodes, sides, at, c, cell):  # type: ignore[no-untyped-def]
+    """Whether a cell goes left at a node that tests column c."""
+    n = sides.number[sides.shift[c] + cell]
+    return nodes.missing_left[at] if n == MISSING else n <= nodes.cut[at]
+
+
+@compiled
+def _bits_left(nodes, sides, at):  # type: ignore[no-untyped-def]
+    """The cells that go left at a node, as bits, where its axis is not ordered and has few."""
+    c = nodes.column[at]
+    i = sides.of_column[c]
+    a, b, bits = sides.axis_from[i], sides.axis_from[i + 1], np.uint64(0)
+    if not sides.ordered[i] and b - a <= MASK:
+        for cell in range(a, b):
+            if _goes_left(nodes, sides, at, c, cell):
+                bits |= np.uint64(1) << np.uint64(cell - a)
+    return bits
+
+
+@compiled
 def value_at(w, t, x):  # type: ignore[no-untyped-def]
     """The value of tree t at a point."""
     node = w.root[t]
     while w.left[node] >= 0:
-        cell = w.number[w.shift[node] + x[w.axis[node]]]
-        to_left = w.missing_left[node] if cell == MISSING else cell <= w.cut[node]
-        node = w.left[node] if to_left else w.right[node]
+        node = _child(w, node, x)
     return w.value[node]
+
+
+@compiled
+def _child(w, node, x):  # type: ignore[no-untyped-def]
+    """Where a point goes at a node that is no leaf."""
+    cell = w.number[w.shift[node] + x[w.axis[node]]]
+    to_left = w.missing_left[node] if cell == MISSING else cell <= w.cut[node]
+    return w.left[node] if to_left else w.right[node]
 
 
 @compiled
@@ -323,7 +344,7 @@ def values_at(w, x, values):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def again(w, x, i, values):  # type: ignore[no-untyped-def]
+def update_values(w, x, i, values):  # type: ignore[no-untyped-def]
     """Fill in the values of the trees that look at an axis, after the point has moved on it."""
     for n in range(w.tree_from[i], w.tree_from[i + 1]):
         values[w.tree[n]] = value_at(w, w.tree[n], x)
@@ -420,24 +441,25 @@ def _along(w, x, i, begin, end, held, sums):  # type: ignore[no-untyped-def]
     elif b - a <= MASK:
         _along_labels(w, x, i, begin, end, held, sums)
     else:
-        here = x[i]
-        for c in range(a, b):
-            x[i], sums[c] = c, held
-            for n in range(begin, end):
-                sums[c] += value_at(w, w.tree[n], x)
-        x[i] = here
+        _one_by_one(w, x, i, a, b, begin, end, held, sums)
 
 
 @compiled
-def _along_cells(w, x, i, begin, end, held, sums):  # type: ignore[no-untyped-def]
-    """Stretches of cells: what a tree adds is put at the first of one and taken off behind its last."""
-    a, b, first = w.axis_from[i], w.axis_from[i + 1], w.first[i]
+def _one_by_one(w, x, i, first, last, begin, end, held, sums):  # type: ignore[no-untyped-def]
+    """The same in some cells, the point moved to each."""
     here = x[i]
-    for c in range(a, first):
+    for c in range(first, last):
         x[i], sums[c] = c, held
         for n in range(begin, end):
             sums[c] += value_at(w, w.tree[n], x)
     x[i] = here
+
+
+@compiled
+def _along_cells(w, x, i, begin, end, held, sums):  # type: ignore[no-untyped-def]
+    """On an ordered axis: a tree's value enters at the first of some cells, and leaves behind the last."""
+    a, b, first = w.axis_from[i], w.axis_from[i + 1], w.first[i]
+    _one_by_one(w, x, i, a, first, begin, end, held, sums)
     for c in range(first, b):
         sums[c] = 0.0
     node, low = np.empty(w.deepest, np.int32), np.empty(w.deepest, np.int32)
@@ -449,8 +471,7 @@ def _along_cells(w, x, i, begin, end, held, sums):  # type: ignore[no-untyped-de
             waiting -= 1
             at, least, most = node[waiting], low[waiting], high[waiting]
             while w.left[at] >= 0:
-                j = w.axis[at]
-                if j == i:
+                if w.axis[at] == i:
                     last = w.last[at]
                     if most <= last:
                         at = w.left[at]
@@ -461,9 +482,7 @@ def _along_cells(w, x, i, begin, end, held, sums):  # type: ignore[no-untyped-de
                         waiting += 1
                         at, most = w.left[at], last
                 else:
-                    cell = w.number[w.shift[at] + x[j]]
-                    to_left = w.missing_left[at] if cell == MISSING else cell <= w.cut[at]
-                    at = w.left[at] if to_left else w.right[at]
+                    at = _child(w, at, x)
             sums[least] += w.value[at]
             if most + 1 < b:
                 sums[most + 1] -= w.value[at]
@@ -474,7 +493,7 @@ def _along_cells(w, x, i, begin, end, held, sums):  # type: ignore[no-untyped-de
 
 @compiled
 def _along_labels(w, x, i, begin, end, held, sums):  # type: ignore[no-untyped-def]
-    """Sets of labels, as bits."""
+    """On an axis of labels: sets of labels are the bits of a number."""
     a, b = w.axis_from[i], w.axis_from[i + 1]
     for c in range(a, b):
         sums[c] = held
@@ -487,8 +506,7 @@ def _along_labels(w, x, i, begin, end, held, sums):  # type: ignore[no-untyped-d
             waiting -= 1
             at, some = node[waiting], inside[waiting]
             while w.left[at] >= 0:
-                j = w.axis[at]
-                if j == i:
+                if w.axis[at] == i:
                     on_left = some & w.goes[at]
                     on_right = some & ~w.goes[at]
                     if on_left and on_right:
@@ -496,9 +514,7 @@ def _along_labels(w, x, i, begin, end, held, sums):  # type: ignore[no-untyped-d
                         waiting += 1
                     at, some = (w.left[at], on_left) if on_left else (w.right[at], on_right)
                 else:
-                    cell = w.number[w.shift[at] + x[j]]
-                    to_left = w.missing_left[at] if cell == MISSING else cell <= w.cut[at]
-                    at = w.left[at] if to_left else w.right[at]
+                    at = _child(w, at, x)
             value, c = w.value[at], a
             while some:
                 if some & np.uint64(1):
