@@ -8,6 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+import numpy as np
+from numpy.typing import NDArray
+
 from milp_recourse.encodings.mixed_integer import LinearRow, MixedInteger
 
 DROPPED = 1e-9
@@ -32,7 +35,10 @@ def tolerant(mip: MixedInteger, tolerance: float) -> MixedInteger:
     return replace(mip, lower=lower, upper=upper, rows=rows)
 
 
-def without_tiny(row: LinearRow, lower: Sequence[float], upper: Sequence[float]) -> LinearRow:
+Ends = Sequence[float] | NDArray[np.float64]
+
+
+def without_tiny(row: LinearRow, lower: Ends, upper: Ends) -> LinearRow:
     """The row without coefficients up to :data:`DROPPED`, looser by what they add within bounds."""
     tiny = [(k, c) for k, c in row.coefficients.items() if abs(c) <= DROPPED]
     if not tiny:

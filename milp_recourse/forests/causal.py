@@ -132,7 +132,7 @@ class CausalSearch:
         searches = [_PieceSearch(self, piece) for piece in pieces_of(self.instance)]
         searches.sort(key=lambda s: s.least)
         for search in searches:  # an action, however little time is left
-            if self.action is None:
+            if self.best.action is None:
                 search.look()
         open_ = math.inf
         for search in searches:
