@@ -27,8 +27,8 @@ from milp_recourse.lab.known import known
 from milp_recourse.lab.run_table import Key, filled
 
 SOLVERS = ("bab", "highs", "cpsat", "leaf-milp", "ocean-cp", "ocean-mip")
-"""``leaf-milp``: the plain leaf formulation in HiGHS. The last two are OceanPy's, which is given data sets in
-units only: its costs are not scaled by column.
+"""``leaf-milp``: the plain leaf formulation in HiGHS. The last two are OceanPy's. It does not scale costs by
+column, so it is given only data sets whose columns are scaled already (:data:`UNIT`).
 """
 
 COSTS = ("l1", "l2-squared")

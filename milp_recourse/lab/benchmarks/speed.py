@@ -42,7 +42,7 @@ def hard_loan(paths: Sequence[Path]) -> list[Path]:
 
 
 def filling(instances: Sequence[Instance], people: Population, batch: int) -> list[Instance]:
-    """Applicants of a population that are not among the instances: with them they are ``batch``."""
+    """Applicants of a population who are not among the instances, as many as are missing from ``batch``."""
     known = {tuple(sorted(i.factual.items())) for i in instances}
     others = (one for one in people if tuple(sorted(one.factual.items())) not in known)
     return list(islice(others, max(0, batch - len(instances))))
