@@ -154,19 +154,15 @@ def column_starts(instance: Instance) -> NDArray[np.int64]:
 
 def no_effects(instance: Instance) -> Effects:
     """The effects of levers that cause nothing else, without plausibility."""
-    start = column_starts(instance)
-    places, inputs = {}, 0
+    start, levers, begin = column_starts(instance), list(instance.levers), 0
+    d, columns = len(levers), int(start[-1])
+    value = np.zeros((1, sum(len(f.columns) for f in instance.features), columns))
     for f in instance.features:
-        places[f.name], inputs = inputs, inputs + len(f.columns)
-    value = np.zeros((1, inputs, int(start[-1])))
-    for i, name in enumerate(instance.levers):
-        feature, at = instance.feature(name), places[name]
-        if is_label(feature):
-            assert feature.lookup is not None
-            value[0, at : at + len(feature.columns), start[i] : start[i + 1]] = feature.lookup.T
-        else:
-            value[0, at, start[i]] = 1.0
-    d, columns = len(instance.levers), int(start[-1])
+        end = begin + len(f.columns)
+        if f.name in levers:
+            i = levers.index(f.name)
+            value[0, begin:end, start[i] : start[i + 1]] = np.transpose(f.lookup) if is_label(f) else 1.0
+        begin = end
     none = Forms(np.zeros((1, 0, columns)), np.zeros((1, 0, columns)))
     flags = np.zeros((1, d), dtype=np.uint8)
     nobody, network = np.zeros((1, 0)), instance.classifier

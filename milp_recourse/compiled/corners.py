@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from fractions import Fraction
 
 from milp_recourse.compiled.numerics import COARSE
+from milp_recourse.program.affine import Affine
 from milp_recourse.program.model import Action, Program
 
 DIGITS = (52, 36, 20)
@@ -26,71 +27,33 @@ def onto_rows(program: Program, action: Mapping[str, float]) -> Iterator[dict[st
     program
         Fixed for the features of ``action``.
     """
-    atoms = {a.feature: (k, a) for k, a in enumerate(program.atoms) if isinstance(a, Action)}
-    values = {name: Fraction(value) for name, value in action.items() if name in atoms}
-    if len(values) < len(action) or not program.rows:
+    own = {k: a for k, a in enumerate(program.atoms) if isinstance(a, Action)}
+    if len(own) < len(action) or not program.rows:
         return
-    widths = {name: Fraction(a.upper) - Fraction(a.lower) for name, (_, a) in atoms.items()}
-    free = []
-    for name, (_, a) in atoms.items():
-        if a.integral:
+    margin, steady = Fraction(COARSE), [Affine.atom(k) for k in range(len(program.atoms))]
+    values, widths, forms = [Fraction(0)] * len(steady), [Fraction(0)] * len(steady), list(steady)
+    for k, a in own.items():
+        ends, values[k] = [Fraction(a.lower), Fraction(a.upper)], Fraction(action[a.feature])
+        widths[k], off = ends[1] - ends[0], [abs(end - values[k]) for end in ends]
+        if not a.integral and min(off) <= margin * widths[k]:
+            values[k] = ends[off.index(min(off))]
+        elif not a.integral:
             continue
-        margin = Fraction(COARSE) * widths[name]
-        ends = [Fraction(end) for end in (a.lower, a.upper)]
-        near = min(ends, key=lambda end: abs(end - values[name]))
-        if abs(near - values[name]) <= margin:
-            values[name] = near
-        else:
-            free.append(name)
-    active = list(_active(program, atoms, values, widths))
-    for digits in DIGITS:
-        rounded = dict(values)
-        for name in free:
-            step = Fraction(2) ** (math.frexp(float(widths[name]))[1] - digits)
-            rounded[name] = round(values[name] / step) * step
-        solved = _solved(active, free, rounded)
-        yield dict(action) | {name: float(value) for name, value in solved.items()}
-
-
-Form = tuple[dict[str, Fraction], Fraction]
-
-
-def _active(
-    program: Program,
-    atoms: Mapping[str, tuple[int, Action]],
-    values: Mapping[str, Fraction],
-    widths: Mapping[str, Fraction],
-) -> Iterator[Form]:
-    """Rows (coefficients and constant) over values alone that are nearly zero, those ends of them."""
-    names = {k: name for name, (k, _) in atoms.items()}
+        forms[k] = Affine(values[k])
+    at_point = [Affine(value) for value in values]
     for row in program.rows:
-        if not row.form.terms.keys() <= names.keys():
+        if not row.form.terms.keys() <= own.keys():
             continue
-        terms = {names[k]: c for k, c in row.form.terms.items()}
-        value = row.form.constant + sum(c * values[name] for name, c in terms.items())
-        margin = Fraction(COARSE) * sum((abs(c) * widths[name] for name, c in terms.items()), Fraction(0))
+        size = sum((abs(c) * widths[k] for k, c in row.form.terms.items()), Fraction(0))
         for end in (row.lower, row.upper):
-            if math.isfinite(end) and abs(value - Fraction(end)) <= margin:
-                yield terms, row.form.constant - Fraction(end)
-
-
-def _solved(active: list[Form], free: list[str], values: dict[str, Fraction]) -> dict[str, Fraction]:
-    """The values with one free lever for each independent row moved to meet it."""
-    pivots: list[tuple[str, Form]] = []
-    for form, constant in active:
-        known = constant + sum(c * values[name] for name, c in form.items() if name not in free)
-        terms = {name: c for name, c in form.items() if name in free}
-        for name, (other, shift) in pivots:
-            c = terms.pop(name, Fraction(0))
-            known += c * shift
-            for also, d in other.items():
-                terms[also] = terms.get(also, Fraction(0)) + c * d
-        terms = {name: c for name, c in terms.items() if c}
-        if not terms:
-            continue
-        name, lead = max(terms.items(), key=lambda one: abs(one[1]))
-        del terms[name]
-        pivots.append((name, ({also: -c / lead for also, c in terms.items()}, -known / lead)))
-    for name, (other, shift) in reversed(pivots):
-        values[name] = shift + sum(c * values[also] for also, c in other.items())
-    return values
+            if math.isfinite(end):
+                above = row.form - Affine(Fraction(end))
+                left = above.substitute(forms)
+                if left.terms and abs(above.substitute(at_point).constant) <= margin * size:
+                    k, lead = max(left.terms.items(), key=lambda one: abs(one[1]))
+                    solved = [*steady[:k], steady[k] - left.scaled(1 / lead), *steady[k + 1 :]]
+                    forms = [form.substitute(solved) for form in forms]
+    for digits in DIGITS:
+        steps = [Fraction(2) ** (math.frexp(float(width))[1] - digits) for width in widths]
+        rounded = [Affine(round(v / step) * step) for v, step in zip(values, steps, strict=True)]
+        yield {**action, **{a.feature: float(forms[k].substitute(rounded).constant) for k, a in own.items()}}

@@ -1,4 +1,4 @@
-"""One lever's numbers for every applicant of one model: interval, unit, costs, labels, percentiles."""
+"""The levers' numbers for every applicant of one model: interval, unit, costs, labels, percentiles."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milp_recourse.compiled import layout as at
-from milp_recourse.compiled.causes import is_label
+from milp_recourse.compiled.causes import column_starts, is_label
 from milp_recourse.compiled.numerics import HUGE
 from milp_recourse.domain.enclosure import round_down, round_up
 from milp_recourse.domain.features import Feature
@@ -22,119 +22,121 @@ Array = NDArray[np.float64]
 EITHER, ACTED, IDLE = 0, 1, 2
 """A numeric lever's mode: it may be acted on or not; it is acted on, within its interval; it is not."""
 
-_ZERO = Fraction(0)
 
-_ONE, _NONE = np.ones(1, dtype=np.uint8), np.zeros((2, 1))
-"""What a numeric lever, which has one column and no labels, allows and costs by label."""
+class Levers:
+    """The numbers of d levers for n applicants of one model.
 
-
-class Lever:
-    """One lever's numbers for applicants of one model, n of them.
+    Parameters
+    ----------
+    moved
+        Which levers others move.
 
     Attributes
     ----------
-    x, interval
-        Factual values, (n,), and what acting may set, (n, 2).
-    unit, fixed
-        Its unit, (n,), and what acting on it costs whatever the value.
+    x, unit, intervals
+        Factual values and units (of labels 1), (n, d), and what acting may set, (n, 2, d).
+    fixed
+        What acting costs each applicant whatever the value, for each lever.
     numbers, box
-        Its column of ``lever`` and ``box``, (n, 13) and (n, 3).
+        Every applicant's ``lever`` and ``box``, (n, 13, d) and (n, 3, d).
+    allowed, column
+        Every applicant's labels that may be taken, (n, P), and ``column``, (n, 2, P).
+    knots
+        Every applicant's knots for each lever whose change is measured in percentiles.
     dearest
-        About the largest cost and share in the maximum that its interval or labels have, (n, 2).
-    allowed, columns, knots
-        Its columns of ``allowed`` and ``column``, and its knots, for each applicant.
+        About the largest cost and share in the maximum that intervals or labels have, (n, 2, d).
     """
 
-    def __init__(self, instances: Sequence[Instance], name: str, moved: bool) -> None:
-        n, cost, feature = len(instances), instances[0].cost, instances[0].feature(name)
-        self.name, self.cost, self.feature, self.moved = name, cost, feature, moved
-        self.x = np.array([one.factual[name] for one in instances])
-        self.interval = np.array([one.levers[name] for one in instances])
-        weights = [one.weight(name) for one in instances]
-        self.scale = cost.scale[name] if cost.uses_scale else 1.0
-        held = {w: Fraction(cost.l0) * Fraction(w) if cost.l0 else _ZERO for w in set(weights)}
-        self.fixed = [held[w] for w in weights]
-        self.unit = np.ones(n)
-        self.numbers, self.box, self.dearest = np.zeros((n, 13)), np.zeros((n, 3)), np.zeros((n, 2))
-        self.allowed, self.columns, self.knots = [_ONE] * n, [_NONE] * n, [_NONE] * n
+    def __init__(self, instances: Sequence[Instance], moved: Sequence[bool]) -> None:
+        first = instances[0]
+        self.instances, self.cost, self.moved, self.start = instances, first.cost, moved, column_starts(first)
+        n, d, columns = len(instances), len(first.levers), int(self.start[-1])
+        self.x = np.array([[one.factual[name] for name in first.levers] for one in instances], dtype=float)
+        given = np.array([[one.levers[name] for name in first.levers] for one in instances], dtype=float)
+        self.intervals = np.ascontiguousarray(given.reshape(n, d, 2).transpose(0, 2, 1))
+        self.unit = np.ones((n, d))
+        self.numbers, self.box, self.dearest = np.zeros((n, 13, d)), np.zeros((n, 3, d)), np.zeros((n, 2, d))
+        self.allowed, self.column = np.ones((n, columns), dtype=np.uint8), np.zeros((n, 2, columns))
+        self.knots: dict[int, list[Array]] = {}
         self.numbers[:, at.FACTUAL] = self.x
-        low, high = self.interval.T
-        free = np.ones(n, dtype=bool)
-        if feature.domain is not None:
-            free = (feature.domain[0] <= self.x) & (self.x <= feature.domain[1])
-        if is_label(feature):
-            self._by_label(instances, weights, free)
-            return
-        shift = np.zeros(n)
-        if feature.integral:  # an imputed value may be no whole number
-            shift = np.floor(self.x) - self.x
-        costs = np.array([max(0.0, round_down(fixed)) if fixed else 0.0 for fixed in self.fixed])
-        quantiles = cost.quantiles.get(name)
-        self.unit = _units(low, high, self.x)
-        self.box[:, at.LO], self.box[:, at.HI] = in_units(low, high, self.x, self.unit)
-        idle = (low <= self.x) & (self.x <= high) & (shift == 0.0) & (cost.l0 == 0.0)
-        self.box[:, at.MODE] = np.where(idle | ~free, ACTED, EITHER)
-        lengths = (self.unit if quantiles is None else np.ones(n)).tolist()
-        rates = [
-            np.array([_rate(part, w, self.scale, power, u) for w, u in zip(weights, lengths, strict=True)])
-            if part
-            else np.zeros(n)
+        self.fixed: list[list[Fraction]] = []
+        for i, name in enumerate(first.levers):
+            feature = first.feature(name)
+            scale = self.cost.scale[name] if self.cost.uses_scale else 1.0
+            weights = [one.weight(name) for one in instances]
+            held = {w: Fraction(self.cost.l0) * Fraction(w) for w in set(weights)}
+            self.fixed.append([held[w] for w in weights])
+            low, high = feature.domain or (-np.inf, np.inf)
+            free = (low <= self.x[:, i]) & (self.x[:, i] <= high)
+            (self._labels if is_label(feature) else self._values)(i, feature, weights, scale, free)
+
+    def _values(
+        self, i: int, feature: Feature, weights: list[float], scale: float, free: NDArray[np.bool_]
+    ) -> None:
+        """A numeric lever's box and costs."""
+        cost, numbers, box, x = self.cost, self.numbers[:, :, i], self.box[:, :, i], self.x[:, i]
+        low, high = self.intervals[:, :, i].T
+        shift = np.floor(x) - x if feature.integral else np.zeros(len(x))  # imputed: maybe no whole number
+        self.unit[:, i] = unit = _units(low, high, x)
+        box[:, at.LO], box[:, at.HI] = in_units(low, high, x, unit)
+        idle = (low <= x) & (x <= high) & (shift == 0.0) & (cost.l0 == 0.0)
+        box[:, at.MODE] = np.where(idle | ~free, ACTED, EITHER)
+        numbers[:, at.UNIT], numbers[:, at.SHIFT] = unit, shift / unit
+        numbers[:, at.GRID] = feature.integral / unit
+        fixed = np.array([max(0.0, round_down(c)) if c else 0.0 for c in self.fixed[i]])
+        if not self.moved[i]:
+            numbers[:, at.FIXED] = numbers[:, at.OWN_FIXED] = fixed
+        quantiles = cost.quantiles.get(feature.name)
+        lengths = (unit if quantiles is None else np.ones(len(x))).tolist()
+        linear, square, top = (
+            np.array([_rate(part, w, scale, power, u) for w, u in zip(weights, lengths, strict=True)])
             for part, power in ((cost.l1, 1), (cost.l2_squared, 2), (cost.linf, 1))
-        ]
-        if not moved:
-            self.numbers[:, at.FIXED] = self.numbers[:, at.OWN_FIXED] = costs
-        self.numbers[:, at.UNIT] = self.unit
-        self.numbers[:, at.SHIFT] = shift / self.unit
-        if feature.integral:
-            self.numbers[:, at.GRID] = 1.0 / self.unit
+        )
         if quantiles is None:
-            self.numbers[:, at.LINEAR], self.numbers[:, at.SQUARE], self.numbers[:, at.LARGEST] = rates
-            far = np.abs(self.box[:, : at.MODE]).max(axis=1)
-            self.dearest[:, 0] = costs + (rates[0] + rates[1] * far) * far
-            self.dearest[:, 1] = rates[2] * far
-            return
-        everyone = zip(*(a.tolist() for a in (self.x, low, high, self.unit)), strict=True)
-        self.knots = [knots_of(quantiles, *one) for one in everyone]
-        self.numbers[:, at.RATE], self.numbers[:, at.TOP_RATE] = rates[0], rates[2]
-        self.numbers[:, at.KNOTS] = [knots.shape[1] for knots in self.knots]
-        most = np.array([knots[1].max() for knots in self.knots])
-        self.dearest[:, 0], self.dearest[:, 1] = costs + rates[0] * most, rates[2] * most
+            numbers[:, at.LINEAR], numbers[:, at.SQUARE], numbers[:, at.LARGEST] = linear, square, top
+            far = np.abs(box[:, : at.MODE]).max(axis=1)
+        else:
+            everyone = zip(*(a.tolist() for a in (x, low, high, unit)), strict=True)
+            self.knots[i] = [knots_of(quantiles, *one) for one in everyone]
+            numbers[:, at.RATE], numbers[:, at.TOP_RATE] = linear, top
+            numbers[:, at.KNOTS] = [knots.shape[1] for knots in self.knots[i]]
+            far = np.array([knots[1].max() for knots in self.knots[i]])
+        self.dearest[:, 0, i], self.dearest[:, 1, i] = fixed + (linear + square * far) * far, top * far
 
-    def _by_label(self, instances: Sequence[Instance], weights: list[float], free: NDArray[np.bool_]) -> None:
+    def _labels(
+        self, i: int, feature: Feature, weights: list[float], scale: float, free: NDArray[np.bool_]
+    ) -> None:
         """What labels may be taken and cost; the same for applicants who are alike."""
-        assert self.feature.categories is not None
-        labels = range(len(self.feature.categories))
-        self.numbers[:, at.LABEL] = self.numbers[:, at.UNIT] = 1.0
-        self.box[:, at.MODE] = ACTED
-        known: dict[tuple[float, ...], tuple[NDArray[np.uint8], Array]] = {}
-        for k, (instance, w) in enumerate(zip(instances, weights, strict=True)):
-            x, (low, high) = float(self.x[k]), self.interval[k].tolist()
+        self.numbers[:, at.LABEL, i] = self.numbers[:, at.UNIT, i] = 1.0
+        self.box[:, at.MODE, i] = ACTED
+        here = slice(self.start[i], self.start[i + 1])
+        known: dict[tuple[float, ...], tuple[list[bool], Array]] = {}
+        for k, (instance, w) in enumerate(zip(self.instances, weights, strict=True)):
+            x, (low, high) = float(self.x[k, i]), self.intervals[k, :, i].tolist()
             if (x, low, high, w) not in known:
-                idle = free[k] and not self.moved
+                idle, labels = free[k] and not self.moved[i], range(len(feature.categories or ()))
                 allowed = [low <= label <= high or (idle and label == x) for label in labels]
-                columns = self._costs(instance, labels, self.fixed[k], w)
-                known[x, low, high, w] = np.array(allowed, dtype=np.uint8), columns
-            self.allowed[k], self.columns[k] = known[x, low, high, w]
-            self.dearest[k] = self.columns[k].max(axis=1)
+                fixed = Fraction(0) if self.moved[i] else self.fixed[i][k]
+                known[x, low, high, w] = allowed, _costs(instance, feature, fixed, w, scale)
+            self.allowed[k, here], self.column[k, :, here] = known[x, low, high, w]
+            self.dearest[k, :, i] = self.column[k, :, here].max(axis=1)
 
-    def _costs(self, instance: Instance, labels: range, fixed: Fraction, weight: float) -> Array:
-        cost, s, w, x = self.cost, Fraction(self.scale), Fraction(weight), instance.factual[self.name]
-        parts = (cost.l1, 1), (cost.l2_squared, 2), (cost.linf, 1)
-        rates = [Fraction(part) * w / s**power for part, power in parts]
-        deltas = [self._delta(instance, self.feature, k) for k in labels]
-        costs = [
-            (fixed if k != x and not self.moved else 0) + rates[0] * d + rates[1] * d * d
-            for k, d in enumerate(deltas)
-        ]
-        return np.array([[round_down(v) for v in costs], [round_down(rates[2] * d) for d in deltas]])
 
-    @staticmethod
-    def _delta(instance: Instance, feature: Feature, k: int) -> Fraction:
-        x = instance.factual[feature.name]
+def _costs(instance: Instance, feature: Feature, fixed: Fraction, weight: float, scale: float) -> Array:
+    """What every label costs, and its share in the maximum, (2, labels)."""
+    cost, x, made = instance.cost, instance.factual[feature.name], []
+    parts = (cost.l1, 1), (cost.l2_squared, 2), (cost.linf, 1)
+    linear, square, top = (
+        Fraction(part) * Fraction(weight) / Fraction(scale) ** power for part, power in parts
+    )
+    for label in range(len(feature.categories or ())):
         if feature.kind == "categorical":
-            return Fraction(int(k != x))
-        position = instance.cost.position
-        return abs(position(feature.name, float(k)) - position(feature.name, x))
+            d = Fraction(int(label != x))
+        else:
+            d = abs(cost.position(feature.name, float(label)) - cost.position(feature.name, x))
+        own = fixed if label != x else 0
+        made.append((round_down(own + linear * d + square * d * d), round_down(top * d)))
+    return np.array(made).T
 
 
 def knots_of(quantiles: Quantiles, x: float, low: float, high: float, unit: float) -> Array:

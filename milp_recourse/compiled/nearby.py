@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 
-from milp_recourse.compiled import search
+from milp_recourse.compiled import layout as at
 from milp_recourse.compiled.causes import NotCovered, effects_of
-from milp_recourse.compiled.layout import BEST_COST, GRID, HI, LABEL, LO, MODE
 from milp_recourse.compiled.lever_arrays import ACTED
 from milp_recourse.compiled.problem import Lowered, Problems, coordinates, impossible, lowered, why_not
-from milp_recourse.compiled.propose import Run, ready
+from milp_recourse.compiled.propose import Run, ready, search_on
 from milp_recourse.domain.conditions import TRUE
 from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.errors import Unsupported
@@ -23,7 +22,7 @@ from milp_recourse.judge import judge
 from milp_recourse.program.lower import lower
 
 NODES, SECONDS = 1000, 2.0
-"""Most nodes of such a search, and most seconds between one thousand and the next."""
+"""Most nodes and seconds of such a search."""
 
 REACHES = 2.0**-24, 2.0**-8
 """Of a lever's width, how far from a given action a feasible one is looked for: next to it, then farther."""
@@ -40,10 +39,7 @@ def first_action(instance: Instance) -> dict[str, float] | None:
     ready()
     for _, group in lowered([instance]):
         if not impossible(instance, group.moved):
-            state = Run(instance, group.problems(0))
-            if not state.few:
-                state.examine(0, 0)
-            return _found(state)
+            return _found(Run(instance, group.problems(0)))
     return None
 
 
@@ -69,6 +65,7 @@ def near(instance: Instance, action: Mapping[str, float]) -> dict[str, float] | 
         return None
     for reach in REACHES:
         state = Run(alone, _around(alone, problem, action, reach))
+        state.few = True
         found = _found(state)
         if found is not None:
             return found
@@ -107,28 +104,16 @@ def none_below(instance: Instance, cost: float, time_limit: float | None, nodes:
     cost
         inf for any.
     """
-    late = math.inf if time_limit is None else time.perf_counter() + time_limit
     ready()
     for _, group in lowered([instance]):
         if impossible(instance, group.moved):
             return True
         state = Run(instance, group.problems(0))
-        state.cost = state.work.scalar[BEST_COST] = cost
-        for why in _examined(state, nodes, late):
-            if why != search.MORE or state.work.scalar[BEST_COST] < cost:
-                closed = why == search.DONE and math.isinf(state.tree.stuck[0])
-                return closed and not state.work.scalar[BEST_COST] < cost
+        state.few = True  # no good actions are looked for
+        state.cost = state.work.scalar[at.BEST_COST] = cost
+        seconds = math.inf if time_limit is None else time_limit
+        return _proven(state, nodes, seconds, first=True) and state.action is None
     return False
-
-
-def _examined(state: Run, nodes: int, late: float) -> Iterator[int]:
-    """What a search says after each stretch, of so many nodes in all and until a time; its pool grows."""
-    while int(state.tree.state[2]) < nodes and time.perf_counter() <= late:
-        why = state.examine(nodes - int(state.tree.state[2]))
-        if why == search.FULL:
-            state.tree = search.larger(state.tree, 2 * len(state.tree.heap))
-        else:
-            yield why
 
 
 def _around(instance: Instance, problem: Problems, action: Mapping[str, float], reach: float) -> Problems:
@@ -136,29 +121,35 @@ def _around(instance: Instance, problem: Problems, action: Mapping[str, float], 
     row = [action.get(f.name, instance.factual[f.name]) for f in instance.features]
     [u] = coordinates(instance, problem, np.array([row]))
     box, allowed = problem.box.copy(), problem.allowed.copy()
-    box[:, MODE] = ACTED
+    box[:, at.MODE] = ACTED
     for i, value in enumerate(u.tolist()):
-        if problem.lever[LABEL, i]:
+        if problem.lever[at.LABEL, i]:
             start, end = int(problem.start[i]), int(problem.start[i + 1])
             own = np.arange(end - start) == round(value)
             if (allowed[:, start:end] & own).any():
                 allowed[:, start:end] &= own
             continue
-        low, high = box[0, LO, i], box[0, HI, i]
-        at = min(max(value, low), high)
-        room = 0.0 if problem.lever[GRID, i] else reach * (high - low)
-        box[:, LO, i], box[:, HI, i] = max(low, at - room), min(high, at + room)
+        low, high = box[0, at.LO, i], box[0, at.HI, i]
+        here = min(max(value, low), high)
+        room = 0.0 if problem.lever[at.GRID, i] else reach * (high - low)
+        box[:, at.LO, i], box[:, at.HI, i] = max(low, here - room), min(high, here + room)
     return problem._replace(box=box, allowed=allowed, acts=np.ones_like(problem.acts))
 
 
 def _found(state: Run) -> dict[str, float] | None:
     """What a short search finds."""
-    for why in _examined(state, NODES, time.perf_counter() + SECONDS):
-        if why in (search.ASK, search.ASK_LAST):
-            state.answer(why == search.ASK_LAST)
-        elif why == search.FOUND:
-            state.confirm()
-        else:
-            break
-    state.confirm()
-    return state.action if math.isfinite(state.cost) else None
+    _proven(state, NODES, SECONDS)
+    return state.action
+
+
+def _proven(state: Run, nodes: int, seconds: float, first: bool = False) -> bool:
+    """Search for so long, or until there is an action if the ``first`` is enough; whether that proves that
+    nothing is cheaper than what is in hand."""
+    late = time.perf_counter() + seconds
+
+    def ended() -> str | None:
+        enough = int(state.tree.state[2]) >= nodes or time.perf_counter() > late
+        return "it was a short search" if enough or (first and state.action) else None
+
+    made = search_on(state, ended)
+    return made is not None and made[1] is None and not state.unconfirmed

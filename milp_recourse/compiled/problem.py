@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,14 +23,12 @@ from milp_recourse.compiled.causes import (
     Effects,
     NotCovered,
     Stated,
-    column_starts,
     effects_of,
-    is_label,
     no_effects,
 )
 from milp_recourse.compiled.elementary import LOG, RELU
-from milp_recourse.compiled.lever_arrays import ACTED, IDLE, Lever, in_units
-from milp_recourse.compiled.numerics import Slacks, slacks
+from milp_recourse.compiled.lever_arrays import ACTED, IDLE, Levers, in_units
+from milp_recourse.compiled.numerics import slacks
 from milp_recourse.compiling import by_reference, compiled
 from milp_recourse.domain.conditions import TRUE
 from milp_recourse.domain.enclosure import Enclosure, round_down, round_up
@@ -260,257 +258,185 @@ class Lowered:
     def __init__(self, instances: Sequence[Instance], effects: Effects) -> None:
         self.instances, self.effects = instances, effects
         first, network = instances[0], effects.network
-        self.start = column_starts(first)
-        self.labels = [is_label(first.feature(name)) for name in first.levers]
-        columns, units = int(self.start[-1]), effects.arguments.value.shape[1]
-        hidden = [len(b) for b in network.biases[:-1]]
-        self.widths = np.array([units, *hidden], dtype=np.int64)
-        most = max([1, units, *hidden])
-        self.weights = np.zeros((len(self.widths), most, most))
-        self.biases = np.zeros((len(self.widths), most))
-        for k, (w, b) in enumerate(zip(network.weights[1:], network.biases[1:], strict=True)):
-            self.weights[k + 1, : w.shape[0], : w.shape[1]] = w
-            self.biases[k + 1, : len(b)] = b
-        self.turned = np.ascontiguousarray(self.weights.transpose(0, 2, 1))
-        cases = len(effects.acts)
-        layers = np.zeros((cases, 2, 2, most, columns + units))
-        layers[:, 0, 0, :units], layers[:, 1, 0, :units] = effects.arguments.value, effects.arguments.size
-        weight = network.weights[0]
-        self.absolute = np.abs(weight), np.abs(network.biases[0])
-        layers[:, 0, 1, : len(weight)] = weight @ effects.inputs.value
-        layers[:, 1, 1, : len(weight)] = self.absolute[0] @ effects.inputs.size
-        self.first, self.caused = self._parted(layers)
-        self.ends = _ends(effects.stated)
-        rows = np.zeros((cases, 2, len(self.ends), columns + units))
-        for r, (f, side, _) in enumerate(self.ends):
-            rows[:, 0, r], rows[:, 1, r] = side * effects.rows.value[:, f], effects.rows.size[:, f]
-        self.rows, self.row_caused = self._parted(rows)
-        residuals = np.stack([effects.residuals.value, effects.residuals.size], axis=1)
-        self.residuals, self.residual_caused = self._parted(residuals)
-        need = Fraction(first.accept.threshold) + Fraction(first.accept.margin)
-        self.need = round_down(need), round_up(need)
-        curves = int((effects.kinds != RELU).sum())
-        inputs, rows_ = network.weights[0].shape[1], most_rows(len(self.ends), curves > 0) + columns
-        self.slack: Slacks = slacks(hidden, inputs, columns, rows_, units, effects.roundings, curves)
         self.moved = [one.feature.name for one in effects.stated if one.feature is not None]
-        acted = (effects.acts[0] | effects.follows[0]).astype(bool)
-        self.levers = [Lever(instances, name, bool(m)) for name, m in zip(first.levers, acted, strict=True)]
-        self.numbers, self.roots = np.zeros((len(instances), 13, 0)), np.zeros((len(instances), 3, 0))
-        self.intervals, self.dearest = np.zeros((len(instances), 2, 0)), [0.0] * len(instances)
-        if self.levers:
-            self.numbers = np.stack([lever.numbers for lever in self.levers], axis=2)
-            self.roots = np.stack([lever.box for lever in self.levers], axis=2)
-            self.intervals = np.stack([lever.interval for lever in self.levers], axis=2)
-            costs, tops = np.stack([lever.dearest for lever in self.levers], axis=2).transpose(1, 0, 2)
-            self.dearest = (costs.sum(axis=1) + tops.max(axis=1)).tolist()
-        # what nobody has labels or percentiles for is the same for all
-        self.numeric = np.ones((cases, columns), dtype=np.uint8), np.zeros((2, columns))
-        self.no_knots = np.zeros((2, len(self.levers), 1))
+        self.levers = Levers(instances, (effects.acts[0] | effects.follows[0]).astype(bool).tolist())
+        self.start, cases = self.levers.start, len(effects.acts)
+        costs, tops = self.levers.dearest.transpose(1, 0, 2)
+        self.dearest = (costs.sum(axis=1) + tops.max(axis=1, initial=0.0)).tolist()
+        self.ends = _ends(effects.stated)
+        columns, units = int(self.start[-1]), len(effects.kinds)
+        hidden = [len(b) for b in network.biases[:-1]]
+        layers, most = len(hidden) + 1, max([1, units, *hidden])
+        weights, biases = np.zeros((layers, most, most)), np.zeros((layers, most))
+        for k, (w, b) in enumerate(zip(network.weights[1:], network.biases[1:], strict=True), start=1):
+            weights[k, : w.shape[0], : w.shape[1]], biases[k, : len(b)] = w, b
+        weight = network.weights[0]
+        first_two = np.zeros((cases, 2, 2, most, columns + units))
+        first_two[:, 0, 0, :units], first_two[:, 1, 0, :units] = (
+            effects.arguments.value,
+            effects.arguments.size,
+        )
+        first_two[:, 0, 1, : len(weight)] = weight @ effects.inputs.value
+        self.sizes = np.abs(weight), np.abs(network.biases[0])
+        first_two[:, 1, 1, : len(weight)] = self.sizes[0] @ effects.inputs.size
+        own = np.array([f for f, _, _ in self.ends], dtype=np.int64)
+        sides = np.array([side for _, side, _ in self.ends])[:, None]
+        rows = np.stack([sides * effects.rows.value[:, own], effects.rows.size[:, own]], axis=1)
+        residuals = np.stack([effects.residuals.value, effects.residuals.size], axis=1)
+        self.forms = [np.ascontiguousarray(form[..., :columns]) for form in (first_two, rows, residuals)]
+        caused, row_caused, residual_caused = (
+            np.ascontiguousarray(form[..., columns:]) for form in (first_two, rows, residuals)
+        )
+        need = Fraction(first.accept.threshold) + Fraction(first.accept.margin)
+        curves = int((effects.kinds != RELU).sum())
+        most_of = most_rows(len(self.ends), curves > 0) + columns
+        slack = slacks(hidden, weight.shape[1], columns, most_of, units, effects.roundings, curves)
+        self.shared: dict[str, Any] = {
+            "start": self.start,
+            "acts": effects.acts,
+            "caused": caused,
+            "kind": effects.kinds,
+            "edge": np.where(effects.kinds == LOG, EDGE, -np.inf),
+            "widths": np.array([units, *hidden], dtype=np.int64),
+            "weights": weights,
+            "biases": biases,
+            "turned": np.ascontiguousarray(weights.transpose(0, 2, 1)),
+            "row_caused": row_caused,
+            "residual_caused": residual_caused,
+            "owner": self.start[effects.owners],
+            "precision": effects.precision,
+            "bent": effects.bent,
+            "need_low": round_down(need),
+            "need_high": round_up(need),
+            "has_largest": first.cost.linf > 0,
+            **slack._asdict(),
+        }
         self.inputs = first.model_rows(
             np.array([[one.factual[f.name] for f in first.features] for one in instances])
         )
-        self.owners = self.start[effects.owners]
-        self.edges = np.where(effects.kinds == LOG, EDGE, -np.inf)
+        # of every column its lever, whether it is a label's, its unit, and its applicant's own label
+        lever = np.repeat(np.arange(len(first.levers)), np.diff(self.start))
+        labels = self.levers.numbers[0, at.LABEL] > 0.0
+        self.has_labels, self.label, self.unit = labels.any(), labels[lever], self.levers.unit[:, lever]
+        self.own = (self.start[:-1] + np.where(labels, self.levers.x, 0.0).astype(np.int64))[:, lever]
+        self.following = np.argwhere((effects.follows > 0) & labels).tolist()
         self.bent_to = np.argwhere(np.isfinite(effects.ends).any(axis=2)).tolist()
-        places = (
-            lever.x if label else lever.unit for lever, label in zip(self.levers, self.labels, strict=True)
-        )
-        self.places = list(zip(*(place.tolist() for place in places), strict=True))
-        self._measured: dict[tuple[float, ...], list[Array]] = {}
-        self.resting = effects.resting
-        if self.resting.shape[1] != cases:
-            self.resting = self.resting.repeat(cases, 1)
-        self.together = max(1, MOST_NUMBERS // max(1, cases * (4 * most + 5 * len(self.levers))))
-        self._block: tuple[int, list[Array]] = -1, []
-
-    def _parted(self, forms: Array) -> tuple[Array, Array]:
-        columns = int(self.start[-1])
-        return np.ascontiguousarray(forms[..., :columns]), np.ascontiguousarray(forms[..., columns:])
 
     def problems(self, k: int) -> Problems:
         """The arrays of one of the applicants."""
-        instance, effects = self.instances[k], self.effects
-        begin = k - k % self.together
-        if self._block[0] != begin:
-            self._block = begin, self._together(slice(begin, begin + self.together))
-        box, ends, offset = (part[k - begin] for part in self._block[1])
-        row_const = self._at_rest(instance, len(box))
+        instance, effects, levers = self.instances[k], self.effects, self.levers
+        cases = len(effects.acts)
+        box, ends = (one[k][None].repeat(cases, 0) for one in (levers.box, levers.intervals))
+        box[:, at.MODE][effects.acts > 0] = ACTED
+        box[:, at.MODE][effects.follows > 0] = IDLE
+        allowed = levers.allowed[k][None].repeat(cases, 0)
+        for c, i in self.following:
+            allowed[c, self.start[i] : self.start[i + 1]] = 0
+            allowed[c, self.own[k, self.start[i]]] = 1
+        row_const = self._at_rest(instance)
         self._cut_ends(k, box, ends, row_const)
-        first, rows, residuals = self._on_coordinates(k)
+        first, rows, residuals = (self._on_coordinates(form, k) for form in self.forms)
         base = self._base(k)
+        dearest = max(base[:, 0].tolist()) + self.dearest[k]
+        resting = effects.resting[k if len(effects.resting) > 1 else 0]
         return Problem(
-            self.start,
-            self.numbers[k].copy(),
-            self._knots_of(k),
-            box,
-            self._allowed(k),
-            np.concatenate([lever.columns[k] for lever in self.levers], axis=1)
-            if any(self.labels)
-            else self.numeric[1],
-            effects.acts,
-            ends,
-            base,
-            first,
-            self.caused,
-            offset,
-            self.resting[k if len(self.resting) > 1 else 0],
-            effects.kinds,
-            self.edges,
-            self.widths,
-            self.weights,
-            self.biases,
-            self.turned,
-            rows,
-            self.row_caused,
-            row_const,
-            residuals,
-            self.residual_caused,
-            effects.noise[k] if effects.noise.size else np.zeros(0),
-            self.owners,
-            effects.precision,
-            effects.bent,
-            instance.offset,
-            *self.need,
-            instance.cost.linf > 0,
-            (max(base[:, 0].tolist()) + self.dearest[k]) * (1.0 + 4.0 * self.slack.cost) + self.slack.tiny,
-            *self.slack,
+            **self.shared,
+            lever=levers.numbers[k].copy(),
+            knot=self._knots(k),
+            box=box,
+            allowed=allowed,
+            column=levers.column[k],
+            ends=ends,
+            base=base,
+            first=first,
+            offset=self._offsets(k),
+            resting=resting if len(resting) == cases else resting.repeat(cases, 0),
+            row=rows,
+            row_const=row_const,
+            residual=residuals,
+            noise=effects.noise[k] if effects.noise.size else np.zeros(0),
+            excess=instance.offset,
+            ceiling=dearest * (1.0 + 4.0 * self.shared["cost"]) + self.shared["tiny"],
         )
 
-    def _together(self, here: slice) -> list[Array]:
-        """Boxes, (n, C, 3, d), what acting may set, (n, C, 2, d), and offsets of n applicants: each one's are
-        what they would be alone."""
-        effects, cases = self.effects, len(self.effects.acts)
-        box = np.repeat(self.roots[here, None], cases, axis=1)
-        box[:, :, at.MODE][:, effects.acts > 0] = ACTED
-        box[:, :, at.MODE][:, effects.follows > 0] = IDLE
-        weight, bias = effects.network.weights[0], effects.network.biases[0]
-        row = self.inputs[here, None] if effects.inputs_at is None else effects.inputs_at[None]
-        argument = effects.arguments_at[here if len(effects.arguments_at) > 1 else slice(None)]
-        offset = np.zeros((len(box), cases, 2, 2, self.biases.shape[1]))
-        offset[:, :, 0, 0, : argument.shape[2]] = argument
-        offset[:, :, 1, 0, : argument.shape[2]] = np.abs(argument)
-        offset[:, :, 0, 1, : len(bias)] = row @ weight.T + bias
-        offset[:, :, 1, 1, : len(bias)] = np.abs(row) @ self.absolute[0].T + self.absolute[1]
-        return [box, np.repeat(self.intervals[here, None], cases, axis=1), offset]
+    def _offsets(self, k: int) -> Array:
+        """Layers 0 and 1 at the factual and the sums of absolute terms behind them, (C, 2, 2, n)."""
+        effects, network = self.effects, self.effects.network
+        weight, bias = network.weights[0], network.biases[0]
+        row = self.inputs[k] if effects.inputs_at is None else effects.inputs_at
+        argument = effects.arguments_at[k if len(effects.arguments_at) > 1 else 0]
+        units = argument.shape[1]
+        offset = np.zeros((len(effects.acts), 2, 2, self.forms[0].shape[3]))
+        offset[:, 0, 0, :units], offset[:, 1, 0, :units] = argument, np.abs(argument)
+        offset[:, 0, 1, : len(bias)] = row @ weight.T + bias
+        offset[:, 1, 1, : len(bias)] = np.abs(row) @ self.sizes[0].T + self.sizes[1]
+        return offset
 
-    def _knots_of(self, k: int) -> Array:
-        if not self.instances[0].cost.quantiles:
-            return self.no_knots
-        own = [lever.knots[k] for lever in self.levers]
-        knots = np.zeros((2, len(own), max([1, *(one.shape[1] for one in own)])))
-        for i, one in enumerate(own):
-            knots[:, i, : one.shape[1]] = one
-        return knots
-
-    def _allowed(self, k: int) -> NDArray[np.uint8]:
-        """Labels that may be taken in every configuration."""
-        if not any(self.labels):
-            return self.numeric[0]
-        follows = self.effects.follows[:, self.labels]
-        allowed = np.concatenate([lever.allowed[k] for lever in self.levers])[None].repeat(len(follows), 0)
-        for c, i in np.argwhere(follows > 0).tolist() if follows.size else ():
-            place = int(np.flatnonzero(self.labels)[i])
-            allowed[c, self.start[place] : self.start[place + 1]] = 0
-            allowed[c, self.start[place] + int(self.levers[place].x[k])] = 1
-        return allowed
+    def _knots(self, k: int) -> Array:
+        own = {i: knots[k] for i, knots in self.levers.knots.items()}
+        made = np.zeros((2, self.levers.x.shape[1], max([1, *(knots.shape[1] for knots in own.values())])))
+        for i, knots in own.items():
+            made[:, i, : knots.shape[1]] = knots
+        return made
 
     def _base(self, k: int) -> Array:
         """What acting on the levers that others move costs in every configuration, (C, 1)."""
-        acts = self.effects.acts
-        base = np.zeros((len(acts), 1))
-        if self.instances[0].cost.l0 and (acts | self.effects.follows).any():
-            held = [lever.fixed[k] for lever in self.levers]
-            base[:, 0] = [
-                round_down(sum((c for c, a in zip(held, row, strict=True) if a), Fraction(0))) for row in acts
-            ]
+        base = np.zeros((len(self.effects.acts), 1))
+        if self.instances[0].cost.l0:
+            held = [fixed[k] for fixed in self.levers.fixed]
+            for c, acts in enumerate(self.effects.acts.tolist()):
+                base[c] = round_down(sum((held[i] for i, a in enumerate(acts) if a), Fraction(0)))
         return base
 
-    def _at_rest(self, instance: Instance, cases: int) -> Array:
+    def _at_rest(self, instance: Instance) -> Array:
         """The constants of the problem's own rows, and the sums of absolute terms behind them, (C, 2, R)."""
         effects = self.effects
-        row_const = np.zeros((cases, 2, len(self.ends)))
+        row_const = np.zeros((len(effects.acts), 2, len(self.ends)))
         for r, (f, side, end) in enumerate(self.ends):
-            one = effects.stated[f]
+            one, settled = effects.stated[f], effects.holds[:, f]
             x = one.value if one.feature is None else Fraction(instance.factual[one.feature.name])
             if isinstance(x, Enclosure):
                 x = x.upper if side > 0.0 else x.lower
-            row_const[:, 0, r] = -round_down(Fraction(-side) * (x - Fraction(end)))
-            row_const[:, 1, r] = abs(float(x)) + abs(end)
-            settled = effects.holds[:, f] != 0
-            row_const[settled, 0, r], row_const[settled, 1, r] = effects.holds[settled, f], 0.0
+            rest, size = round_up(Fraction(side) * (x - Fraction(end))), abs(float(x)) + abs(end)
+            row_const[:, 0, r] = np.where(settled == 0, rest, settled)
+            row_const[:, 1, r] = np.where(settled == 0, size, 0.0)
         return row_const
 
     def _cut_ends(self, k: int, box: Array, ends: Array, row_const: Array) -> None:
         """Cut what levers may be set to, and boxes, to conditions on single values; where nothing is left
         a row says so."""
-        own, given = self.intervals[k], self.effects.ends
+        levers, given = self.levers, self.effects.ends
         for c, i in self.bent_to:
-            low, high = max(own[0, i], given[c, i, 0]), min(own[1, i], given[c, i, 1])
+            low, high = max(ends[c, 0, i], given[c, i, 0]), min(ends[c, 1, i], given[c, i, 1])
             if low > high:
                 row_const[c, 0, :] = -1.0
                 continue
             ends[c, :, i] = low, high
-            lever = self.levers[i]
-            box[c, :2, i] = in_units(low, high, lever.x[k], lever.unit[k])
+            box[c, :2, i] = in_units(low, high, levers.x[k, i], levers.unit[k, i])
 
-    def _on_coordinates(self, k: int) -> list[Array]:
-        """Layers, rows and residuals on an applicant's coordinates: changes in units, labels less their own.
-
-        Units are powers of two, and few.
-        """
-        places = self.places[k]
-        if places not in self._measured:
-            if len(self._measured) >= MOST_UNITS:
-                self._measured.clear()
-            self._measured[places] = [
-                self._of(forms, places) for forms in (self.first, self.rows, self.residuals)
-            ]
-        return self._measured[places]
-
-    def _of(self, forms: Array, places: tuple[float, ...]) -> Array:
-        if not forms.size:
-            return forms
-        result = forms.copy()
-        for i, place in enumerate(places):
-            s, e = int(self.start[i]), int(self.start[i + 1])
-            if self.labels[i]:
-                own = s + int(place)
-                result[:, 0, ..., s:e] -= forms[:, 0, ..., own : own + 1]
-                result[:, 1, ..., s:e] += forms[:, 1, ..., own : own + 1]
-                result[:, 1, ..., own] = 0.0
-            else:
-                result[..., s] *= place
+    def _on_coordinates(self, form: Array, k: int) -> Array:
+        """A form on an applicant's coordinates: changes in units, labels less their own."""
+        result, label = form * self.unit[k], self.label
+        if self.has_labels:
+            own = self.own[k][label]
+            result[:, 0][..., label] -= form[:, 0][..., own]
+            result[:, 1][..., label] += form[:, 1][..., own]
+            result[:, 1][..., own] = 0.0
         return result
-
-
-MOST_NUMBERS = 1 << 17
-"""In the arrays that are made for many applicants at once."""
-
-MOST_UNITS = 16
-"""Combinations of units and own labels whose forms are kept."""
 
 
 def _ends(stated: Sequence[Stated]) -> list[tuple[int, float, float]]:
     """Position, side (1: value - end, -1: end - value) and end of every finite end of a row."""
-    ends = []
-    for f, one in enumerate(stated):
-        for side, end in ((1.0, one.lower), (-1.0, one.upper)):
-            if math.isfinite(end):
-                ends.append((f, side, end))
-    return ends
+    sides = [(f, [(1.0, one.lower), (-1.0, one.upper)]) for f, one in enumerate(stated)]
+    return [(f, side, end) for f, own in sides for side, end in own if math.isfinite(end)]
 
 
 def coordinates(instance: Instance, problem: Problem, rows: Array) -> Array:
     """Feature rows (n, features) as coordinates (n, d): the levers' values, labels as they are."""
     names = [f.name for f in instance.features]
-    result = np.empty((len(rows), len(instance.levers)))
-    for i, name in enumerate(instance.levers):
-        values = rows[:, names.index(name)]
-        if problem.lever[at.LABEL, i]:
-            result[:, i] = values
-        else:
-            result[:, i] = (values - problem.lever[at.FACTUAL, i]) / problem.lever[at.UNIT, i]
-    return result
+    values = rows[:, [names.index(name) for name in instance.levers]]
+    label, factual, unit = (problem.lever[row] for row in (at.LABEL, at.FACTUAL, at.UNIT))
+    return np.where(label > 0.0, values, (values - factual) / unit)
 
 
 def decode(instance: Instance, p: Problems, values: Array, c: int = 0) -> dict[str, float]:
@@ -524,12 +450,8 @@ def decode(instance: Instance, p: Problems, values: Array, c: int = 0) -> dict[s
     for i, (name, value) in enumerate(zip(instance.levers, values.tolist(), strict=True)):
         a = value
         if not label[i]:
-            if a == 0.0:
-                if acts[i]:
-                    action[name] = float(instance.factual[name])
-                continue
-            a = min(max(factual[i] + unit[i] * a, low[i]), high[i])
-            a = float(round(a)) if grid[i] else a
-        if a != instance.factual[name] or acts[i]:
+            a = min(max(factual[i] + unit[i] * value, low[i]), high[i])
+            a = factual[i] if value == 0.0 else float(round(a)) if grid[i] else a
+        if a != factual[i] or acts[i]:
             action[name] = a
     return action

@@ -13,16 +13,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from milp_recourse.compiled import layout as at
 from milp_recourse.compiled import search
 from milp_recourse.compiled.corners import onto_rows
-from milp_recourse.compiled.layout import (
-    ANCHOR,
-    BEST,
-    BEST_CASE,
-    BEST_COST,
-    CASE,
-    STUCK_BOUND,
-)
 from milp_recourse.compiled.problem import MOST_LINES, Problems, coordinates, decode, lower
 from milp_recourse.compiled.work import Work, workspace
 from milp_recourse.compiling import announced
@@ -151,9 +144,9 @@ class Run:
     def closed(self, seconds: float) -> Closed:
         """What is left when the search has closed: other searches may use the memory now."""
         w, t = self.work, self.tree
-        values = w.at[BEST].copy() if float(w.scalar[BEST_COST]) < math.inf else None
+        values = w.at[at.BEST].copy() if float(w.scalar[at.BEST_COST]) < math.inf else None
         bound = float(t.bound[t.heap[0]]) if t.state[0] else math.inf
-        case = int(w.scalar[BEST_CASE])
+        case = int(w.scalar[at.BEST_CASE])
         return Closed(self.instance, self.problem, values, case, bound, int(t.state[2]), seconds)
 
     def confirm(self) -> bool:
@@ -161,92 +154,75 @@ class Run:
         to the last one that was.
         """
         w = self.work
-        if not float(w.scalar[BEST_COST]) < self.cost:
+        if not float(w.scalar[at.BEST_COST]) < self.cost:
             return True
-        if self.consider(w.at[BEST], int(w.scalar[BEST_CASE])):
+        if self._offer_point(w.at[at.BEST], int(w.scalar[at.BEST_CASE]))[1].feasible:
             return True
-        w.scalar[BEST_COST] = self.cost  # as if never found
+        w.scalar[at.BEST_COST] = self.cost  # as if never found
         self.unconfirmed = True
         return False
 
-    def consider(self, values: NDArray[np.float64], c: int) -> bool:
-        """Judge an action of a configuration; keep it if it is feasible and cheaper."""
-        action = decode(self.instance, self.problem, values, c)
-        verdict = self.judged(action, c)
-        if verdict.feasible and float(verdict.cost) < self.cost:
-            self._keep(action, verdict, values, c)
-        return verdict.feasible
-
     def answer(self, last: bool) -> None:
-        """Judge exactly the point w.at[ANCHOR], of which rounding leaves open whether it is feasible.
+        """Judge exactly the point w.at[ANCHOR], of which rounding leaves open whether it is feasible, and
+        then points next to it that meet the rows exactly.
 
         ``last``: the point was all that its node held, so that the node is neither split nor opened again.
         """
-        w, c = self.work, int(self.work.scalar[CASE])
-        action = decode(self.instance, self.problem, w.at[ANCHOR], c)
-        verdict = self.judged(action, c)
+        w, p, c = self.work, self.problem, int(self.work.scalar[at.CASE])
+        action, verdict = self._offer_point(w.at[at.ANCHOR], c)
         if verdict.feasible:
-            if float(verdict.cost) < float(w.scalar[BEST_COST]):
-                self._keep(action, verdict, w.at[ANCHOR], c)
-        elif self._on_rows(action, c):
             return
-        elif last and verdict.accepted_exact and not verdict.faults:  # only the deployed model refuses
-            self.asked = min(self.asked, float(w.scalar[STUCK_BOUND]))
+        if p.row.shape[2] and action:
+            acted = frozenset(action)
+            if acted not in self._fixed:
+                self._fixed[acted] = neutral(self.instance).fix(acted, prune=False)
+            if any(self.offer(near, c).feasible for near in onto_rows(self._fixed[acted], action)):
+                return
+        if last and verdict.accepted_exact and not verdict.faults:  # only the deployed model refuses
+            self.asked = min(self.asked, float(w.scalar[at.STUCK_BOUND]))
 
-    def _on_rows(self, action: dict[str, float], c: int) -> bool:
-        """Whether a point next to an action meets the rows exactly and is feasible; kept if it is cheaper."""
-        w, p = self.work, self.problem
-        if p.row.shape[2] == 0 or not action:
-            return False
-        acted = frozenset(action)
-        if acted not in self._fixed:
-            self._fixed[acted] = neutral(self.instance).fix(acted, prune=False)
-        for near in onto_rows(self._fixed[acted], action):
-            verdict = judge(self.instance, near)
-            if verdict.feasible:
-                if float(verdict.cost) < float(w.scalar[BEST_COST]):
-                    self.take(near, verdict, c)
-                return True
-        return False
+    def offer(self, action: dict[str, float], c: int, values: NDArray[np.float64] | None = None) -> Judgement:
+        """Judge an action of a configuration exactly; keep it if it is feasible and cheaper, and remember it
+        if it is cheaper and only the deployed model refuses it.
 
-    def judged(self, action: dict[str, float], c: int) -> Judgement:
-        """An action's judgement; it is remembered if only the deployed model refuses it."""
+        Parameters
+        ----------
+        values
+            Its coordinates, where they are at hand.
+        """
         verdict = judge(self.instance, action)
-        if not (verdict.faults or verdict.accepted_deployed) and float(verdict.cost) < self.cost:
+        if not float(verdict.cost) < self.cost:
+            return verdict
+        if verdict.feasible:
+            w = self.work
+            if values is None:  # which need not say it exactly
+                row = np.array(
+                    [action.get(f.name, self.instance.factual[f.name]) for f in self.instance.features]
+                )
+                values = coordinates(self.instance, self.problem, row[None])[0]
+            self.action, self.cost = action, float(verdict.cost)
+            w.at[at.BEST], w.scalar[at.BEST_COST], w.scalar[at.BEST_CASE] = values, self.cost, c
+        elif not (verdict.faults or verdict.accepted_deployed):
             self.refused = action, c
         return verdict
 
-    def take(self, action: dict[str, float], verdict: Judgement, c: int) -> None:
-        """Keep an action that is feasible and cheaper; it need not be one that coordinates say exactly."""
-        own = self.instance.factual
-        row = [action.get(f.name, own[f.name]) for f in self.instance.features]
-        self._keep(action, verdict, coordinates(self.instance, self.problem, np.array([row]))[0], c)
+    def _offer_point(self, values: NDArray[np.float64], c: int) -> tuple[dict[str, float], Judgement]:
+        action = decode(self.instance, self.problem, values, c)
+        return action, self.offer(action, c, values)
 
-    def _keep(
-        self, action: dict[str, float], verdict: Judgement, values: NDArray[np.float64], c: int
-    ) -> None:
-        w = self.work
-        self.action, self.cost = action, float(verdict.cost)
-        if w.at[BEST] is not values:
-            w.at[BEST] = values
-        w.scalar[BEST_COST], w.scalar[BEST_CASE] = self.cost, c
-
-    def accepted_near(self) -> tuple[dict[str, float], Judgement, int] | None:
-        """A feasible action next to the one that only the deployed model refuses, else anywhere, if one is
-        found that is cheaper than what is in hand. The search's memory is used for that: it goes on from the
-        roots only.
+    def accepted_near(self) -> list[tuple[dict[str, float], int]]:
+        """An action, with its configuration, next to the one that only the deployed model refuses, else
+        anywhere, if one is found. The search's memory is used for that: it goes on from the roots only.
         """
         if self.refused is None:
-            return None
+            return []
         from milp_recourse.compiled.nearby import PARTS, inward, near  # which search by this class
 
-        action = near(self.instance, self.refused[0])
-        if action is None and self.action is None:
-            action = inward(self, self.refused[0], PARTS[4::6])
-        verdict = None if action is None else judge(self.instance, action)
-        if action is None or verdict is None or not float(verdict.cost) < self.cost:
-            return None
-        return action, verdict, self.refused[1]
+        refused, c = self.refused
+        found = near(self.instance, refused)
+        if found is None and self.action is None:
+            found = inward(self, refused, PARTS[4::6])
+        return [] if found is None else [(found, c)]
 
 
 class Closed(NamedTuple):
@@ -300,28 +276,31 @@ def searched(
     """
     begun = time.perf_counter()
     late = math.inf if options.time_limit is None else begun + options.time_limit
+
+    def ended() -> str | None:
+        return "the time limit was reached" if time.perf_counter() > late else None
+
     state = Run(instance, problem, options.starts)
     watch = options.watch or (lambda cost, bound: None)
     made = None
     if careful is None:
-        made = _searched(state, late, watch, postponed=options.watch is None)
+        made = search_on(state, ended, watch, postponed=options.watch is None)
         if made is None:
             return state.closed(time.perf_counter() - begun)
     else:
-        state.judged(*careful)
+        state.offer(*careful)
     if made is None or state.unconfirmed:
         found = state.accepted_near()
         state.begin(careful=True)
-        if found is not None:
-            state.take(*found)
-        made = _searched(state, late, watch)
+        for one in found:
+            state.offer(*one)
+        made = search_on(state, ended, watch)
         assert made is not None
     (bound, message), nodes = made, int(state.tree.state[2])
     if bound < state.target:
         message = REFUSED if message == STUCK and state.refused is not None else message
-        found = state.accepted_near()
-        if found is not None:
-            state.take(*found)
+        for one in state.accepted_near():
+            state.offer(*one)
             bound = min(bound, max(0.0, state.target))
     seconds = time.perf_counter() - begun
     return Proposal(state.action, bound, "rigorous", nodes, message, seconds)
@@ -357,34 +336,38 @@ MOST_REFUSED = 100
 """How often an action may be refused while the open nodes stay as they are."""
 
 
-def _searched(
-    state: Run, late: float, watch: Callable[[float, float], object], postponed: bool = False
+def search_on(
+    state: Run,
+    ended: Callable[[], str | None],
+    watch: Callable[[float, float], object] = lambda cost, bound: None,
+    postponed: bool = False,
 ) -> tuple[float, str | None] | None:
-    """Search until it is proven, or late: the bound, and why it ended before; None if judging may be
-    ``postponed``, and nothing else is left to do after the first nodes."""
-    p, w = state.problem, state.work
+    """Search until it is proven: the bound, and why it ended before; None if judging may be ``postponed``,
+    and nothing else is left to do after the first nodes.
+
+    Parameters
+    ----------
+    ended
+        Why to end now, if there is a reason; asked after every slice.
+    """
+    p, w, tree = state.problem, state.work, state.tree
     look, around = (0, -1) if state.few else (LOOKS * FIRST, 0)
     bytes_each = 24 * (p.lever.shape[1] + w.unit[0].size + 1) + p.allowed.shape[-1]
-    tree = state.tree
-    share, message, refused = FIRST, None, Counter[tuple[int, float, int]]()
-    while True:
-        if time.perf_counter() > late:
-            message = "the time limit was reached"
-            break
+    share, refused = FIRST, Counter[tuple[int, float, int]]()
+    while (message := ended()) is None:
         start = time.perf_counter()
         why = state.examine(share, around)
-        around = -1
-        took = time.perf_counter() - start
+        around, took = -1, time.perf_counter() - start
         if postponed and why == search.DONE and math.isinf(tree.stuck[0]):
             return None
-        postponed = False
-        if not state.careful and not state.confirm():  # again, with every action judged
+        postponed, confirmed = False, state.confirm()
+        if not confirmed and not state.careful:  # again, with every action judged
             break
         watch(state.cost, float(tree.bound[tree.heap[0]]) if tree.state[0] else 0.0)
         if why == search.DONE:
             break
         if why == search.FOUND:
-            if state.confirm():
+            if confirmed:
                 refused.clear()
             elif tree.state[0]:
                 refused[int(tree.heap[0]), float(tree.bound[tree.heap[0]]), int(tree.state[0])] += 1
@@ -404,7 +387,6 @@ def _searched(
             share = min(2 * share, 1 << 20)
         elif took > 2 * SLICE:
             share = max(share // 2, 1)
-    state.confirm()
     bound = float(tree.bound[tree.heap[0]]) if tree.state[0] else math.inf
     stuck = min(float(tree.stuck[0]), state.asked)
     if stuck < state.target and message is None:

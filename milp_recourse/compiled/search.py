@@ -144,53 +144,17 @@ def larger(old: Pool, size: int) -> Pool:
 
 
 @compiled
-def _push(t, slot):
-    """Put an open node into the heap."""
-    k = t.state[0]
-    t.state[0] = k + 1
+def _place(t, slot, k, n):
+    """Put a node at place k of a heap of n, or above, or below."""
     v = t.bound[slot]
-    while k > 0:
-        parent = (k - 1) // 2
-        if t.bound[t.heap[parent]] <= v:
-            break
-        t.heap[k] = t.heap[parent]
-        k = parent
-    t.heap[k] = slot
-
-
-@compiled
-def _pop(t):
-    """Take the node of least bound out of the heap."""
-    top, n = t.heap[0], t.state[0] - 1
-    t.state[0] = n
-    if n > 0:
-        _sink(t, t.heap[n], 0, n)
-    return top
-
-
-@compiled
-def _take(t, slot):
-    """Take a node out of the heap, wherever it is."""
-    k = n = t.state[0] - 1
-    while t.heap[k] != slot:  # it is young: near the end
-        k -= 1
-    t.state[0] = n
-    slot = t.heap[n]
-    while 0 < k < n and t.bound[t.heap[(k - 1) // 2]] > t.bound[slot]:
+    while k > 0 and not t.bound[t.heap[(k - 1) // 2]] <= v:
         t.heap[k] = t.heap[(k - 1) // 2]
         k = (k - 1) // 2
-    if k < n:
-        _sink(t, slot, k, n)
-
-
-@compiled
-def _sink(t, slot, k, n):
-    """Put a node at place k of a heap of n, or below."""
     while 2 * k + 1 < n:
         child = 2 * k + 1
         if child + 1 < n and t.bound[t.heap[child + 1]] < t.bound[t.heap[child]]:
             child += 1
-        if t.bound[t.heap[child]] >= t.bound[slot]:
+        if t.bound[t.heap[child]] >= v:
             break
         t.heap[k] = t.heap[child]
         k = child
@@ -198,15 +162,26 @@ def _sink(t, slot, k, n):
 
 
 @compiled
+def _push(t, slot, bound):
+    """Put an open node into the heap."""
+    t.bound[slot] = bound
+    t.state[0] += 1
+    _place(t, slot, t.state[0] - 1, t.state[0])
+
+
+@compiled
 def _next(t, w):
     """Take the next node out of the heap: that of least bound, or without an action, in turns of
     :data:`STRAIGHT`, a child of the one before."""
-    slot = t.state[4] - 1
-    if slot >= 0 and t.state[2] % (2 * STRAIGHT) < STRAIGHT and not w.scalar[at.BEST_COST] < INF:
-        _take(t, slot)
-    else:
-        slot = _pop(t)
-    t.state[4] = 0
+    k, n, young = 0, t.state[0] - 1, t.state[4] - 1
+    if young >= 0 and t.state[2] % (2 * STRAIGHT) < STRAIGHT and not w.scalar[at.BEST_COST] < INF:
+        k = n
+        while t.heap[k] != young:  # it is near the end
+            k -= 1
+    slot = t.heap[k]
+    t.state[0], t.state[4] = n, 0
+    if k < n:
+        _place(t, t.heap[n], k, n)
     return slot
 
 
@@ -235,9 +210,8 @@ def _store(t, w, bound):
     copied(w.at[at.CUT_SHARES], t.shares[slot])
     t.const[slot] = w.scalar[at.CUT_CONST]
     t.promise[slot, 0], t.promise[slot, 1] = w.scalar[at.ROOM], w.scalar[at.PROMISE]
-    t.bound[slot], t.asked[slot] = bound, 0
-    t.state[4] = slot + 1
-    _push(t, slot)
+    t.asked[slot], t.state[4] = 0, slot + 1
+    _push(t, slot, bound)
 
 
 @compiled
@@ -293,24 +267,18 @@ def _plant(pp, w, t):
     t.state[1] = size
     for c in range(cases):
         p = refer(case(pp, c))
-        _root(p, w)
+        copied(p.box, w.box)
+        copied(p.allowed, w.allowed)
+        w.unit[at.SPLIT] = 0.0
+        for k in range(len(p.widths)):
+            for j in range(p.widths[k]):
+                w.unit[at.ZL, k, j], w.unit[at.ZH, k, j] = -INF, INF
+        for m in range(p.widths[0]):
+            if p.kind[m] == LOG:
+                w.unit[at.SPLIT, 0, m] = 1.0
         w.scalar[at.CASE], w.scalar[at.CUT_CONST] = c, 0.0
         _store(t, w, p.base[0])
     t.state[4] = 0
-
-
-@compiled
-def _root(p, w):
-    """The root node of a configuration into w."""
-    copied(p.box, w.box)
-    copied(p.allowed, w.allowed)
-    w.unit[at.SPLIT] = 0.0
-    for k in range(len(p.widths)):
-        for j in range(p.widths[k]):
-            w.unit[at.ZL, k, j], w.unit[at.ZH, k, j] = -INF, INF
-    for m in range(p.widths[0]):
-        if p.kind[m] == LOG:
-            w.unit[at.SPLIT, 0, m] = 1.0
 
 
 @compiled
@@ -398,7 +366,7 @@ def _node(p, w, t, slot, lines, steps, dives, patient):
     if best < before and (leaf or best < before * (1.0 - MUCH) or bound >= target_of(w)):
         if not leaf:
             _pull_best(p, w)
-        _reopen(t, slot, bound)  # under the new target
+        _push(t, slot, bound)  # under the new target
         return MORE
     if single(p, w):
         _release(t, slot)
@@ -406,7 +374,7 @@ def _node(p, w, t, slot, lines, steps, dives, patient):
         return ASK_LAST
     if unsure == 0 and t.asked[slot] == 0 and _doubtful(p, w):
         t.asked[slot] = 1  # next time it is split
-        _reopen(t, slot, bound)
+        _push(t, slot, bound)
         return ASK
     _release(t, slot)
     if leaf and not patient:
@@ -448,12 +416,6 @@ def _dive(p, w, t, dives, before):
 def _pull_best(p, w):
     copied(w.at[at.BEST], w.at[at.CHOICE])
     pull_back(p, w, w.at[at.CHOICE])
-
-
-@compiled
-def _reopen(t, slot, bound):
-    t.bound[slot] = bound
-    _push(t, slot)
 
 
 @compiled

@@ -13,7 +13,6 @@ from milp_recourse.compiled.levers import cost_of, knot_inside, top_of
 from milp_recourse.compiled.numerics import COARSE
 from milp_recourse.compiled.rows import relaxed_arguments
 from milp_recourse.compiling import compiled, inner
-from milp_recourse.result import RELATIVE_GAP as GAP
 
 INF = math.inf
 
@@ -27,15 +26,6 @@ split. With more levers they compete with signs while more units are open than t
 
 HALVINGS = 4.0
 """How often a continuous lever is thought to be halved."""
-
-LITTLE = 2.0**-10
-"""Splits on percentile costs that lose less than this share of the lever's cost come last."""
-
-EACH = 0.25
-"""Part of its share of the gap that a percentile cost may lose without being split."""
-
-LAST = 2.0**-60
-"""What a loss counts for that comes last."""
 
 
 @compiled
@@ -98,18 +88,18 @@ def _wanted(p, w):
     return total if free > few or other else 0.0
 
 
-@compiled
-def _of_lever(p, w, i):
+@inner
+def _of_lever(p, w, i, value):
     """How to split a lever's part of the box; as :func:`choose`."""
-    if p.lever[at.LABEL, i] > 0.0:
-        return LABELS, i, w.at[at.POINT, i]
-    return (INTERVAL if w.box[at.MODE, i] == 1 else ACTED_ON), i, _between(p, w, i)
+    label, mode = p.lever[at.LABEL, i] > 0.0, w.box[at.MODE, i]
+    return (LABELS if label else INTERVAL if mode == 1 else ACTED_ON), i, value
 
 
 @compiled
 def _between(p, w, i):
-    """Where to cut an interval: between its middle and the relaxed optimum, away from the ends."""
-    return _amid(w.box[at.LO, i], w.box[at.HI, i], w.at[at.POINT, i])
+    """A lever's main label, or where to cut its interval: between its middle and the relaxed optimum."""
+    t = w.at[at.POINT, i]
+    return t if p.lever[at.LABEL, i] > 0.0 else _amid(w.box[at.LO, i], w.box[at.HI, i], t)
 
 
 @compiled
@@ -185,14 +175,15 @@ def choose(p, w, count, unsure):
         levers = (1.0 + w.scalar[at.GAINED + 1]) / (1.0 + w.scalar[at.PROMISED + 1])
         if i >= 0 and (wanted == 0.0 or levers * lost > signs * best):
             w.scalar[at.PROMISE] = lost / every
-            return _of_lever(p, w, i)
+            return _of_lever(p, w, i, _between(p, w, i))
         promise = -best / every
     if kind == ONE_SIGN and index < n and p.kind[index] != RELU:
         kind, index, value = _bent(p, w, index)
     for i in range(p.lever.shape[1]):
-        lost, how, cut = _lost_by_lever(p, w, i, count)
+        lost, cut = _lost_by_lever(p, w, i, count)
         if lost > best or (kind == NOTHING and lost >= 0.0):
-            best, kind, index, value = max(lost, best), how, i, cut
+            best = max(lost, best)
+            kind, index, value = _of_lever(p, w, i, cut)
     if kind == ONE_SIGN:
         w.scalar[at.PROMISE] = promise
     return (kind, index, value) if kind != NOTHING else _anything(p, w)
@@ -245,40 +236,34 @@ def _lost_by_units(p, w, count):
 @compiled
 def _lost_by_lever(p, w, i, count):
     """What the bound loses because the relaxed optimum mixes a lever's labels, is no whole number or no
-    percentile's cost, or pays for part of an action: (loss, kind of split, value); a loss of -1 for none."""
-    t, mode, prices, rows = w.at[at.POINT, i], w.box[at.MODE, i], w.row[at.MULTIPLIERS], w.rows
+    percentile's cost, or pays for part of an action, and where to split; -1 for nothing."""
+    t, mode, l, h = w.at[at.POINT, i], w.box[at.MODE, i], w.box[at.LO, i], w.box[at.HI, i]
     if p.lever[at.LABEL, i] > 0.0:
-        return _lost_by_label(p, w, i, count), LABELS, t
-    best, kind, value = -1.0, NOTHING, t
-    l, h, s, grid, moved = w.box[at.LO, i], w.box[at.HI, i], p.start[i], p.lever[at.GRID, i], 0.0
-    if p.lever[at.KNOTS, i] > 0.0 and mode != 2 and (mode == 0 or l < h):
+        return _lost_by_label(p, w, i, count), t
+    best, value, lost, moved = -1.0, t, -1.0, 0.0
+    grid, fixed = p.lever[at.GRID, i], p.lever[at.FIXED, i]
+    if p.lever[at.KNOTS, i] > 0.0 and (mode == 0 or (mode == 1 and l < h)):
         own, most = cost_of(p, i, t), top_of(p, i, t)
-        lost = max(own - p.lever[at.LINEAR, i] * abs(t) - p.lever[at.FIXED, i], 0.0)
-        lost += w.at[at.SHARES, i] * max(most - p.lever[at.LARGEST, i] * abs(t), 0.0)
+        best = max(own - p.lever[at.LINEAR, i] * abs(t) - fixed, 0.0)
+        best += w.at[at.SHARES, i] * max(most - p.lever[at.LARGEST, i] * abs(t), 0.0)
         knot = knot_inside(p, i, l, h, t)
-        forgiven = 0.5 * (GAP * min(w.scalar[at.BEST_COST], w.scalar[at.CEILING]) + w.scalar[at.ALLOWANCE])
-        if lost > max(COARSE * (own + most), EACH * forgiven / p.lever.shape[1]):
-            best, kind = (
-                (lost if lost >= LITTLE * (own + most) else lost * LAST),
-                INTERVAL if mode == 1 else ACTED_ON,
-            )
-            value = knot if knot < INF else _between(p, w, i)
+        best, value = (
+            (best if best > COARSE * (own + most) else -1.0),
+            (knot if knot < INF else _between(p, w, i)),
+        )
     for r in range(count):
-        moved += prices[r] * abs(rows[r, s])
+        moved += w.row[at.MULTIPLIERS, r] * abs(w.rows[r, p.start[i]])
     if grid > 0.0 and mode == 1 and l < h:
         part = (t - p.lever[at.SHIFT, i]) / grid
         part -= np.floor(part)  # beyond 2^63 an integer would overflow
         part = min(part, 1.0 - part)
-        if part > COARSE and moved * part * grid > best:
-            best, kind, value = moved * part * grid, INTERVAL, t
+        lost = moved * part * grid if part > COARSE else -1.0
     elif mode == 0 and t != 0.0:
-        far, fixed = max(h, 0.0) if t > 0.0 else max(-l, 0.0), p.lever[at.FIXED, i]
+        far = max(h, 0.0) if t > 0.0 else max(-l, 0.0)
         lost = fixed * (1.0 - abs(t) / far) if far > 0.0 else fixed
         if not l <= t <= h:
             lost += moved * min(abs(t), abs(t - (l if l > 0.0 else h)))
-        if lost > best:
-            best, kind = lost, ACTED_ON
-    return best, kind, value
+    return (lost, t) if lost > best else (best, value)
 
 
 @compiled
@@ -390,4 +375,4 @@ def _anything(p, w):
             continue
         if left > 1.0 and (left < fewest or (left == fewest and width > widest)):
             fewest, widest, which = left, width, i
-    return _of_lever(p, w, which) if which >= 0 else (NOTHING, 0, 0.0)
+    return _of_lever(p, w, which, _between(p, w, which)) if which >= 0 else (NOTHING, 0, 0.0)
