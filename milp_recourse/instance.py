@@ -387,12 +387,12 @@ class Population:
         Parameters
         ----------
         changes
-            What of the model is to be another.
+            Fields of the model to replace, by name.
 
         Raises
         ------
         BadInput
-            Nobody can be read: what stands in the first one's way.
+            Nobody can be read; the error is that of the first applicant.
         """
         if len(unreadable) == len(factuals):
             raise unreadable[min(unreadable)]

@@ -184,14 +184,16 @@ def known_factual(instance: Instance) -> Mapping[str, float]:
 def without_idle_holds(instance: Instance, action: Action) -> dict[str, float]:
     """The action without idle holds: features set to the factual value that they would have anyway.
 
-    They stay where conditions count features that are acted on.
+    They stay where something else depends on who is acted on, and they are needed for it: conditions that
+    count such features, scenarios in which a target is missed or a noise is another.
     """
     kept = _without_idle_holds(instance, action)
-    if len(kept) < len(action) and any(
+    if len(kept) == len(action):
+        return kept
+    depends = instance.scenarios or any(
         isinstance(one, Switched | Counted) for one in leaves(instance.demand)
-    ):
-        return kept if judge(instance, kept).feasible else dict(action)
-    return kept
+    )
+    return dict(action) if depends and not judge(instance, kept).feasible else kept
 
 
 def _without_idle_holds(instance: Instance, action: Action) -> dict[str, float]:

@@ -61,8 +61,8 @@ def solve(
     certificates
         Whether the result is to carry a certificate (in :attr:`Result.evidence`).
     index
-        Where ``problem`` is one of a population's applicants (``population[17]``): which, for the
-        certificate, which can then be verified against the population.
+        The applicant's number, where ``problem`` is one of a population's (``population[17]``). The
+        certificate names it, so that it can be verified against the population.
     starts
         Feature rows, (n, features), labels by index, that the model is known or believed to accept:
         good actions are looked for from there too.

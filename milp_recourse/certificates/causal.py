@@ -76,7 +76,7 @@ def why_not_causal(instance: Instance) -> str | None:
 
 
 def _labels(instance: Instance) -> dict[str, list[int]]:
-    """Of levers that enter by their labels' numbers: the labels to tell apart, the factual's among them."""
+    """For each lever whose labels have numbers of their own: its possible labels and the factual one."""
     found = {}
     for f in instance.features:
         if f.by_label and f.name in instance.levers:
@@ -86,7 +86,7 @@ def _labels(instance: Instance) -> dict[str, list[int]]:
 
 
 Proof = tuple[list[Part], list[dict[tuple[str, ...], list[Any]]]]
-"""The parts of a space of values, and of each region among them the trees by configuration."""
+"""The parts that a space of values is split into, and for each region the proof trees by configuration."""
 
 
 def causal_configurations(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -19,6 +19,7 @@ from milp_recourse.domain.conditions import TRUE
 from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.errors import Unsupported
 from milp_recourse.instance import Instance
+from milp_recourse.judge import judge
 from milp_recourse.program.lower import lower
 
 NODES, SECONDS = 1000, 2.0
@@ -26,6 +27,10 @@ NODES, SECONDS = 1000, 2.0
 
 REACHES = 2.0**-24, 2.0**-8
 """Of a lever's width, how far from a given action a feasible one is looked for: next to it, then farther."""
+
+PARTS = tuple(2.0**-k for k in range(10, -1, -1))
+"""Of the most that rounding can do to a deployed logit, how far above what is needed an action is looked
+for."""
 
 
 def first_action(instance: Instance) -> dict[str, float] | None:
@@ -46,7 +51,7 @@ def near(instance: Instance, action: Mapping[str, float]) -> dict[str, float] | 
     """The cheapest feasible action next to one, on the same features; None without one, and of trees.
 
     What solvers with tolerances return fails by its rounding; where conditions leave alternatives, the one
-    that it meets best is kept.
+    that it meets best is kept. Where only the deployed model refuses, the exact logit is asked for more.
     """
     if not isinstance(instance.classifier, ReluNetwork) or not action or why_not(instance):
         return None
@@ -63,7 +68,32 @@ def near(instance: Instance, action: Mapping[str, float]) -> dict[str, float] | 
     except (NotCovered, Unsupported):
         return None
     for reach in REACHES:
-        found = _found(Run(alone, _around(alone, problem, action, reach)))
+        state = Run(alone, _around(alone, problem, action, reach))
+        found = _found(state)
+        if found is not None:
+            return found
+    return None if state.refused is None else inward(state, state.refused[0])
+
+
+def inward(
+    state: Run, refused: Mapping[str, float], parts: Sequence[float] = PARTS
+) -> dict[str, float] | None:
+    """An action in a search's box whose exact logit is further above what is needed than that of one that
+    only the deployed model refuses: by parts of what rounding can do to the deployed logit there, the
+    smallest first.
+    """
+    instance, problem = state.instance, state.problem
+    assert isinstance(instance.classifier, ReluNetwork)
+    after = judge(instance, refused).counterfactual
+    nearly = instance.classifier.nearly(
+        instance.model_rows(np.array([after[f.name] for f in instance.features]))
+    )
+    if nearly is None:
+        return None
+    for part in parts:
+        room = part * nearly[1]
+        raised = problem._replace(need_low=problem.need_low + room, need_high=problem.need_high + room)
+        found = _found(Run(instance, raised))
         if found is not None:
             return found
     return None

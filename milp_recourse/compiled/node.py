@@ -30,6 +30,7 @@ from milp_recourse.compiled.rows import (
     argument_line,
     ball_seen,
     ball_slack,
+    cut_by_row,
     keep_row,
     never_negative,
     open_units,
@@ -336,6 +337,8 @@ def _split_rows(p, w, room):
                 if not never_negative(p, w, w.box, w.allowed, const):
                     if not keep_row(p, w, w.box, w.allowed, const, 2.0 * slack, count, max(k, 1)):
                         return -1
+                    if k == 0 and p.kind[j] != RELU:  # curves and the ball are bounded over the box alone
+                        cut_by_row(p, w, w.box, w.allowed, count)
                     count += 1
     return count
 

@@ -32,7 +32,7 @@ from milp_recourse.domain.features import Feature
 from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.domain.scm import Link, Mechanism, StructuralCausalModel
 from milp_recourse.instance import Instance, Preferences
-from milp_recourse.judge import judge
+from milp_recourse.judge import Judgement, judge
 from milp_recourse.options import Options
 from milp_recourse.program.lower import lower as neutral
 from milp_recourse.program.model import Program
@@ -46,7 +46,10 @@ MOST_BYTES = 4e9
 
 
 STUCK = "a box became too small to split"
-"""The message where rounding, or the deployed model, keeps an exact engine from a proof."""
+"""The message where rounding keeps an exact engine from a proof."""
+
+REFUSED = "the deployed model refuses cheaper actions by its rounding: set accept.margin to cover it"
+"""The message where the deployed model does."""
 
 
 @cache
@@ -101,6 +104,8 @@ class Run:
         a search whose last one fails (the deployed model may refuse what is accepted exactly) is made again.
     action, cost
         The cheapest action that was judged feasible, and its cost rounded up; None and inf without one.
+    refused
+        The last cheaper action that nothing but the deployed model refuses, or None.
     """
 
     def __init__(
@@ -123,6 +128,7 @@ class Run:
         """Forget what was found, and open the roots."""
         self.careful, self.unconfirmed = careful, False
         self.action: dict[str, float] | None = None
+        self.refused: tuple[dict[str, float], int] | None = None
         self.cost, self.asked = math.inf, math.inf
         search.begin(self.work, self.tree, self.instance.gap_allowance, self.problem.ceiling)
 
@@ -166,17 +172,10 @@ class Run:
     def consider(self, values: NDArray[np.float64], c: int) -> bool:
         """Judge an action of a configuration; keep it if it is feasible and cheaper."""
         action = decode(self.instance, self.problem, values, c)
-        verdict = judge(self.instance, action)
-        if not verdict.feasible:
-            return False
-        cost = float(verdict.cost)
-        if cost < self.cost:
-            self.action, self.cost = action, cost
-            w = self.work
-            if w.at[BEST] is not values:
-                w.at[BEST] = values
-            w.scalar[BEST_COST], w.scalar[BEST_CASE] = cost, c
-        return True
+        verdict = self.judged(action, c)
+        if verdict.feasible and float(verdict.cost) < self.cost:
+            self._keep(action, verdict, values, c)
+        return verdict.feasible
 
     def answer(self, last: bool) -> None:
         """Judge exactly the point w.at[ANCHOR], of which rounding leaves open whether it is feasible.
@@ -185,13 +184,10 @@ class Run:
         """
         w, c = self.work, int(self.work.scalar[CASE])
         action = decode(self.instance, self.problem, w.at[ANCHOR], c)
-        verdict = judge(self.instance, action)
+        verdict = self.judged(action, c)
         if verdict.feasible:
-            cost = float(verdict.cost)
-            if cost < float(w.scalar[BEST_COST]):
-                self.action, self.cost = action, cost
-                w.at[BEST] = w.at[ANCHOR]
-                w.scalar[BEST_COST], w.scalar[BEST_CASE] = cost, c
+            if float(verdict.cost) < float(w.scalar[BEST_COST]):
+                self._keep(action, verdict, w.at[ANCHOR], c)
         elif self._on_rows(action, c):
             return
         elif last and verdict.accepted_exact and not verdict.faults:  # only the deployed model refuses
@@ -208,15 +204,49 @@ class Run:
         for near in onto_rows(self._fixed[acted], action):
             verdict = judge(self.instance, near)
             if verdict.feasible:
-                cost = float(verdict.cost)
-                if cost < float(w.scalar[BEST_COST]):
-                    self.action, self.cost = near, cost
-                    own = self.instance.factual
-                    row = [near.get(f.name, own[f.name]) for f in self.instance.features]
-                    w.at[BEST] = coordinates(self.instance, p, np.array([row]))[0]
-                    w.scalar[BEST_COST], w.scalar[BEST_CASE] = cost, c
+                if float(verdict.cost) < float(w.scalar[BEST_COST]):
+                    self.take(near, verdict, c)
                 return True
         return False
+
+    def judged(self, action: dict[str, float], c: int) -> Judgement:
+        """An action's judgement; it is remembered if only the deployed model refuses it."""
+        verdict = judge(self.instance, action)
+        if not (verdict.faults or verdict.accepted_deployed) and float(verdict.cost) < self.cost:
+            self.refused = action, c
+        return verdict
+
+    def take(self, action: dict[str, float], verdict: Judgement, c: int) -> None:
+        """Keep an action that is feasible and cheaper; it need not be one that coordinates say exactly."""
+        own = self.instance.factual
+        row = [action.get(f.name, own[f.name]) for f in self.instance.features]
+        self._keep(action, verdict, coordinates(self.instance, self.problem, np.array([row]))[0], c)
+
+    def _keep(
+        self, action: dict[str, float], verdict: Judgement, values: NDArray[np.float64], c: int
+    ) -> None:
+        w = self.work
+        self.action, self.cost = action, float(verdict.cost)
+        if w.at[BEST] is not values:
+            w.at[BEST] = values
+        w.scalar[BEST_COST], w.scalar[BEST_CASE] = self.cost, c
+
+    def accepted_near(self) -> tuple[dict[str, float], Judgement, int] | None:
+        """A feasible action next to the one that only the deployed model refuses, else anywhere, if one is
+        found that is cheaper than what is in hand. The search's memory is used for that: it goes on from the
+        roots only.
+        """
+        if self.refused is None:
+            return None
+        from milp_recourse.compiled.nearby import PARTS, inward, near  # which search by this class
+
+        action = near(self.instance, self.refused[0])
+        if action is None and self.action is None:
+            action = inward(self, self.refused[0], PARTS[4::6])
+        verdict = None if action is None else judge(self.instance, action)
+        if action is None or verdict is None or not float(verdict.cost) < self.cost:
+            return None
+        return action, verdict, self.refused[1]
 
 
 class Closed(NamedTuple):
@@ -252,7 +282,10 @@ def solve(instance: Instance, options: Options, problem: Problems | None = None)
 
 
 def searched(
-    instance: Instance, options: Options, problem: Problems | None = None, careful: bool = False
+    instance: Instance,
+    options: Options,
+    problem: Problems | None = None,
+    careful: tuple[dict[str, float], int] | None = None,
 ) -> Closed | Proposal:
     """A search, with its action still to be judged where its first nodes close it.
 
@@ -262,24 +295,36 @@ def searched(
     Parameters
     ----------
     careful
-        Whether every cheaper action is judged at once (:class:`Run`).
+        An action that was refused, and its configuration: then every cheaper one is judged at once
+        (:class:`Run`).
     """
     begun = time.perf_counter()
     late = math.inf if options.time_limit is None else begun + options.time_limit
     state = Run(instance, problem, options.starts)
     watch = options.watch or (lambda cost, bound: None)
     made = None
-    if not careful:
+    if careful is None:
         made = _searched(state, late, watch, postponed=options.watch is None)
         if made is None:
             return state.closed(time.perf_counter() - begun)
+    else:
+        state.judged(*careful)
     if made is None or state.unconfirmed:
+        found = state.accepted_near()
         state.begin(careful=True)
+        if found is not None:
+            state.take(*found)
         made = _searched(state, late, watch)
         assert made is not None
-    bound, message = made
+    (bound, message), nodes = made, int(state.tree.state[2])
+    if bound < state.target:
+        message = REFUSED if message == STUCK and state.refused is not None else message
+        found = state.accepted_near()
+        if found is not None:
+            state.take(*found)
+            bound = min(bound, max(0.0, state.target))
     seconds = time.perf_counter() - begun
-    return Proposal(state.action, bound, "rigorous", int(state.tree.state[2]), message, seconds)
+    return Proposal(state.action, bound, "rigorous", nodes, message, seconds)
 
 
 def judged(found: Closed, options: Options) -> Proposal:
@@ -289,7 +334,7 @@ def judged(found: Closed, options: Options) -> Proposal:
         action = decode(found.instance, found.problem, found.values, found.case)
         verdict = judge(found.instance, action)
         if not verdict.feasible:
-            again = searched(found.instance, options, found.problem, careful=True)
+            again = searched(found.instance, options, found.problem, careful=(action, found.case))
             assert isinstance(again, Proposal)
             return again
         bound = min(bound, sufficient(found.instance, float(verdict.cost)))

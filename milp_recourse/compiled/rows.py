@@ -153,6 +153,23 @@ def keep_row(p, w, box, allowed, const, inside, count, layer):
     return True
 
 
+@inner
+def cut_by_row(p, w, box, allowed, r):
+    """Cut the intervals of numeric levers that are acted on to what row ``r`` leaves of them where every
+    other term is as large as it can be."""
+    top = over_box(p, box, allowed, w.rows[r]) + w.row[at.CONSTS, r]
+    for i in range(p.lever.shape[1]):
+        a, low, high = w.rows[r, p.start[i]], box[at.LO, i], box[at.HI, i]
+        if a == 0.0 or box[at.MODE, i] != 1 or p.lever[at.LABEL, i] > 0.0:
+            continue
+        room = top / abs(a) * p.up
+        room += (p.up - 1.0) * (room + abs(low) + abs(high)) + p.tiny
+        if a > 0.0 and high - room > low:
+            box[at.LO, i] = high - room
+        elif a < 0.0 and low + room < high:
+            box[at.HI, i] = low + room
+
+
 @compiled
 def stated_size(p, w, box, allowed, r):
     """The sum of absolute terms behind one of the problem's own rows."""

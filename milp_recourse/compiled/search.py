@@ -15,7 +15,7 @@ from milp_recourse.compiled.descent import DIVE, descend, hops, inside, logit_sl
 from milp_recourse.compiled.elementary import LOG
 from milp_recourse.compiled.network import logit_at
 from milp_recourse.compiled.node import examine, take_cut, tighten
-from milp_recourse.compiled.numerics import BELOW, COARSE, TINY
+from milp_recourse.compiled.numerics import BELOW, COARSE
 from milp_recourse.compiled.problem import Problems, case
 from milp_recourse.compiled.splitting import (
     ACTED_ON,
@@ -48,10 +48,9 @@ which, last, is all that a node held); the pool is full."""
 class Pool(NamedTuple):
     """The open nodes, each in a slot of the arrays.
 
-    ``state`` holds seven numbers: how many nodes are open, how many slots are free, how many nodes have been
-    examined, how many had been when a dive was last made, 1 + the slot of the last leaf whose point was given
-    to Python to judge (0: none), 1 + the slot of the child stored last (0: none), and whether the one open
-    node stands for the configurations' roots, which are not made yet.
+    ``state`` holds six numbers: how many nodes are open, how many slots are free, how many nodes have been
+    examined, how many had been when a dive was last made, 1 + the slot of the child stored last (0: none),
+    and whether the one open node stands for the configurations' roots, which are not made yet.
 
     Attributes
     ----------
@@ -67,6 +66,8 @@ class Pool(NamedTuple):
         Its parent's cut, (size, P), (size, d) and (size,); zeros for none.
     promise
         How far too high the logit could be in its parent, and what the split promised, (size, 2).
+    asked
+        Whether its point was given to Python to judge, (size,).
     stuck
         The least bound of nodes that could neither be closed nor split, (1,).
     """
@@ -82,6 +83,7 @@ class Pool(NamedTuple):
     shares: Array
     const: Array
     promise: Array
+    asked: NDArray[np.uint8]
     stuck: Array
     state: NDArray[np.int64]
 
@@ -119,8 +121,9 @@ def pool(p: Problems, size: int) -> Pool:
         np.zeros((size, p.lever.shape[1])),
         np.full(size, np.inf),
         np.zeros((size, 2)),
+        np.zeros(size, dtype=np.uint8),
         np.full(1, np.inf),
-        np.zeros(7, dtype=np.int64),
+        np.zeros(6, dtype=np.int64),
     )
 
 
@@ -198,12 +201,12 @@ def _sink(t, slot, k, n):
 def _next(t, w):
     """Take the next node out of the heap: that of least bound, or without an action, in turns of
     :data:`STRAIGHT`, a child of the one before."""
-    slot = t.state[5] - 1
+    slot = t.state[4] - 1
     if slot >= 0 and t.state[2] % (2 * STRAIGHT) < STRAIGHT and not w.scalar[at.BEST_COST] < INF:
         _take(t, slot)
     else:
         slot = _pop(t)
-    t.state[5] = 0
+    t.state[4] = 0
     return slot
 
 
@@ -232,8 +235,8 @@ def _store(t, w, bound):
     copied(w.at[at.CUT_SHARES], t.shares[slot])
     t.const[slot] = w.scalar[at.CUT_CONST]
     t.promise[slot, 0], t.promise[slot, 1] = w.scalar[at.ROOM], w.scalar[at.PROMISE]
-    t.bound[slot] = bound
-    t.state[5] = slot + 1
+    t.bound[slot], t.asked[slot] = bound, 0
+    t.state[4] = slot + 1
     _push(t, slot)
 
 
@@ -270,7 +273,7 @@ def begin(w: Work, t: Pool, allowance: float, ceiling: float) -> None:
     """
     w.scalar[:] = 0.0
     w.scalar[at.BEST_COST], w.scalar[at.ALLOWANCE], w.scalar[at.CEILING] = INF, allowance, ceiling
-    t.state[:] = 1, 0, 0, 0, 0, 0, 1
+    t.state[:] = 1, 0, 0, 0, 0, 1
     t.heap[0], t.bound[0], t.case[0], t.stuck[0] = 0, 0.0, 0, INF
 
 
@@ -293,7 +296,7 @@ def _plant(pp, w, t):
         _root(p, w)
         w.scalar[at.CASE], w.scalar[at.CUT_CONST] = c, 0.0
         _store(t, w, p.base[0])
-    t.state[5] = 0
+    t.state[4] = 0
 
 
 @compiled
@@ -355,7 +358,7 @@ def run(pp, w, t, share, lines, steps, dives, patient, careful, around, starts):
         :data:`DONE`, :data:`MORE`, :data:`FOUND`, :data:`ASK`, :data:`ASK_LAST` or :data:`FULL`.
     """
     before = w.scalar[at.BEST_COST]
-    if t.state[6] != 0:
+    if t.state[5] != 0:
         _plant(pp, w, t)
     if around >= 0:
         w.scalar[at.CASE] = around
@@ -401,9 +404,9 @@ def _node(p, w, t, slot, lines, steps, dives, patient):
         _release(t, slot)
         w.scalar[at.STUCK_BOUND] = bound
         return ASK_LAST
-    if unsure == 0 and t.state[4] != slot + 1 and _doubtful(p, w):
-        t.state[4] = slot + 1  # asked; next time it is split, before others of the same bound ask again
-        _reopen(t, slot, bound * BELOW - TINY)
+    if unsure == 0 and t.asked[slot] == 0 and _doubtful(p, w):
+        t.asked[slot] = 1  # next time it is split
+        _reopen(t, slot, bound)
         return ASK
     _release(t, slot)
     if leaf and not patient:
@@ -454,6 +457,15 @@ def _reopen(t, slot, bound):
 
 
 @compiled
+def _parted(p, i, l, h):
+    """Whether an action can set a lever to something strictly between two coordinates; each double is a whole
+    range of these where the factual is far from 0 and the change small."""
+    low = p.lever[at.FACTUAL, i] + p.lever[at.UNIT, i] * l
+    high = p.lever[at.FACTUAL, i] + p.lever[at.UNIT, i] * h
+    return low < 0.5 * low + 0.5 * high < high and l < 0.5 * (l + h) < h
+
+
+@compiled
 def _split(p, w, t, kind, index, value, bound):
     """The children of the node in w as open nodes (:func:`~milp_recourse.compiled.splitting.choose`), last
     the one that holds the relaxed optimum: a straight descent goes on with it."""
@@ -473,6 +485,11 @@ def _split(p, w, t, kind, index, value, bound):
         if grid > 0.0:
             cut = np.floor((value - p.lever[at.SHIFT, index]) / grid) * grid + p.lever[at.SHIFT, index]
             above = cut + grid
+        elif not _parted(p, index, l, h):
+            t.stuck[0] = min(t.stuck[0], bound)
+            return
+        elif not l < cut < h:  # a child would be the node again
+            cut = above = 0.5 * (l + h)
         likely = 1.0 if w.at[at.POINT, index] > cut else -1.0
         for side in (-likely, likely):
             lo[index], hi[index] = (above if side > 0.0 else l), (h if side > 0.0 else cut)

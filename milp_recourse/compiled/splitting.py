@@ -13,6 +13,7 @@ from milp_recourse.compiled.levers import cost_of, knot_inside, top_of
 from milp_recourse.compiled.numerics import COARSE
 from milp_recourse.compiled.rows import relaxed_arguments
 from milp_recourse.compiling import compiled, inner
+from milp_recourse.result import RELATIVE_GAP as GAP
 
 INF = math.inf
 
@@ -29,6 +30,9 @@ HALVINGS = 4.0
 
 LITTLE = 2.0**-10
 """Splits on percentile costs that lose less than this share of the lever's cost come last."""
+
+EACH = 0.25
+"""Part of its share of the gap that a percentile cost may lose without being split."""
 
 LAST = 2.0**-60
 """What a loss counts for that comes last."""
@@ -252,7 +256,8 @@ def _lost_by_lever(p, w, i, count):
         lost = max(own - p.lever[at.LINEAR, i] * abs(t) - p.lever[at.FIXED, i], 0.0)
         lost += w.at[at.SHARES, i] * max(most - p.lever[at.LARGEST, i] * abs(t), 0.0)
         knot = knot_inside(p, i, l, h, t)
-        if lost > COARSE * (own + most):
+        forgiven = 0.5 * (GAP * min(w.scalar[at.BEST_COST], w.scalar[at.CEILING]) + w.scalar[at.ALLOWANCE])
+        if lost > max(COARSE * (own + most), EACH * forgiven / p.lever.shape[1]):
             best, kind = (
                 (lost if lost >= LITTLE * (own + most) else lost * LAST),
                 INTERVAL if mode == 1 else ACTED_ON,

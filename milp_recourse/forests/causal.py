@@ -48,6 +48,9 @@ SMALLEST = 1e-13
 INSIDE = 1e-12
 """Relative distance that points keep from the ends of their box, and from the ball's."""
 
+SAMPLES = 500
+"""Actions that are tried before any box is cut, and as many between these and the factual."""
+
 DUAL_STEPS, SWEEPS = 10, 2
 """Steps towards the ball's multiplier, and sweeps of coordinate descent in each."""
 
@@ -128,6 +131,9 @@ class CausalSearch:
         """Search to the end, or to the deadline."""
         searches = [_PieceSearch(self, piece) for piece in pieces_of(self.instance)]
         searches.sort(key=lambda s: s.least)
+        for search in searches:  # an action, however little time is left
+            if self.best.action is None:
+                search.look()
         open_ = math.inf
         for search in searches:
             open_ = min(open_, search.run())
@@ -206,6 +212,16 @@ class _PieceSearch:
             search.nodes += len(taken)
             self.step(_Boxes.joined(taken))
         return math.inf
+
+    def look(self) -> None:
+        """Offer random actions, and some on the way to them from where nothing costs anything."""
+        if not self.heap:
+            return
+        root, rng = self.heap[0][2], np.random.default_rng(0)
+        start = np.clip(self.costs.factual, root.low, root.high)
+        far = root.low + rng.random((SAMPLES, start.shape[1])) * (root.high - root.low)
+        points = np.concatenate([far, start + rng.random((SAMPLES, 1)) * (far - start)])
+        self.try_points(root.at(np.zeros(len(points), dtype=np.int64)), points)
 
     def step(self, nodes: _Boxes) -> None:
         """Try points, tighten the bounds by duality, split what is left."""

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
 from milp_recourse import Status, solve
+from milp_recourse.compiled import layout as at
+from milp_recourse.compiled import rows
 from milp_recourse.compiled.causes import effects_of
 from milp_recourse.compiled.corners import onto_rows
 from milp_recourse.domain.cost import Cost
@@ -96,3 +99,29 @@ def test_every_row_of_the_program_is_a_row_of_the_engine() -> None:
     assert len(made.stated) == 2
     assert made.rows.value.shape[1] == 2 and made.rows.value[:, :, 0].all()
     assert (made.holds == 0).all() and np.isinf(made.ends).all()
+
+
+def test_a_row_cuts_levers_to_what_it_leaves(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No point of the box that meets the row is lost; of most boxes something is cut."""
+    monkeypatch.setattr(rows, "over_box", getattr(rows.over_box, "py_func", rows.over_box))
+    cut_by_row = getattr(rows.cut_by_row, "py_func", rows.cut_by_row)
+    rng, cuts = np.random.default_rng(3), 0
+    for _ in range(300):
+        lever, box = np.zeros((13, 3)), np.zeros((3, 3))
+        box[:2], box[at.MODE] = np.sort(rng.normal(size=(2, 3)), axis=0), rng.choice([0, 1, 1, 2], 3)
+        box[at.LO, box[at.MODE] == 0] = -abs(box[at.LO, box[at.MODE] == 0])
+        box[at.HI, box[at.MODE] == 0] = abs(box[at.HI, box[at.MODE] == 0])
+        row = rng.normal(size=3) * (rng.random(3) < 0.8) * 10.0 ** rng.integers(-3, 3)
+        points = box[0] + rng.random((200, 3)) * (box[1] - box[0])
+        points[:, box[at.MODE] == 2] = 0.0
+        const = -float(np.quantile(points @ row, 0.9))
+        p = SimpleNamespace(lever=lever, start=np.arange(4), up=1.0 + 2.0**-50, tiny=2.0**-900)
+        w = SimpleNamespace(rows=row[None], row=np.array([[const]]))
+        before, inside = box.copy(), points[points @ row + const >= 0.0]
+        cut_by_row(p, w, box, np.ones(3, dtype=np.uint8), 0)
+        acted = box[at.MODE] == 1
+        assert (inside >= box[at.LO])[:, acted].all()
+        assert (inside <= box[at.HI])[:, acted].all()
+        assert (box[:, ~acted] == before[:, ~acted]).all()
+        cuts += not (box == before).all()
+    assert cuts > 100

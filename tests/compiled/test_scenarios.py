@@ -105,3 +105,20 @@ def test_labels_that_move() -> None:
     problem = group.problems(0)
     assert problem.allowed.tolist() == [[1, 1, 1], [1, 0, 0]], "acted on, and not"
     assert (problem.offset[0, 0, 1] != problem.offset[1, 0, 1]).any(), "at rest the two differ"
+
+
+def test_features_are_held_for_what_scenarios_make_of_them() -> None:
+    """logit = c - (a + b) / 2 - 1 / 2. With every target missed by -1, c alone would have to rise by 1.5;
+    holding a and b, which nothing moves, leaves 0.5. The action was taken for one with two idle holds."""
+    names = ("a", "b", "c")
+    scm = StructuralCausalModel(names, {n: Mechanism(as_expression(0.0), Link(), None) for n in names})
+    features = tuple(Feature(n, "continuous", True, (0.0, 4.0)) for n in names)
+    network = ReluNetwork.from_layers([([[-0.5, -0.5, 1.0]], [-0.5])])
+    cost = Cost.pure("l1", dict.fromkeys(names, 1.0))
+    instance = Instance(features, scm, network, dict.fromkeys(names, 0.0), Preferences(names), cost)
+    missed = replace(instance, scenarios=(Scenario(dict.fromkeys(names, -1.0)),))
+    for back_end in ("bab", "highs"):
+        assert solve(instance, back_end).action == {"c": pytest.approx(0.5)}
+        result = solve(missed, back_end)
+        assert result.status is Status.OPTIMAL
+        assert result.action == {"a": 0.0, "b": 0.0, "c": pytest.approx(0.5)}

@@ -91,3 +91,27 @@ def test_a_point_on_an_edge_is_judged_and_not_looked_for_by_halving(file: Path) 
     assert result.status in (Status.OPTIMAL, Status.INFEASIBLE)
     assert result.nodes is not None
     assert 0 < result.nodes < 5000
+
+
+@pytest.mark.parametrize(
+    ("name", "most", "cost"), [("chain-3012", 1000, 1.9535813227), ("pct-3010-min", 20_000, None)]
+)
+def test_what_is_split_is_what_keeps_a_node_open(name: str, most: int, cost: float | None) -> None:
+    """Ends of a curve's argument cut the levers too: else only the argument's interval got smaller, and the
+    ball, which is bounded over the box, ruled out nothing (1.5 million nodes). What a percentile cost loses
+    is compared with the gap: compared with itself, where it vanishes, a knot was split on for ever."""
+    result = solved(read_instance(Path(__file__).parent / "endless" / f"{name}.json"), "bab", 60.0)
+    assert result.status is (Status.OPTIMAL if cost else Status.INFEASIBLE)
+    assert result.nodes is not None
+    assert result.nodes < most
+    assert result.cost == (pytest.approx(cost, rel=2e-6) if cost else None)
+
+
+@pytest.mark.parametrize("name", ["f32m0-7016", "f32edge-7005"])
+def test_a_search_without_a_proof_ends(name: str) -> None:
+    """Two leaves of one bound asked about their common point in turns, and what lay between
+    neighbouring doubles of an action was split through all coordinates' doubles, many more."""
+    result = solved(read_instance(Path(__file__).parent / "endless" / f"{name}.json"), "bab", 60.0)
+    assert result.action
+    assert result.nodes is not None
+    assert result.nodes < 5000

@@ -173,3 +173,17 @@ def test_curves_are_refused() -> None:
     )
     refusal = backend("bab").why_not(replace(instance, classifier=forest))
     assert refusal is not None and "sigmoid" in refusal
+
+
+def test_a_limit_comes_with_an_action() -> None:
+    """However short: reading the trees took all of 50 ms, and nothing had been tried then."""
+    found = 0
+    for seed in range(60):
+        instance = random_causal_instance(seed)
+        if instance is None or already_good(instance):
+            continue
+        result = solve(instance, "bab", 10.0)
+        if result.action is not None:
+            found += 1
+            assert solve(instance, "bab", 1e-3).action is not None, seed
+    assert found > 8

@@ -47,13 +47,15 @@ def test_bab_finds_the_optimum_in_any_scale(exponent: int) -> None:
 
 
 @pytest.mark.parametrize("seed", SEEDS[:8])
-def test_highs_finds_the_optimum_of_tiny_costs(seed: int) -> None:
-    """Its searches compare with absolute tolerances; costs reach them in units of their own size."""
+@pytest.mark.parametrize("exponent", [20, 330, -330])
+def test_highs_finds_the_optimum_of_costs_of_any_size(seed: int, exponent: int) -> None:
+    """Its searches compare with absolute tolerances; costs reach them in units of their own size. With scales
+    of 1e100 HiGHS refused rows, and the multipliers that it returned fitted no rows any more."""
     instance = drawn(seed)
-    one, two = solve(instance, "bab"), solve(with_scale(instance, 20), "highs", 60)
+    one, two = solve(instance, "bab"), solve(with_scale(instance, exponent), "highs", 60)
     assert one.status is two.status
     if one.cost is not None:
-        factor = 2.0 ** (20 * POWERS[instance.cost.kind])
+        factor = 2.0 ** (exponent * POWERS[instance.cost.kind])
         assert abs(two.cost * factor - one.cost) <= 2.02e-6 * one.cost
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milp_recourse.backends.highs.duality import Rows
-from milp_recourse.encodings.mixed_integer import MixedInteger
+from milp_recourse.encodings.mixed_integer import LinearRow, MixedInteger
 from milp_recourse.encodings.tangents import ball_tangent, cost_tangent
+from milp_recourse.encodings.tolerant import tolerant, without_tiny
 
 Array = NDArray[np.float64]
 
@@ -51,14 +51,15 @@ class HighsModel:
     cutoff
         Upper limit on the cost, kept by theta <= 1 in units of it; None: no limit.
     relaxed
-        Drop integrality.
+        Drop integrality. What follows from the relaxation is proven by multipliers; what the MILP's verdicts
+        say is not, so the MILP is :func:`~milp_recourse.encodings.tolerant.tolerant` of HiGHS' tolerance.
     """
 
     def __init__(self, model: MixedInteger, cutoff: float | None, relaxed: bool) -> None:
         import highspy
 
         self._api = highspy
-        self.model = model
+        self.model = model = model if relaxed else tolerant(model, FEASIBILITY)
         self.theta = len(model.names)
         # theta and cost rows are in units of the cutoff, or else of the largest cost in the box
         self.scale = cutoff if cutoff else _largest(model)
@@ -92,13 +93,14 @@ class HighsModel:
     def cost_tangent(self, values: Array) -> None:
         """theta >= the cost's tangent at column values."""
         row, constant = cost_tangent(self.model, values)
-        self._add({k: c / self.scale for k, c in row.items()} | {self.theta: -1.0}, -constant / self.scale)
+        over = {k: c / self.scale for k, c in row.items()} | {self.theta: -1.0}
+        self._add(LinearRow("cost", over, -np.inf, -constant / self.scale))
 
     def ball_tangent(self, values: Array) -> None:
         """The plausibility ball's tangent halfspace at column values."""
         row = ball_tangent(self.model, values)
         if row is not None:
-            self._add(row.coefficients, row.upper)
+            self._add(row)
 
     def ball_excess(self, values: Array) -> float:
         """Violation of the ball relative to its size; negative inside."""
@@ -177,11 +179,18 @@ class HighsModel:
             status = self.highs.getModelStatus()
         return status
 
-    def _add(self, row: Mapping[int, float], upper: float) -> None:
-        keys = np.fromiter(row.keys(), dtype=np.int32, count=len(row))
-        values = np.fromiter(row.values(), dtype=np.float64, count=len(row))
-        self._rows.add(row, float(upper))
-        self.highs.addRow(-self._api.kHighsInf, float(upper), len(keys), keys, values)
+    def _add(self, row: LinearRow) -> None:
+        """Add a row coefficients x <= upper. One that HiGHS refuses, as too large, is left out: the
+        relaxation is weaker for it, not wrong.
+        """
+        row = without_tiny(row, self.lower, self.upper)
+        keys = np.fromiter(row.coefficients.keys(), dtype=np.int32, count=len(row.coefficients))
+        values = np.fromiter(row.coefficients.values(), dtype=np.float64, count=len(keys))
+        if not (np.isfinite(values).all() and np.isfinite(row.upper)):
+            return
+        done = self.highs.addRow(-self._api.kHighsInf, row.upper, len(keys), keys, values)
+        if done != self._api.HighsStatus.kError:
+            self._rows.add(row.coefficients, row.upper)
 
     def _linear_part(self, relaxed: bool) -> Any:
         api, m = self._api, self.model
