@@ -150,8 +150,8 @@ def choices(
         In the set of ``features`` acted on, in some lever's value (``distance``), or in any feature's value
         after the action (``effect``).
     apart
-        By how much any two differ: so many features that one acts on and the other does not (default 1), or
-        so many scales (default 1).
+        By how much any two differ at least: the number of features that one acts on and the other does not
+        (default 1), or the difference of some feature's values in units of ``scale`` (default 1).
     scale
         Feature -> what counts as 1, above 0, in the feature's unit, for ``distance`` and ``effect``. Where
         not named: the cost's scale, else what the feature can span.
@@ -160,8 +160,8 @@ def choices(
     time_limit
         Wall seconds for all of them together; None for no limit.
     together
-        The set of ways whose total cost is least, of as many as there can be, instead of one after the other;
-        for ``features``.
+        Instead of one choice after the other, the set of ``count`` choices (fewer if there are not so many)
+        whose total cost is least; only for ``features``.
 
     Raises
     ------

@@ -107,7 +107,7 @@ def _why_not_missing(instance: Instance, columns: range) -> str | None:
 
 
 def check_abduction(problem: Instance, x: Mapping[str, float], path: str = "factual") -> None:
-    """A value behind a sigmoid link that an action can reach lies inside the link's range.
+    """Check that every value behind a sigmoid link that an action can move lies inside the link's range.
 
     Raises
     ------

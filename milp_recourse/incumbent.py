@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -42,11 +43,11 @@ class Incumbent:
         """The target where it can bound a search, else None."""
         return self.target if self.action is not None and self.target > 0 else None
 
-    def take(self, action: dict[str, float]) -> bool:
+    def take(self, action: Mapping[str, float]) -> bool:
         """Judge an action and keep it if it is the cheapest; whether it is feasible."""
         verdict = judge(self.instance, action)
         if verdict.feasible and float(verdict.cost) < self.cost:
-            self.action, self.cost = action, float(verdict.cost)
+            self.action, self.cost = dict(action), float(verdict.cost)
         return verdict.feasible
 
 

@@ -184,6 +184,10 @@ class Instance:
         """w of every individually actionable feature."""
         return {name: self.weight(name) for name in self.preferences.actionable}
 
+    def squared(self) -> Instance:
+        """The problem with l2-squared instead of l2, which searches and proofs are made for; else itself."""
+        return replace(self, cost=self.cost.squared()) if self.cost.is_root else self
+
     @property
     def offset(self) -> float:
         """By how much this applicant's log density must rise, in nats; 0 where plausibility is not asked."""
@@ -383,12 +387,12 @@ class Population:
         Parameters
         ----------
         changes
-            What of the model is to be another.
+            Fields of the model to replace, by name.
 
         Raises
         ------
         BadInput
-            Nobody can be read: what stands in the first one's way.
+            Nobody can be read; the error is that of the first applicant.
         """
         if len(unreadable) == len(factuals):
             raise unreadable[min(unreadable)]

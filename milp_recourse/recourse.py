@@ -33,12 +33,8 @@ from milp_recourse.frames.arguments import (
     some_columns,
 )
 from milp_recourse.frames.columns import TableColumn, is_missing, printable
-from milp_recourse.frames.conditions import conditions_of
-from milp_recourse.frames.known_rows import KnownRows, ask_model
-from milp_recourse.frames.people_rows import Rows, own_names, read_rows
-from milp_recourse.frames.plausibility_argument import Plausibility
-from milp_recourse.frames.preferences import people_preferences
-from milp_recourse.frames.problem import (
+from milp_recourse.frames.conditions_argument import conditions_of
+from milp_recourse.frames.features_of_columns import (
     Said,
     causal_model,
     cause_columns,
@@ -46,11 +42,15 @@ from milp_recourse.frames.problem import (
     column_range,
     table_columns,
 )
+from milp_recourse.frames.known_rows import KnownRows, ask_model
+from milp_recourse.frames.people_rows import Rows, own_names, read_rows
+from milp_recourse.frames.plausibility_argument import Plausibility
+from milp_recourse.frames.preferences import people_preferences
 from milp_recourse.frames.verdict import Desired, Predict, desires, in_types_of, own_predict
 from milp_recourse.instance import Instance, Population, Preferences, check_density, of_one_model
 from milp_recourse.program.lower import reachable
 from milp_recourse.readers import read_model, rounding_margin
-from milp_recourse.readers.front import check_frame
+from milp_recourse.readers.steps_before import check_frame
 from milp_recourse.reports.progress import progress_bar
 from milp_recourse.result import Result
 from milp_recourse.solve import check_options, choose_backend, solve_as_finished

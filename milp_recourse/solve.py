@@ -61,8 +61,8 @@ def solve(
     certificates
         Whether the result is to carry a certificate (in :attr:`Result.evidence`).
     index
-        Where ``problem`` is one of a population's applicants (``population[17]``): which, for the
-        certificate, which can then be verified against the population.
+        The applicant's number, where ``problem`` is one of a population's (``population[17]``). The
+        certificate names it, so that it can be verified against the population.
     starts
         Feature rows, (n, features), labels by index, that the model is known or believed to accept:
         good actions are looked for from there too.
@@ -405,17 +405,12 @@ def _solve_many(
     yield from easy
     left = [instances[k] for k in hard]
     start = time.perf_counter()
-    _check([_searchable(one) for one in left], backend)
+    _check([one.squared() for one in left], backend)
     # what was spent on all before the search
     each = (start - begun) / max(1, len(instances)) + (time.perf_counter() - start) / max(1, len(left))
     for position, proposal, seconds in _searched(left, backend, options):
         k = hard[position]
         yield k, _finish(instances[k], proposal, backend, seconds + each)
-
-
-def _searchable(instance: Instance) -> Instance:
-    """The problem that back ends search: l2-squared instead of l2, whose cheapest actions are the same."""
-    return replace(instance, cost=instance.cost.squared()) if instance.cost.is_root else instance
 
 
 def _searched(
@@ -427,7 +422,7 @@ def _searched(
     if any(roots) and watch is not None:
         given = watch
         options = replace(options, watch=lambda cost, bound: given(math.sqrt(cost), root_below(bound)))
-    for position, proposal, seconds in _proposed([_searchable(i) for i in instances], backend, options):
+    for position, proposal, seconds in _proposed([i.squared() for i in instances], backend, options):
         bound = proposal.lower_bound
         root = roots[position] and bound is not None
         yield position, replace(proposal, lower_bound=root_below(bound or 0.0)) if root else proposal, seconds
@@ -471,7 +466,7 @@ def _without_search(instance: Instance, good: bool, backend: Backend) -> Proposa
 
 def check_backend(problem: Instance, backend: Backend) -> None:
     """Raise :class:`Unsupported` where the back end cannot solve a problem, or a population's template."""
-    reason = backend.why_not(_searchable(problem))
+    reason = backend.why_not(problem.squared())
     if reason is not None:
         raise Unsupported(f"{problem.name or 'instance'}: backend {backend.name}: {reason}")
 

@@ -182,32 +182,16 @@ def test_exceptions_go_when_they_are_not_needed() -> None:
 
 
 NAMED_TWICE = {
-    "answers",
     "causal",
     "cells",
-    "commands",
-    "conditions",
     "demands",
-    "evaluate",
-    "fold",
-    "front",
-    "loan",
     "model",
     "network",
-    "networks",
     "pieces",
-    "plots",
     "prices",
-    "problem",
-    "real",
     "regions",
-    "rounding",
-    "settings",
-    "table",
-    "tables",
     "tangents",
     "trees",
-    "words",
 }
 """File names that still stand in more than one folder of the package. Lines go from here; none comes."""
 

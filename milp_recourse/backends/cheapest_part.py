@@ -29,9 +29,10 @@ def cheapest_part(
     for k, part in enumerate(parts):
         left = clock.left()
         share = None if left is None else max(left / (len(parts) - k), 1e-3)
-        found.append(solve(part, replace(options, time_limit=share)))
-        if found[-1].action is not None:
-            best.take(dict(found[-1].action))
+        proposal = solve(part, replace(options, time_limit=share))
+        found.append(proposal)
+        if proposal.action is not None:
+            best.take(proposal.action)
     bounds = [proposal.lower_bound for proposal in found]
     assert all(bound is not None for bound in bounds)
     return Proposal(

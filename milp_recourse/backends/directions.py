@@ -64,10 +64,9 @@ def solve_by_direction(
         bound = max(case.bound, found.lower_bound or 0.0)
         if bound == math.inf:
             continue
-        action = None if found.action is None else dict(found.action)
-        if action is not None:
-            best.take(action)
-        dear = _dearest(instance, own, action or {}, case.rises)
+        if found.action is not None:
+            best.take(found.action)
+        dear = _dearest(instance, own, found.action or {}, case.rises)
         if found.message is not None or dear is None:
             closed = min(closed, bound)
             message = found.message or message

@@ -18,9 +18,11 @@ from milp_recourse.bounds.tape import Tape
 Array = NDArray[np.float64]
 
 
-def least_cost_where(
-    tape: Tape, low: Array, high: Array, slope: Array, limit: Array, steps: int = 14
-) -> Array:
+STEPS = 14
+"""Newton steps, or bisections, towards the best multiplier."""
+
+
+def least_cost_where(tape: Tape, low: Array, high: Array, slope: Array, limit: Array) -> Array:
     """Lower bound (B,) of the cost where slope a >= limit on each box.
 
     Parameters
@@ -41,7 +43,7 @@ def least_cost_where(
     reach = np.where(slope > 0, slope * u, slope * l).sum(axis=1)
     lam_low, lam_high = np.zeros(len(k)), np.full(len(k), np.inf)
     lam = np.zeros(len(k))
-    for _ in range(steps):
+    for _ in range(STEPS):
         z, curvature = _inner(lam, slope, kappa, beta, l, u)
         need = k - (slope * z).sum(axis=1)
         lam_low = np.where(need > 0, lam, lam_low)

@@ -12,7 +12,11 @@ from milp_recourse.bounds.tape import Tape
 Array = NDArray[np.float64]
 
 
-def shave(tape: Tape, low: Array, high: Array, cutoff: float, slabs: int = 6) -> tuple[Array, Array]:
+SLABS = 6
+"""How many slabs every side is cut into."""
+
+
+def shave(tape: Tape, low: Array, high: Array, cutoff: float) -> tuple[Array, Array]:
     """Cut slabs off the sides of a box where back-substituted bounds prove that nothing is accepted.
 
     All slabs of all sides are bounded in one batch; each is first contracted by cost and ball,
@@ -25,10 +29,10 @@ def shave(tape: Tape, low: Array, high: Array, cutoff: float, slabs: int = 6) ->
         if (low > high).any():
             return low, high
         with np.errstate(over="ignore", invalid="ignore"):
-            cuts = np.linspace(low, high, slabs + 1)  # (slabs + 1, d)
+            cuts = np.linspace(low, high, SLABS + 1)  # (SLABS + 1, d)
         if not np.isfinite(cuts).all():
             return low, high
-        slab_low, slab_high = np.tile(low, (d, slabs, 1)), np.tile(high, (d, slabs, 1))
+        slab_low, slab_high = np.tile(low, (d, SLABS, 1)), np.tile(high, (d, SLABS, 1))
         for k in range(d):
             slab_low[k, :, k], slab_high[k, :, k] = cuts[:-1, k], cuts[1:, k]
         flat_low, flat_high = contract(tape, slab_low.reshape(-1, d), slab_high.reshape(-1, d), cutoff)
@@ -39,10 +43,10 @@ def shave(tape: Tape, low: Array, high: Array, cutoff: float, slabs: int = 6) ->
             limit = tape.threshold - bounds.offset
             cost = least_cost_where(tape, flat_low[alive], flat_high[alive], bounds.slope, limit)
             alive[alive] = ~(refused | (cost > cutoff))  # nan closes nothing
-        alive = alive.reshape(d, slabs)
+        alive = alive.reshape(d, SLABS)
         if not alive.any(axis=1).all():
             return tape.upper + 1.0, tape.lower - 1.0
-        first, last = alive.argmax(axis=1), slabs - 1 - alive[:, ::-1].argmax(axis=1)
+        first, last = alive.argmax(axis=1), SLABS - 1 - alive[:, ::-1].argmax(axis=1)
         new_low, new_high = cuts[first, np.arange(d)], cuts[last + 1, np.arange(d)]
         whole = tape.integral
         new_low[whole], new_high[whole] = np.ceil(new_low[whole] - 1e-9), np.floor(new_high[whole] + 1e-9)

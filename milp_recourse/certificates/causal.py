@@ -25,6 +25,7 @@ from milp_recourse.certificates.engine_proofs import proofs
 from milp_recourse.compiled.nearby import none_below
 from milp_recourse.domain.forest import TreeEnsemble
 from milp_recourse.forests.axes import factual_cells
+from milp_recourse.forests.pieces import Column
 from milp_recourse.forests.regions import region
 from milp_recourse.forests.table import LeafTable, best_cuts
 from milp_recourse.instance import Instance
@@ -47,18 +48,6 @@ Box = list[tuple[float, float]]
 
 Ends = dict[str, tuple[bool, bool]]
 """Whether values of a feature have a lower and an upper end."""
-
-
-@dataclass(frozen=True)
-class _Axis:
-    """A column that can move, and its cells."""
-
-    feature: str
-    columns: tuple[tuple[int, Cells], ...]
-    cuts: NDArray[np.float64]
-
-    def __len__(self) -> int:
-        return len(self.cuts) + 1
 
 
 @dataclass
@@ -87,7 +76,7 @@ def why_not_causal(instance: Instance) -> str | None:
 
 
 def _labels(instance: Instance) -> dict[str, list[int]]:
-    """Of levers that enter by their labels' numbers: the labels to tell apart, the factual's among them."""
+    """For each lever whose labels have numbers of their own: its possible labels and the factual one."""
     found = {}
     for f in instance.features:
         if f.by_label and f.name in instance.levers:
@@ -97,7 +86,7 @@ def _labels(instance: Instance) -> dict[str, list[int]]:
 
 
 Proof = tuple[list[Part], list[dict[tuple[str, ...], list[Any]]]]
-"""The parts of a space of values, and of each region among them the trees by configuration."""
+"""The parts that a space of values is split into, and for each region the proof trees by configuration."""
 
 
 def causal_configurations(
@@ -183,14 +172,15 @@ class _CellTree:
         assert isinstance(forest, TreeEnsemble)
         self.instance, self.forest, self.target, self.deadline = instance, forest, target, deadline
         moving = instance.scm.descendants(set(instance.levers))
-        self.axes, column = [], 0
+        self.axes, self.names, column = list[Column](), list[str](), 0
         self.labels = {
             f.name: int(instance.factual[f.name]) for f in instance.features if f.by_label
         } | labels
         for f in instance.features:
             if not f.by_label and f.name in moving and len(forest.cuts[column]):
                 cuts = forest.cuts[column]
-                self.axes.append(_Axis(f.name, ((column, np.arange(len(cuts) + 1)),), cuts))
+                self.axes.append(Column(((column, np.arange(len(cuts) + 1)),), cuts))
+                self.names.append(f.name)
             column += len(f.columns)
         self.cells = factual_cells(instance, forest, labels)
         self.table = LeafTable(forest, self.cells, self.axes)
@@ -241,7 +231,7 @@ class _CellTree:
         rows, start = np.arange(len(number)), len(self.parts)
         for k, i, c in zip(number, axis, cut, strict=True):
             halves = len(self.parts), len(self.parts) + 1
-            self.parts[k] = _Split(self.axes[i].feature, float(self.axes[i].cuts[c]), *halves)
+            self.parts[k] = _Split(self.names[i], float(self.axes[i].cuts[c]), *halves)
             self.parts += [None, None]
         low, high = np.repeat(first, 2, axis=0), np.repeat(last, 2, axis=0)
         high[2 * rows, axis], low[2 * rows + 1, axis] = cut, cut + 1

@@ -156,7 +156,7 @@ def certificates_for(
     """
     trees: dict[int, Configurations | None] = {}
     own, answers = instances, results
-    instances = [_squared(one) for one in own]
+    instances = [one.squared() for one in own]
     results = [_in_squares(*both) for both in zip(own, answers, strict=True)]
     chosen = [k for k, result in enumerate(results) if _provable(result)]
     plain = [k for k in chosen if _needs_no_tree(instances[k], results[k])]
@@ -183,17 +183,12 @@ def certificates_for(
     return certificates
 
 
-def _squared(instance: Instance) -> Instance:
-    """The instance with l2-squared instead of l2, which the trees of a certificate are made for."""
-    return replace(instance, cost=instance.cost.squared()) if instance.cost.is_root else instance
-
-
 def _in_squares(instance: Instance, result: Result) -> Result:
     """A result about l2 as one about its square, the bound rounded down and the cost up."""
     if not instance.cost.is_root or result.cost is None or result.lower_bound is None:
         return result
     cost, bound = result.cost**2 * (1 + 2.0**-50), result.lower_bound**2 * (1 - 2.0**-50)
-    allowance = _squared(instance).gap_allowance
+    allowance = instance.squared().gap_allowance
     return replace(result, cost=cost, lower_bound=min(bound, cost), gap_allowance=allowance)
 
 

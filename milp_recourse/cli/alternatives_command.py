@@ -25,7 +25,7 @@ def alternatives(
     """The cheapest distinct recourses of one applicant, cheapest first."""
     from milp_recourse.alternatives import alternatives as find
     from milp_recourse.formats.strict_json import write_json
-    from milp_recourse.reports.words import describe_action
+    from milp_recourse.reports.result_words import describe_action
 
     problem = read_one(instance, index)
     found = find(problem, count, by, backend, time_limit, apart)

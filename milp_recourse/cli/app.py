@@ -25,11 +25,11 @@ from milp_recourse.cli.solve_command import solve
 from milp_recourse.cli.verify_command import verify
 from milp_recourse.cli.why_command import why
 from milp_recourse.errors import MachineFailed, RecourseError
-from milp_recourse.lab.benchmarks import commands as benchmarks
-from milp_recourse.lab.gap import commands as icarma
-from milp_recourse.lab.recipe import commands as recipe
-from milp_recourse.lab.studies.commands import reproduce
+from milp_recourse.lab.benchmarks import bench_commands as benchmarks
+from milp_recourse.lab.gap import icarma_commands as icarma
+from milp_recourse.lab.recipe import recipe_commands as recipe
 from milp_recourse.lab.studies.gmsc.gmsc_command import gmsc
+from milp_recourse.lab.studies.reproduce_command import reproduce
 
 app = typer.Typer(
     help="Exact, proven algorithmic recourse: the least an applicant must change to be accepted.",

@@ -84,7 +84,7 @@ def certify(
 
 @dataclass(frozen=True)
 class _Run:
-    """What ``certify`` was asked for; ``write``: the problem as it was solved too."""
+    """The options of ``certify``. ``write``: whether the problem that was solved is written, too."""
 
     out: Path
     backend: str | None
@@ -102,8 +102,8 @@ def _certify_files(files: Sequence[Path], run: _Run, alone: Instance | None = No
     from milp_recourse.reports.instances import solve_files, write_rows
     from milp_recourse.reports.population_folder import make_folder, refuse_foreign
     from milp_recourse.reports.progress import progress_bar
+    from milp_recourse.reports.result_rows import Row, print_table
     from milp_recourse.reports.summary import in_words
-    from milp_recourse.reports.table import Row, print_table
 
     if run.backend is not None:
         from milp_recourse.backends import backend as find_backend
@@ -148,8 +148,8 @@ def _certify_population(population: Population, run: _Run) -> int:
     from milp_recourse.formats import write_population
     from milp_recourse.reports.population_folder import PopulationFolder
     from milp_recourse.reports.progress import progress_bar
+    from milp_recourse.reports.result_rows import BAD_INPUT as UNREAD
     from milp_recourse.reports.summary import in_words
-    from milp_recourse.reports.table import BAD_INPUT as UNREAD
     from milp_recourse.solve import check_backend, check_options, choose_backend, solve, solve_as_finished
 
     out, index = run.out, run.index

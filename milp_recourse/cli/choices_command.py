@@ -39,7 +39,7 @@ def choices(
     from milp_recourse.choices import choices as ask
     from milp_recourse.formats.strict_json import write_json
     from milp_recourse.reports.progress import progress_bar
-    from milp_recourse.reports.words import in_one_line
+    from milp_recourse.reports.result_words import in_one_line
 
     problem, scales = read_one(instance, index), amounts("--scale", scale or [])
     with progress_bar(problem.name or instance.name, 1):

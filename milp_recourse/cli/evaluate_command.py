@@ -5,9 +5,12 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+if TYPE_CHECKING:
+    from milp_recourse.evaluation import Evaluation
 
 
 def evaluate(
@@ -42,16 +45,13 @@ def evaluate(
     from milp_recourse.evaluation import ask, certified_optima, read_actions
     from milp_recourse.evaluation import evaluate as judge_all
     from milp_recourse.evaluation.methods import from_counterfactuals, load
+    from milp_recourse.evaluation.plots import plot
     from milp_recourse.formats import read_population
-    from milp_recourse.formats.strict_json import write_json, write_whole
     from milp_recourse.instances_path import instances_path
+    from milp_recourse.reports.drawing import draw_if_possible
     from milp_recourse.reports.progress import progress_bar
-    from milp_recourse.reports.table import csv_line
 
-    people = read_population(population or instances_path() / "loan" / "population.json")
-    size = min(limit or len(people), len(people))
-    if size < len(people):
-        people = people[:size]
+    people = read_population(population or instances_path() / "loan" / "population.json")[:limit]
     if not plausibility:
         people = replace(people, template=replace(people.template, plausible=False))
     start = time.process_time()
@@ -59,7 +59,7 @@ def evaluate(
     seconds = time.process_time() - start
     if counterfactuals:
         actions = from_counterfactuals(actions, people)
-    with progress_bar("optima", size, rate=True) as bar:
+    with progress_bar("optima", len(people), rate=True) as bar:
         optima = certified_optima(
             people,
             optima_folder or folder / "optima",
@@ -69,22 +69,23 @@ def evaluate(
             advance=lambda: bar.advance("optima"),
         )
     found = judge_all(people, actions, optima)
-    summary: dict[str, Any] = {"method": method, "processor seconds of the method": seconds}
-    summary |= found.summary()
+    _write(found, {"method": method, "processor seconds of the method": seconds}, folder)
+    draw_if_possible(lambda: plot(found, method, folder / "evaluation.png"))
+    typer.echo(f"results in {folder}")
+
+
+def _write(found: Evaluation, about: dict[str, Any], folder: Path) -> None:
+    """evaluation.csv and evaluation.json; the summary on the terminal."""
+    from milp_recourse.formats.strict_json import write_json, write_whole
+    from milp_recourse.reports.result_rows import csv_line
+
+    summary, rows = about | found.summary(), found.rows()
     folder.mkdir(parents=True, exist_ok=True)
     write_json(summary, folder / "evaluation.json")
-    rows = found.rows()
     lines = [csv_line(rows[0]), *(csv_line(row.values()) for row in rows)]
     write_whole("".join(lines).encode(), folder / "evaluation.csv")
     for key, value in summary.items():
         typer.echo(f"{key}: {_cell(value)}")
-    try:
-        from milp_recourse.evaluation.plots import plot
-    except ImportError:
-        typer.echo("no plot: pip install matplotlib", err=True)
-    else:
-        plot(found, method, folder / "evaluation.png")
-    typer.echo(f"results in {folder}")
 
 
 def _cell(value: Any) -> str:

@@ -130,7 +130,7 @@ def _write(fronts: list[Any], folder: Path, against: Against) -> None:
 
 def _say(fronts: list[Any], people: list[Instance], json: Path | None, against: Against) -> None:
     from milp_recourse.formats.strict_json import write_json
-    from milp_recourse.reports.words import in_one_line
+    from milp_recourse.reports.result_words import in_one_line
 
     found, density = fronts[0], against == "density"
     if json is not None:

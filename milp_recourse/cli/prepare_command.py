@@ -96,8 +96,8 @@ def _with_cost(people: Population, known: Population, cost: str | None, scale: s
         else:
             said["scale"] = from_data.data_scales(template, rows, rule)
     made = build_cost(validate(CostModel, said, "cost"), template.features)
-    for one in dict.fromkeys(map(id, people.preferences)):
-        check_scale(made, next(p for p in people.preferences if id(p) == one))
+    for one in {id(p): p for p in people.preferences}.values():  # thousands may share one
+        check_scale(made, one)
     faults = not_judged(template.features, (), people.factuals, people.preferences, people.unreadable, made)
     return with_template(replace(people, unreadable={**people.unreadable, **faults}), cost=made)
 

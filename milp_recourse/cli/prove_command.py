@@ -27,7 +27,7 @@ def prove(
     from milp_recourse.formats import read_action, write_result
     from milp_recourse.prove import prove as run
     from milp_recourse.reports.progress import progress_bar
-    from milp_recourse.reports.words import describe_given, distance
+    from milp_recourse.reports.result_words import describe_given, distance
 
     problem = read_one(instance, index)
     given = read_action(action, problem)

@@ -44,7 +44,7 @@ def robust(
     """
     from milp_recourse.formats.strict_json import write_json
     from milp_recourse.reports.progress import progress_bar
-    from milp_recourse.reports.words import in_one_line
+    from milp_recourse.reports.result_words import in_one_line
     from milp_recourse.result import Status
     from milp_recourse.robust import robust as ask
 

@@ -27,7 +27,7 @@ def solve(
     """
     from milp_recourse.formats import write_result
     from milp_recourse.reports.progress import progress_bar
-    from milp_recourse.reports.words import describe
+    from milp_recourse.reports.result_words import describe
     from milp_recourse.solve import solve as run
 
     problem = read_one(instance, index)

@@ -226,8 +226,8 @@ def _mixed(p, start, goal, part, u):
 
 @compiled
 def _last_accepted(p, w, start, goal, u, halvings):
-    """Go from an accepted point towards another as long as it is accepted, into u; whether that leads
-    anywhere."""
+    """Go from an accepted point towards another as long as it is accepted, into u; whether that moved
+    it."""
     low, high = 0.0, 1.0
     for _ in range(halvings):
         middle = 0.5 * (low + high)

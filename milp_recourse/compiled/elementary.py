@@ -100,7 +100,7 @@ def size_at(kind, z, size, edge, line):
 
 @compiled
 def _bend(kind):
-    """Convex below, concave above."""
+    """Where a curve bends: it is convex below and concave above."""
     return 0.0 if kind == SIGMOID else -INF if kind == LOG else INF
 
 

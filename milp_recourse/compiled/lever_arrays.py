@@ -20,12 +20,12 @@ from milp_recourse.instance import Instance
 Array = NDArray[np.float64]
 
 EITHER, ACTED, IDLE = 0, 1, 2
-"""A numeric lever's mode: its interval or not acting; its interval; not acting."""
+"""A numeric lever's mode: it may be acted on or not; it is acted on, within its interval; it is not."""
 
 _ZERO = Fraction(0)
 
 _ONE, _NONE = np.ones(1, dtype=np.uint8), np.zeros((2, 1))
-"""What a numeric lever's column allows and costs by label."""
+"""What a numeric lever, which has one column and no labels, allows and costs by label."""
 
 
 class Lever:

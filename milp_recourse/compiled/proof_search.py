@@ -113,8 +113,8 @@ INF = math.inf
 Array = NDArray[np.float64]
 
 PROVEN, MORE, FULL, SINGLE, FALSE = range(5)
-"""Why :func:`prove` returns: all is closed; it has examined its share of nodes; the record is full; a node is
-a single action that rounding keeps it from closing, or cannot be split; a feasible action costs less than is
+"""Why :func:`prove` returns: all is closed; it has examined its share of nodes; the record is full; a node
+stays open by rounding alone (it is a single action) or cannot be split; a feasible action costs less than is
 claimed."""
 
 LEAF, EMPTY, CUT, SIGN = range(4)

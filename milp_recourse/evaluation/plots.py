@@ -4,13 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import matplotlib
-import numpy as np
-
 from milp_recourse.evaluation.evaluate import Evaluation, Judged
-
-matplotlib.use("Agg")
-import matplotlib.pyplot as plt
+from milp_recourse.reports.drawing import draw_shares, panels, save
 
 OUTCOMES = {
     "feasible": "#2c6fb0",
@@ -37,9 +32,9 @@ def outcome(one: Judged) -> str:
     return names[2]
 
 
-def plot(evaluation: Evaluation, title: str, path: Path) -> None:
+def plot(evaluation: Evaluation, title: str, path: Path) -> Path:
     """Outcomes as bars, and the distribution of cost / optimum over feasible actions."""
-    figure, (bars, gaps) = plt.subplots(1, 2, figsize=(11, 4.0), layout="constrained")
+    figure, (bars, gaps) = panels((11, 4.0), 1, 2, grid="both")
     counts = {name: 0 for name in OUTCOMES}
     for one in evaluation.applicants:
         counts[outcome(one)] += 1
@@ -50,10 +45,9 @@ def plot(evaluation: Evaluation, title: str, path: Path) -> None:
     figure.suptitle(title)
     bars.set(title=f"{len(evaluation.applicants)} applicants")
     bars.margins(x=0.15)
-    ratios = np.array([1 + one.excess for one in evaluation.applicants if one.excess is not None])
-    if len(ratios):
-        ratios = np.sort(ratios)
-        gaps.step(np.r_[ratios[0], ratios], np.arange(len(ratios) + 1) / len(ratios), where="post")
+    ratios = [1 + one.excess for one in evaluation.applicants if one.excess is not None]
+    if ratios:
+        draw_shares(gaps, ratios)
         gaps.set_xscale("log")
     gaps.axvline(1.05, color="black", linewidth=0.8, linestyle=":")
     gaps.set(
@@ -62,6 +56,4 @@ def plot(evaluation: Evaluation, title: str, path: Path) -> None:
         ylabel="share of them",
         ylim=(0, 1),
     )
-    gaps.grid(alpha=0.3, which="both")
-    figure.savefig(path, dpi=130)
-    plt.close(figure)
+    return save(figure, path)

@@ -61,17 +61,18 @@ class ConvexProblem:
         return float(self.q @ np.square(z) + self.c @ z)
 
 
-def saddle_point(
-    problem: ConvexProblem, start: Array, margin: float = 1e-11, steps: int = 60
-) -> tuple[Array, Array, float] | None:
+MARGIN, STEPS = 1e-11, 60
+"""How far every constraint (its gradient normalised) is tightened, so that the minimiser is feasible; and how
+many steps are taken at most."""
+
+
+def saddle_point(problem: ConvexProblem, start: Array) -> tuple[Array, Array, float] | None:
     """The minimiser to about ten digits, the multipliers of the rows of G, and the ball's (0 without one).
 
     Parameters
     ----------
     start
         Any point.
-    margin
-        How far every constraint (its gradient normalised) is tightened, so that the minimiser is feasible.
 
     Returns
     -------
@@ -80,7 +81,7 @@ def saddle_point(
     """
     norms = np.maximum(np.linalg.norm(problem.g, axis=1), 1e-12)
     rows, limits = problem.g / norms[:, None], problem.h / norms
-    limits = limits - margin * (1 + np.abs(limits))
+    limits = limits - MARGIN * (1 + np.abs(limits))
     ball, curvature = problem.ball, 2 * np.diag(problem.q)
     scale = 1.0
     if ball is not None:
@@ -91,7 +92,7 @@ def saddle_point(
         values = rows @ z - limits
         if ball is None:
             return values, rows
-        values = np.append(values, ball.value(z) / scale + margin)
+        values = np.append(values, ball.value(z) / scale + MARGIN)
         return values, np.vstack([rows, ball.gradient(z) / scale])
 
     z = np.array(start, dtype=np.float64)
@@ -99,12 +100,12 @@ def saddle_point(
     slack = np.maximum(-g, 0.1)
     reach = max(1e-3, float(np.abs(2 * problem.q * z + problem.c).max()))
     dual = np.full(len(g), 0.1 * reach) / np.maximum(slack, 0.1)
-    for _ in range(steps):
+    for _ in range(STEPS):
         gradient = 2 * problem.q * z + problem.c
         r_dual, r_primal = gradient + dual @ jacobian, g + slack
         mu = float(slack @ dual) / len(g)
         done = mu * len(g) <= 1e-10 * max(abs(problem.objective(z)), 1e-6)
-        if done and np.abs(r_primal).max() < 0.5 * margin and np.abs(r_dual).max() <= 1e-6 * max(1.0, reach):
+        if done and np.abs(r_primal).max() < 0.5 * MARGIN and np.abs(r_dual).max() <= 1e-6 * max(1.0, reach):
             break
         hessian = curvature + dual[-1] * ball_hessian if ball is not None else curvature
         ratio = dual / slack
@@ -132,7 +133,7 @@ def saddle_point(
         if not np.isfinite(z).all() or np.abs(dual).max() > 1e14:
             return None
         g, jacobian = constraints(z)
-    if float(g.max(initial=-1.0)) > 0.5 * margin:
+    if float(g.max(initial=-1.0)) > 0.5 * MARGIN:
         return None
     count = len(limits)
     return z, dual[:count] / norms, float(dual[count]) / scale if ball is not None else 0.0

@@ -31,11 +31,11 @@ from milp_recourse.domain.features import Feature
 from milp_recourse.domain.forest import Tree, TreeEnsemble
 from milp_recourse.domain.scm import independent
 from milp_recourse.forests.axes import Axis, action_of, axes_of, factual_cells, rounded_down
-from milp_recourse.forests.factors import Array, Factors, cell_masks, factors
+from milp_recourse.forests.factors import Array, Factors, Ints, cell_masks, factors
 from milp_recourse.forests.goal import affordable, with_cells
 from milp_recourse.forests.living import lists, restricted, shrink
 from milp_recourse.forests.prices import ascend, assess, choose_split, take_out
-from milp_recourse.forests.starts import Cells, good_point, polished, price_of
+from milp_recourse.forests.starts import good_point, polished, price_of
 from milp_recourse.forests.table import LeafTable, may_be_missing
 from milp_recourse.forests.tree_arrays import score_at, tree_arrays
 from milp_recourse.forests.weighted import WeightedSums
@@ -157,7 +157,7 @@ class PricedSearch:
         self.alone = self.points.added + self.wide  # what a cell costs by itself
         self.of_cell = np.repeat(np.arange(len(self.axes)), [len(axis) for axis in self.axes])
 
-    def _offer(self, point: Cells, cost: float) -> bool:
+    def _offer(self, point: Ints, cost: float) -> bool:
         """Keep an accepted point if it is the cheapest."""
         if not math.isfinite(cost):
             return False
@@ -176,7 +176,7 @@ class PricedSearch:
             self.proven = max(self.proven, bound)
             self.watch(cost, self.proven)
 
-    def _rows(self, axes: Sequence[Axis]) -> Cells:
+    def _rows(self, axes: Sequence[Axis]) -> Ints:
         """The rows to start from, the nearest ones, as points."""
         if self.starts is None or not len(self.starts) or not axes:
             return np.empty((0, len(axes)), dtype=np.int32)

@@ -110,7 +110,7 @@ def ascend(f, cost, wide, q, live, mu, goal, price, target, steps, shrinking, we
     paid, x, unit = cost.copy(), np.zeros(axes, np.int32), weight / max(target, 1e-300)
     slope, slope_q = np.zeros(size), np.zeros(len(q))
     direction, direction_q, turn = np.zeros(size), np.zeros(len(q)), 0.0  # turn: the multiplier's
-    best, best_mu, best_price, best_q, stalled = -INF, mu, price.copy(), q.copy(), 0
+    best, best_mu, best_price, best_q, length, stalled = -INF, mu, price.copy(), q.copy(), 0.0, 0
     for _ in range(steps):
         if shared:
             _share_out(cost, wide, q, live, paid)
@@ -137,10 +137,9 @@ def ascend(f, cost, wide, q, live, mu, goal, price, target, steps, shrinking, we
             _slope_of_shares(wide, x, unit, slope_q)
         steep = miss * weight * mu
         now = steep * steep + _square(slope) + _square(slope_q)
-        before = turn * turn + _square(direction) + _square(direction_q)
         if now == 0.0:
             break
-        pull = np.sqrt(now / before) if before > 0.0 else 0.0
+        pull = np.sqrt(now / length) if length > 0.0 else 0.0  # of the direction before
         turn = steep + pull * turn
         length = turn * turn + _turned(direction, slope, pull) + _turned(direction_q, slope_q, pull)
         if length < 1e-30:

@@ -23,8 +23,6 @@ class LeafRecourse:
     ----------
     node
         Position of the leaf in its tree's arrays.
-    score
-        The deployed score there.
     action
         Feature -> value (labels by index); {} where the factual is in the leaf.
     lower_bound
@@ -32,7 +30,6 @@ class LeafRecourse:
     """
 
     node: int
-    score: float
     action: dict[str, float]
     lower_bound: float
 
@@ -67,7 +64,4 @@ def leaf_recourses(instance: Instance) -> list[LeafRecourse]:
     bounds = rounded_down(total + instance.cost.linf * widest, len(axes))
     order = np.flatnonzero(alive)
     order = order[np.argsort(bounds[order], kind="stable")]
-    return [
-        LeafRecourse(int(leaves.node[k]), float(scores[k]), action_of(axes, chosen[k]), float(bounds[k]))
-        for k in order
-    ]
+    return [LeafRecourse(int(leaves.node[k]), action_of(axes, chosen[k]), float(bounds[k])) for k in order]

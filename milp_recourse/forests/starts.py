@@ -7,10 +7,10 @@ they are clear of the threshold.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from milp_recourse.compiling import counting as compiled
 from milp_recourse.compiling import counting_entry as entry
+from milp_recourse.forests.factors import Ints
 from milp_recourse.forests.tree_arrays import (
     TreeArrays,
     deployed,
@@ -20,8 +20,6 @@ from milp_recourse.forests.tree_arrays import (
     update_values,
     values_at,
 )
-
-Cells = NDArray[np.int32]
 
 
 @entry
@@ -156,8 +154,8 @@ def polish(w, x, order):  # type: ignore[no-untyped-def]
 
 
 @entry
-def _search(w, starts, kicks, seed):  # type: ignore[no-untyped-def]
-    np.random.seed(seed)
+def _search(w, starts, kicks):  # type: ignore[no-untyped-def]
+    np.random.seed(0)
     axes = len(w.start)
     best, cost, order = w.start.copy(), np.inf, np.arange(axes)
     for n in range(len(starts) + 2 + kicks):
@@ -203,7 +201,7 @@ def _begin(w, starts, best, cost, n):  # type: ignore[no-untyped-def]
     return x, climb(w, x, False)
 
 
-def good_point(w: TreeArrays, starts: Cells, kicks: int, seed: int = 0) -> tuple[Cells, float]:
+def good_point(w: TreeArrays, starts: Ints, kicks: int) -> tuple[Ints, float]:
     """The cheapest accepted point found from some points and by climbing; its cost, inf without one.
 
     Parameters
@@ -213,11 +211,11 @@ def good_point(w: TreeArrays, starts: Cells, kicks: int, seed: int = 0) -> tuple
     kicks
         How often the best is perturbed, or, while there is none, how many random points are climbed from.
     """
-    point, cost = _search(w, starts, kicks, seed)
+    point, cost = _search(w, starts, kicks)
     return point, float(cost)
 
 
-def polished(w: TreeArrays, x: Cells) -> tuple[Cells, float]:
+def polished(w: TreeArrays, x: Ints) -> tuple[Ints, float]:
     """A point, climbed to acceptance if need be and pulled back; cost inf where the climb gets stuck."""
     x = x.copy()
     if not climb(w, x, True):

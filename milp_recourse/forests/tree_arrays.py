@@ -21,7 +21,6 @@ from milp_recourse.forests.table import in_order, may_be_missing
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int32]
-Cells = NDArray[np.int32]
 Flags = NDArray[np.bool_]
 
 
@@ -97,7 +96,7 @@ class TreeArrays(NamedTuple):
     added: Array
     widest: Array
     linf: float
-    start: Cells
+    start: Ints
 
 
 class _Sides(NamedTuple):

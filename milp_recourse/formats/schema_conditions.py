@@ -39,7 +39,7 @@ ConditionModel = TypeAliasType(
         ),
     ],
 )
-"""What a person or a policy demands besides."""
+"""A condition: what a person or a policy demands besides acceptance."""
 
 
 class AtMostActionsModel(Strict):

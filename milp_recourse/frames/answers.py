@@ -28,7 +28,7 @@ from milp_recourse.front import front
 from milp_recourse.instance import Instance, Population
 from milp_recourse.reports.pages import person_page, population_fragment, population_page, reasons_of
 from milp_recourse.reports.population_folder import PopulationFolder
-from milp_recourse.reports.table import BAD_INPUT
+from milp_recourse.reports.result_rows import BAD_INPUT
 from milp_recourse.result import Result, Status
 from milp_recourse.robust import robust
 from milp_recourse.why import why as ask_why

@@ -10,7 +10,7 @@ import pandas as pd
 from milp_recourse.errors import BadInput
 from milp_recourse.frames.arguments import intervals, positive, some_columns
 from milp_recourse.frames.columns import TableColumn, is_missing, known_name, shown
-from milp_recourse.frames.conditions import conditions_of
+from milp_recourse.frames.conditions_argument import conditions_of
 from milp_recourse.instance import Preferences
 
 _KEYS = ("actionable", "weights", "ranges", "conditions")

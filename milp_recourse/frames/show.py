@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from milp_recourse.reports.pages import NOT_REACHED, Change, Person, changes_of, group_of, person_of
-from milp_recourse.reports.table import BAD_INPUT
+from milp_recourse.reports.result_rows import BAD_INPUT
 
 if TYPE_CHECKING:
     from milp_recourse.frames.answers import Answers

@@ -61,7 +61,7 @@ class Exact:
 
 
 class _Problem(NamedTuple):
-    """One applicant with these weights (0: not actionable) and sides."""
+    """An applicant with weights (0: not actionable) and allowed directions (1: up, -1: down, 0: both)."""
 
     applicant: int
     weights: NDArray[np.float64]

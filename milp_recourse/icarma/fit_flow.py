@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from copy import deepcopy
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 
 from milp_recourse.domain.loan import loan
 from milp_recourse.icarma.flow import CausalFlow
+from milp_recourse.icarma.networks import fit_in_batches
 
 FLOW_SIZES = (20000, 2500, 2500)
 """Rows of the released flow split: train, validation, test."""
@@ -40,8 +40,8 @@ def fit_flow(
     flow: CausalFlow,
     train: NDArray,
     validation: NDArray,
-    seed: int = 0,
-    settings: FlowTraining | None = None,
+    seed: int,
+    settings: FlowTraining,
     on_epoch: Callable[[], None] = lambda: None,
 ) -> CausalFlow:
     """Maximise the likelihood of the train rows; the epoch that is best on the validation rows stays.
@@ -57,27 +57,19 @@ def fit_flow(
     on_epoch
         Called after every epoch.
     """
-    settings = settings or FlowTraining()
     flow.standardise_by(train)
     rows, held = (
         torch.as_tensor(a, dtype=torch.float64, device=flow.mean.device) for a in (train, validation)
     )
-    generator = torch.Generator().manual_seed(seed)
-    optimiser = torch.optim.Adam(flow.parameters(), lr=settings.learning_rate)
-    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, settings.epochs)
-    best, kept = -np.inf, deepcopy(flow.state_dict())
-    for _ in range(settings.epochs):
-        order = torch.randperm(len(rows), generator=generator).to(rows.device)
-        for start in range(0, len(rows), settings.batch):
-            loss = -flow.log_density(rows[order[start : start + settings.batch]]).mean()
-            optimiser.zero_grad()
-            loss.backward()
-            optimiser.step()
-        schedule.step()
-        with torch.no_grad():
-            score = float(flow.log_density(held).mean())
-        if score > best:
-            best, kept = score, deepcopy(flow.state_dict())
-        on_epoch()
-    flow.load_state_dict(kept)
+    fit_in_batches(
+        flow,
+        lambda index: -flow.log_density(rows[index.to(rows.device)]).mean(),
+        len(rows),
+        batch=settings.batch,
+        epochs=settings.epochs,
+        learning_rate=settings.learning_rate,
+        seed=seed,
+        held=lambda: -flow.log_density(held).mean(),
+        on_epoch=on_epoch,
+    )
     return flow

@@ -103,11 +103,9 @@ class CausalFlow(nn.Module):
         self.double()
 
     @staticmethod
-    def of_scm(
-        scm: StructuralCausalModel, conditioned: Sequence[str] = (), hidden: Sequence[int] = (64, 64)
-    ) -> CausalFlow:
+    def of_scm(scm: StructuralCausalModel, conditioned: Sequence[str]) -> CausalFlow:
         """An untrained flow with a model's causal graph, and nothing else of it."""
-        return CausalFlow(scm.features, [sorted(scm.parents(f)) for f in scm.features], conditioned, hidden)
+        return CausalFlow(scm.features, [sorted(scm.parents(f)) for f in scm.features], conditioned)
 
     @property
     def settings(self) -> dict[str, Any]:

@@ -1,8 +1,9 @@
-"""The mask network and the action network."""
+"""The mask network and the action network, and how a network is fitted in batches."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from copy import deepcopy
 from itertools import pairwise
 
 import torch
@@ -16,6 +17,53 @@ def perceptron(inputs: int, hidden: Sequence[int], outputs: int) -> nn.Sequentia
     for before, after in pairwise(sizes):
         layers += [nn.Linear(before, after), nn.ReLU()]
     return nn.Sequential(*layers, nn.Linear(sizes[-1], outputs)).double()
+
+
+def fit_in_batches(
+    module: nn.Module,
+    loss: Callable[[Tensor], Tensor],
+    rows: int,
+    *,
+    batch: int,
+    epochs: int,
+    learning_rate: float,
+    seed: int,
+    decay: bool = True,
+    held: Callable[[], Tensor] | None = None,
+    on_epoch: Callable[[], None] = lambda: None,
+) -> None:
+    """Minimise a mean loss over so many rows by Adam, in place.
+
+    Parameters
+    ----------
+    loss
+        Of some of the rows, by their numbers.
+    decay
+        Whether the rate falls to zero along a cosine.
+    held
+        The loss on the validation rows, by which the best epoch stays; None: the last one stays.
+    on_epoch
+        Called after every epoch.
+    """
+    generator = torch.Generator().manual_seed(seed)
+    optimiser = torch.optim.Adam(module.parameters(), lr=learning_rate)
+    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, epochs)
+    least, kept = float("inf"), deepcopy(module.state_dict())
+    for _ in range(epochs):
+        for index in torch.randperm(rows, generator=generator).split(batch):
+            optimiser.zero_grad()
+            loss(index).backward()
+            optimiser.step()
+        if decay:
+            schedule.step()
+        if held is not None:
+            with torch.no_grad():
+                here = float(held())
+            if here < least:
+                least, kept = here, deepcopy(module.state_dict())
+        on_epoch()
+    if held is not None:
+        module.load_state_dict(kept)
 
 
 def by_xavier(network: nn.Module) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from copy import deepcopy
 from dataclasses import dataclass
 from typing import Literal
 
@@ -12,8 +11,8 @@ import torch
 from numpy.typing import NDArray
 
 from milp_recourse.domain.network import DType, ReluNetwork
-from milp_recourse.icarma.networks import perceptron
-from milp_recourse.readers.fold import standardised
+from milp_recourse.icarma.networks import fit_in_batches, perceptron
+from milp_recourse.readers.standardisation import standardised
 
 FloatArray = NDArray[np.float64]
 
@@ -74,29 +73,24 @@ def fit_relu(
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         model = perceptron(train[0].shape[1], settings.hidden, 1)
-    generator = torch.Generator().manual_seed(seed)
-    optimiser = torch.optim.Adam(model.parameters(), lr=settings.learning_rate)
-    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, settings.epochs)
-    least, kept = np.inf, deepcopy(model.state_dict())
-    rows, targets = sets[0]
-    for _ in range(settings.epochs):
-        order = torch.randperm(len(rows), generator=generator)
-        for start in range(0, len(rows), settings.batch):
-            index = order[start : start + settings.batch]
-            each = criterion(model(rows[index])[:, 0], targets[index], reduction="none")
-            optimiser.zero_grad()
-            (weights[index] * each).mean().backward()
-            optimiser.step()
-        if settings.decay:
-            schedule.step()
-        if settings.best:
-            with torch.no_grad():
-                held = float(criterion(model(sets[1][0])[:, 0], sets[1][1]))
-            if held < least:
-                least, kept = held, deepcopy(model.state_dict())
-        on_epoch()
-    if settings.best:
-        model.load_state_dict(kept)
+    (rows, targets), (held_rows, held_targets) = sets
+
+    def batch_loss(index: torch.Tensor) -> torch.Tensor:
+        each = criterion(model(rows[index])[:, 0], targets[index], reduction="none")
+        return (weights[index] * each).mean()
+
+    fit_in_batches(
+        model,
+        batch_loss,
+        len(rows),
+        batch=settings.batch,
+        epochs=settings.epochs,
+        learning_rate=settings.learning_rate,
+        seed=seed,
+        decay=settings.decay,
+        held=(lambda: criterion(model(held_rows)[:, 0], held_targets)) if settings.best else None,
+        on_epoch=on_epoch,
+    )
     layers = [
         (layer.weight.detach().numpy(), layer.bias.detach().numpy())
         for layer in model

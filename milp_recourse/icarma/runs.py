@@ -36,12 +36,11 @@ def train_seeds(
     settings: Settings,
     seeds: Sequence[int],
     folder: Path,
-    flow_epochs: int = 60,
-    device: str = "cpu",
-    advance: Callable[[str], None] = lambda _: None,
-    flow_sizes: tuple[int, int, int] = FLOW_SIZES,
-    through: StructuralModel | None = None,
-    optima: Optima | None = None,
+    flow_epochs: int,
+    device: str,
+    advance: Callable[[str], None],
+    through: StructuralModel | None,
+    optima: Optima | None,
 ) -> list[dict[str, Any]]:
     """Train every seed and keep the one with the least validation loss as DIR/recommender.npz.
 
@@ -62,7 +61,7 @@ def train_seeds(
     list
         One row per seed: seed, best_epoch, loss, valid, plausible, cost, all of the best epoch.
     """
-    flow = through or loan_flow(task, folder / "flow.npz", flow_epochs, device, advance, flow_sizes)
+    flow = through or loan_flow(task, folder / "flow.npz", flow_epochs, device, advance)
     rows = []
     for seed in seeds:
         mine, place = replace(settings, seed=seed), folder / f"seed_{seed}"
@@ -93,7 +92,6 @@ def loan_flow(
     epochs: int,
     device: str,
     advance: Callable[[str], None],
-    sizes: tuple[int, int, int] = FLOW_SIZES,
 ) -> CausalFlow:
     """The flow in a file, or a new one written there.
 
@@ -102,7 +100,7 @@ def loan_flow(
     BadInput
         The file's flow was trained otherwise.
     """
-    settings = {"epochs": epochs, "sizes": list(sizes)}
+    settings = {"epochs": epochs, "sizes": list(FLOW_SIZES)}
     if path.exists():
         arrays, about = read_arrays(path)
         if about.get("training") != settings:
@@ -110,7 +108,7 @@ def loan_flow(
                 str(path), json.dumps(about.get("training")), f"{json.dumps(settings)}, or a new folder"
             )
         return flow_of(arrays, about["flow"]).to(device)
-    rows, validation, _ = loan_flow_rows(FLOW_SEED, sizes)
+    rows, validation, _ = loan_flow_rows(FLOW_SEED, FLOW_SIZES)
     torch.manual_seed(FLOW_SEED)
     flow = CausalFlow.of_scm(task.template.scm, ("gender",)).to(device)
     fit_flow(flow, rows, validation, FLOW_SEED, FlowTraining(epochs=epochs), lambda: advance("flow"))

@@ -106,15 +106,6 @@ def hard_actions(factual: FloatArray, action: FloatArray, wishes: Wishes) -> Boo
     return (changed & wishes.least).any(axis=1)
 
 
-def recommend_timed(
-    model: Recommender, rows: FloatArray, wishes: Wishes
-) -> tuple[FloatArray, BoolArray, float]:
-    """Actions, whether bounds cut them, and wall seconds for all applicants together."""
-    start = time.perf_counter()
-    action, limited = model.recommend(rows, wishes)
-    return action, limited, time.perf_counter() - start
-
-
 @dataclass(frozen=True)
 class Recommended:
     """What networks say to a population.
@@ -128,7 +119,7 @@ class Recommended:
     limited
         Whether bounds cut the recommendation.
     seconds
-        Wall time for all applicants.
+        Processor time for all applicants.
     scored
         The recommendations, judged.
     """
@@ -143,7 +134,9 @@ class Recommended:
 def recommended(model: Recommender, people: Population, wishes: Wishes) -> Recommended:
     """Ask networks, and judge what they say."""
     rows = rows_of_population(people.factuals, model.flow.features)
-    action, limited, seconds = recommend_timed(model, rows, wishes)
+    start = time.process_time()
+    action, limited = model.recommend(rows, wishes)
+    seconds = time.process_time() - start
     return Recommended(rows, action, limited, seconds, score(people.template, model, rows, wishes, action))
 
 

@@ -16,6 +16,9 @@ from milp_recourse.instance import Instance
 
 FloatArray = NDArray[np.float64]
 
+SAMPLED = 20_000, 5_000
+"""Rows drawn for training and for validation."""
+
 SAMPLED_STREAM = 8
 """Keeps rows drawn for training apart from other draws of the same seed."""
 
@@ -68,7 +71,7 @@ class Task:
         return np.array([self.template.cost.scale[name] for name in self.levers])
 
 
-def sampled_task(template: Instance, seed: int = 0, sizes: tuple[int, int] = (20_000, 5_000)) -> Task:
+def sampled_task(template: Instance) -> Task:
     """Anybody's task: refused rows drawn from the causal model itself, for training and for validation.
 
     Raises
@@ -88,9 +91,9 @@ def sampled_task(template: Instance, seed: int = 0, sizes: tuple[int, int] = (20
         )
     if not any(f.actionable for f in template.features):
         raise BadInput("population: features", "none is actionable", "at least one")
-    rng = np.random.default_rng([seed, SAMPLED_STREAM])
+    rng = np.random.default_rng([0, SAMPLED_STREAM])
     parts, spread = [], 0.0
-    for size in sizes:
+    for size in SAMPLED:
         rows = template.scm.sample(size, rng)
         logits = network.evaluate(rows)[:, 0]
         spread = spread or float(logits.std())
@@ -100,8 +103,26 @@ def sampled_task(template: Instance, seed: int = 0, sizes: tuple[int, int] = (20
     return Task(template, parts[0], parts[1], spread)
 
 
-def loan_task(template: Instance, seed: int = 0, sizes: tuple[int, int, int] = RELEASED_SIZES) -> Task:
+def loan_task(template: Instance) -> Task:
     """Loan's task: the refused rows of the split that made the shipped classifier and its applicants.
+
+    Raises
+    ------
+    BadInput
+        As :func:`check_loan`.
+    """
+    network = check_loan(template)
+    data = sample_loan(0, RELEASED_SIZES)
+    logits = [network.evaluate(split.rows)[:, 0] for split in (data.train, data.validation)]
+    train, validation = (
+        split.rows[logit < template.accept.threshold]
+        for split, logit in zip((data.train, data.validation), logits, strict=True)
+    )
+    return Task(template, train, validation, float(logits[0].std()))
+
+
+def check_loan(template: Instance) -> ReluNetwork:
+    """The network of a model that Loan's networks can be trained for, and asked about.
 
     Raises
     ------
@@ -115,11 +136,4 @@ def loan_task(template: Instance, seed: int = 0, sizes: tuple[int, int, int] = R
     known = {f.name for f in template.features if f.actionable}
     if known != set(LOAN_ACTIONABLE):
         raise BadInput("population: actionable", ", ".join(sorted(known)), ", ".join(LOAN_ACTIONABLE))
-    data = sample_loan(seed, sizes)
-    network = template.classifier
-    logits = [network.evaluate(split.rows)[:, 0] for split in (data.train, data.validation)]
-    train, validation = (
-        split.rows[logit < template.accept.threshold]
-        for split, logit in zip((data.train, data.validation), logits, strict=True)
-    )
-    return Task(template, train, validation, float(logits[0].std()))
+    return template.classifier

@@ -7,16 +7,16 @@ not at all.
 """
 
 from milp_recourse.readers.column import Column, Reading
-from milp_recourse.readers.fold import standardised
 from milp_recourse.readers.from_lightgbm import read_lightgbm
 from milp_recourse.readers.from_onnx import read_onnx
 from milp_recourse.readers.from_sklearn import read_sklearn
 from milp_recourse.readers.from_sklearn_trees import read_sklearn_trees
 from milp_recourse.readers.from_torch import read_torch
 from milp_recourse.readers.from_xgboost import read_xgboost
-from milp_recourse.readers.front import model_columns
 from milp_recourse.readers.json_form import to_json
 from milp_recourse.readers.model import read_model, rounding_margin
+from milp_recourse.readers.standardisation import standardised
+from milp_recourse.readers.steps_before import model_columns
 from milp_recourse.readers.tree_parts import safe_threshold
 
 __all__ = [

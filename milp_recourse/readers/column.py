@@ -23,8 +23,8 @@ class Column:
         The original labels (str, int, bool, nan, ...); None: a number. A label nan is what the model knows a
         missing value as.
     encoding
-        How it enters the classifier: ``code`` (the number itself), ``one-hot`` (one 0/1 input per label) or
-        ``table``.
+        How it enters the classifier: ``code`` (a number itself), and for labels ``one-hot`` (one 0/1 input
+        per label) or ``table``.
     table
         With ``table``: one row per label, the classifier's input numbers.
     imputed

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from milp_recourse.domain.network import ReluNetwork
-from milp_recourse.readers.fold import standardised
 from milp_recourse.readers.layers import Layers
 from milp_recourse.readers.linear import read_linear
 from milp_recourse.readers.refusal import not_fitted, refuse, require
+from milp_recourse.readers.standardisation import standardised
 
 _ALLOWED = "binary MLPClassifier or LogisticRegression, alone or last in a Pipeline of StandardScalers"
 

@@ -24,13 +24,13 @@ from milp_recourse.readers.from_sklearn_trees import is_sklearn_trees, judge_skl
 from milp_recourse.readers.from_torch import append_torch
 from milp_recourse.readers.from_xgboost import class_count as xgboost_classes
 from milp_recourse.readers.from_xgboost import is_xgboost, judge_xgboost
-from milp_recourse.readers.front import Front, model_columns, read_front
 from milp_recourse.readers.layers import UNIT, Layers
 from milp_recourse.readers.linear import is_linear, logit_from, read_linear
 from milp_recourse.readers.margins import Arithmetic, Entry, margin_of
 from milp_recourse.readers.operations import apply
 from milp_recourse.readers.raw_trees import on_raw_columns
 from milp_recourse.readers.refusal import not_fitted, refuse, require
+from milp_recourse.readers.steps_before import Front, model_columns, read_front
 from milp_recourse.readers.transformers import Track
 from milp_recourse.readers.tree_parts import Judged
 

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from milp_recourse.domain.forest import Tree, TreeEnsemble, last_left
 from milp_recourse.readers.column import Column
-from milp_recourse.readers.front import Front
 from milp_recourse.readers.operations import Operation, apply, last_raw
 from milp_recourse.readers.refusal import refuse
+from milp_recourse.readers.steps_before import Front
 from milp_recourse.readers.tree_parts import LARGEST, Judged, Splits
 
 

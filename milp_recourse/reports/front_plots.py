@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from milp_recourse.density_front import DensityFront, average
 from milp_recourse.front import Front, average_of_actions
+from milp_recourse.reports.drawing import panels, save
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -35,7 +36,7 @@ def plot_density_fronts(fronts: Sequence[DensityFront], path: str | Path) -> Non
     _name_the_left_end(axes[1], x)
     for one in axes:
         one.axvline(0.0, color="#999999", linewidth=0.8, linestyle=":")
-    figure.savefig(path, dpi=150)
+    save(figure, Path(path))
 
 
 def _name_the_left_end(axes: Axes, x: Sequence[float]) -> None:
@@ -53,19 +54,14 @@ def plot_action_fronts(fronts: Sequence[Front], path: str | Path) -> None:
     figure, axes = _drawn(lines, [(row["at most actions"], row) for row in rows], said)
     axes[1].set_xticks([row["at most actions"] for row in rows])
     axes[1].set_xlabel("features acted on, at most")
-    figure.savefig(path, dpi=150)
+    save(figure, Path(path))
 
 
 def _drawn(
     lines: Sequence[Line], rows: Sequence[tuple[float, dict[str, Any]]], whose: str
 ) -> tuple[Figure, tuple[Axes, Axes]]:
     """Everybody's costs and the mean of those compared; below, the shares of people with an action."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(6.5, 6.0), layout="constrained")
-    FigureCanvasAgg(figure)
-    above, below = figure.subplots(2, 1, sharex=True, height_ratios=[3, 1])
+    figure, (above, below) = panels((6.5, 6.0), 2, sharex=True, height_ratios=[3, 1])
     for line in lines[:MOST_LINES]:
         shown = [(x, cost) for x, cost in line if cost is not None]
         if shown:

@@ -13,8 +13,8 @@ from milp_recourse.formats.write import result_to_dict
 from milp_recourse.instance import Instance
 from milp_recourse.reports.certificate_files import store_certificate
 from milp_recourse.reports.compare import compare
+from milp_recourse.reports.result_rows import Row, cells, csv_line, header
 from milp_recourse.reports.summary import summarise
-from milp_recourse.reports.table import Row, cells, csv_line, header
 from milp_recourse.solve import check_options, solve
 
 

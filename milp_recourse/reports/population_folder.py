@@ -21,8 +21,7 @@ from milp_recourse.formats.strict_json import read_json, write_json, write_whole
 from milp_recourse.formats.write import population_digest
 from milp_recourse.instance import Population
 from milp_recourse.reports.certificate_files import CHUNK, pack, store_certificate
-from milp_recourse.reports.summary import Tally
-from milp_recourse.reports.table import (
+from milp_recourse.reports.result_rows import (
     BAD_INPUT,
     cells,
     cells_of_unread,
@@ -30,6 +29,7 @@ from milp_recourse.reports.table import (
     header,
     one_line,
 )
+from milp_recourse.reports.summary import Tally
 from milp_recourse.result import Result, Status
 
 RUN_FORMAT = "milp-recourse/run-1"

@@ -6,7 +6,7 @@ from rich.table import Table
 
 from milp_recourse.domain.conditions import condition_text
 from milp_recourse.instance import Instance
-from milp_recourse.reports.words import short
+from milp_recourse.reports.result_words import short
 from milp_recourse.result import Status
 from milp_recourse.why import PopulationWhy, Why
 

@@ -13,7 +13,7 @@ from milp_recourse.errors import Unsupported
 from milp_recourse.formats import read_population
 from milp_recourse.instance import Instance, Preferences
 from milp_recourse.instances_path import instances_path
-from milp_recourse.lab.benchmarks.settings import in_setting
+from milp_recourse.lab.benchmarks.bench_settings import in_setting
 from milp_recourse.program import lower
 from milp_recourse.program.rationals import Mixed, Rationals
 from tests.helpers.generators import Style, _factual, supported_instance

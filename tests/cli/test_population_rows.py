@@ -305,8 +305,8 @@ def test_tables_cut_nothing_off(width) -> None:
 
     from milp_recourse.formats import read_instance
     from milp_recourse.lab.run_table import folded
-    from milp_recourse.lab.studies.commands import SHOWN
-    from milp_recourse.reports.table import print_table
+    from milp_recourse.lab.studies.reproduce_command import SHOWN
+    from milp_recourse.reports.result_rows import print_table
 
     instance = read_instance(ROOT / "instances/smoke/hold.json")
     printed = StringIO()

@@ -50,4 +50,4 @@ def small_flow():
     torch.manual_seed(0)
     train, validation, _ = loan_flow_rows(0, (4000, 500, 1))
     flow = CausalFlow.of_scm(loan(), ("gender",))
-    return fit_flow(flow, train, validation, settings=FlowTraining(epochs=25, learning_rate=3e-3))
+    return fit_flow(flow, train, validation, 0, FlowTraining(epochs=25, learning_rate=3e-3))

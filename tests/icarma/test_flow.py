@@ -11,7 +11,7 @@ pytest.importorskip("zuko")
 from milp_recourse.domain.loan import FEATURES, loan
 from milp_recourse.icarma.fit_flow import loan_flow_rows
 from milp_recourse.icarma.flow import CausalFlow
-from milp_recourse.lab.gap.evaluate import flow_check
+from milp_recourse.lab.gap.table_one import flow_check
 
 CHAIN = ("a", "b", "c")
 

@@ -21,7 +21,7 @@ from milp_recourse.icarma.score import rows_of_population, score
 from milp_recourse.icarma.shipped import FOLDER, shipped
 from milp_recourse.instance import Preferences
 from milp_recourse.instances_path import instances_path, population_file
-from milp_recourse.lab.gap.evaluate import mask_check
+from milp_recourse.lab.gap.table_one import mask_check
 
 
 @pytest.fixture(scope="module")
@@ -163,9 +163,8 @@ def _small(monkeypatch, sizes) -> None:
     """A flow of 300 rows, and so many rows to train on, to choose by and to test."""
     from milp_recourse.icarma import runs, task
 
-    defaults = tuple((300, 50, 1) if one == runs.FLOW_SIZES else one for one in runs.train_seeds.__defaults__)
-    monkeypatch.setattr(runs.train_seeds, "__defaults__", defaults)
-    monkeypatch.setattr(task.loan_task, "__defaults__", (0, sizes))
+    monkeypatch.setattr(runs, "FLOW_SIZES", (300, 50, 1))
+    monkeypatch.setattr(task, "RELEASED_SIZES", sizes)
 
 
 def test_train_on_optima(tmp_path, monkeypatch) -> None:

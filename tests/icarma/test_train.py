@@ -60,7 +60,7 @@ def test_it_learns(learned, people, task) -> None:
 
 def test_masks_hold(learned) -> None:
     """5000 predictions on rows near and far: none outside the individual mask or the bounds."""
-    from milp_recourse.lab.gap.evaluate import mask_check
+    from milp_recourse.lab.gap.table_one import mask_check
 
     assert mask_check(learned.model, 5000, seed=2) == 0
 

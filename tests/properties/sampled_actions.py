@@ -94,8 +94,8 @@ def row_of(name: str, instance: Instance, rows: Array | None, time_limit: float,
 
 def real_problems(data: Path) -> Iterator[tuple[str, Instance, Array]]:
     """The 40 problems of docs/results/real, and the rows that each network accepts."""
-    from milp_recourse.lab.benchmarks import real
-    from milp_recourse.lab.benchmarks.networks import fit
+    from milp_recourse.lab.benchmarks import bench_real as real
+    from milp_recourse.lab.benchmarks.fitted import fit_network
 
     sets, networks = (
         ("german", "adult", "compas", "gmsc", "gmsc:graph"),
@@ -104,7 +104,7 @@ def real_problems(data: Path) -> Iterator[tuple[str, Instance, Array]]:
     plan = real.Plan(sets, networks, ("l1", "l2-squared"), 1, ("bab",), 30.0, 0, data)
     for name in plan.sets:
         for widths in plan.networks:
-            network = fit(name, widths, data, plan.seed)
+            network = fit_network(name, widths, data, plan.seed)
             logits = network.classifier.evaluate(network.table.inputs)[:, 0]
             for row in real.chosen(network, plan):
                 for cost in plan.costs:

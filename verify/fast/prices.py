@@ -159,7 +159,7 @@ class Prices(kernel.Prices):
             return left
 
     def merged(self, ends: Sequence[Interval], left: Any) -> Any:
-        """What is left where, of cells from which the same leaves can be reached, the cheapest stays."""
+        """What is left below ``["m"]``: of cells that lead to the same leaves, the cheapest."""
         try:
             left = self.within_box(ends, left)
         except Empty:

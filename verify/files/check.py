@@ -63,7 +63,7 @@ def within(seconds: float) -> Iterator[None]:
 
 
 def plain(text: str) -> str:
-    """Text in one line that moves no cursor."""
+    """The text as one line, without control characters."""
     return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in " ".join(text.split()))
 
 

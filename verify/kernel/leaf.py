@@ -66,7 +66,7 @@ def _nothing(arithmetic: Exact, region: Region) -> bool:
 
 
 def proven(arithmetic: Exact, region: Region, leaf: Any, target: Fraction) -> Fraction | float:
-    """What ``["d", slopes, terms, shares?, thetas?]`` proves (section 7.2); infinite: the region is empty."""
+    """The bound ``["d", slopes, terms, shares?, thetas?]`` proves (section 7.2); inf: nothing is there."""
     (slopes, terms, *more), configuration = leaf, arithmetic.configuration
     count = sum(configuration.widths)
     share = multipliers(more[0] if more else None, len(region.ends), most=1)
@@ -84,7 +84,7 @@ def proven(arithmetic: Exact, region: Region, leaf: Any, target: Fraction) -> Fr
 def _term(
     configuration: Configuration, region: Region, given: dict[str, Any], slopes: str
 ) -> tuple[Form, str, Fraction, list[tuple[int, Fraction]]]:
-    """A term's form but for its multiples of the logit and of neurons' arguments, its slopes, and these."""
+    """Of a term: its form without logit and neurons, its slopes, and the multipliers of these two."""
     model, energy, values = configuration.model, configuration.energy, configuration.values
     own, count = given.get("s", slopes), sum(configuration.widths)
     if len(own) != count or not set(own) <= {"0", "1"}:

@@ -67,12 +67,12 @@ class Prices:
         return self._terms(k, ends, gone)[0]
 
     def taken_out(self, k: int, ends: Sequence[Interval], gone: Any, target: Fraction) -> Any:
-        """What is gone below a node: also each cell and leaf by which the bound rises to the target."""
+        """What is gone below ``["t", k]``: also cells and leaves whose use raises the bound to the target."""
         bound, rises = self._terms(k, ends, gone)
         return gone | {key for key, more in rises.items() if bound + more >= target}
 
     def merged(self, ends: Sequence[Interval], gone: Any) -> Any:
-        """What is gone where, of cells from which the same leaves can be reached, the cheapest stays."""
+        """What is gone below ``["m"]``: of cells that lead to the same leaves, all but the cheapest."""
         inside, found = self._inside(ends, gone), set(gone)
         met: dict[Key, list[Key]] = {cell: [] for cell in self._cells(inside)}
         for t in range(len(self.trees)):
@@ -87,7 +87,7 @@ class Prices:
         return frozenset(found)
 
     def _paid(self, i: int, c: int, box: Interval) -> tuple[Fraction, Fraction]:
-        """The least cost of what of an action's cell is in a box, and what enters the maximum."""
+        """The least cost, and what enters the maximum, over the part of an action's cell that is in a box."""
         low, high = self.tables.cells[i][c]
         return self.configuration.terms[i].ends(max(low, box[0]), min(high, box[1]))[0]
 
@@ -96,7 +96,7 @@ class Prices:
         return [("cell", j, c) for j in self.actions for c, _ in inside[j]]
 
     def _inside(self, ends: Sequence[Interval], gone: Gone) -> Inside:
-        """What is left of a box."""
+        """For each feature, the cells that a box still holds."""
         found = list(self.seen)
         for j, own, (low, high) in zip(self.actions, self.tables.cells, ends, strict=True):
             met = [c for c, (first, last) in enumerate(own) if first <= high and low <= last]

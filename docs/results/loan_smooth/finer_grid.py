@@ -21,8 +21,8 @@ from milp_recourse.backends.grid_together import SharedGrid
 from milp_recourse.formats import read_population
 from milp_recourse.icarma.runs import write_table
 from milp_recourse.instances_path import population_file
-from milp_recourse.lab.studies.answers import Answer
-from milp_recourse.lab.studies.cells import Cell, Draws
+from milp_recourse.lab.studies.kept_answers import Answer
+from milp_recourse.lab.studies.paper_cells import Cell, Draws
 from milp_recourse.lab.studies.tables import Served, served, table
 from milp_recourse.reports.progress import progress_bar
 from milp_recourse.solve import solve_together

@@ -23,7 +23,7 @@ from milp_recourse.icarma.task import loan_task
 from milp_recourse.icarma.train import train
 from milp_recourse.instances_path import population_file
 from milp_recourse.lab.studies.amortised import Networks, amortised_rows
-from milp_recourse.lab.studies.cells import TABLES, Draws
+from milp_recourse.lab.studies.paper_cells import TABLES, Draws
 from milp_recourse.reports.progress import progress_bar
 
 KEPT = ("actionable", "validity as printed", "plausibility as printed", "cost mean", "served")

@@ -36,9 +36,9 @@ from milp_recourse.icarma.task import Task, loan_task
 from milp_recourse.icarma.train import Trainer
 from milp_recourse.instance import Population
 from milp_recourse.instances_path import population_file
-from milp_recourse.lab.gap.evaluate import summary
+from milp_recourse.lab.gap.table_one import summary
 from milp_recourse.lab.studies.amortised import published_icarma, read_networks
-from milp_recourse.lab.studies.cells import Cell, Draws
+from milp_recourse.lab.studies.paper_cells import Cell, Draws
 from milp_recourse.reports.progress import progress_bar
 
 PROFILES: tuple[Profile, ...] = ("concave", "linear", "convex")

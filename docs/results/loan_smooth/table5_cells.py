@@ -30,14 +30,16 @@ from numpy.typing import NDArray
 
 from milp_recourse.backends.grid import BINS, HAIR, grid_values, log_density_gain, looks_accepted
 from milp_recourse.domain.elicitation import LOAN_ACTIONABLE
+from milp_recourse.domain.loan import FEATURES
+from milp_recourse.domain.loan_rows import sample_loan
 from milp_recourse.formats import read_population
 from milp_recourse.icarma.density import log_density
 from milp_recourse.icarma.runs import write_table
 from milp_recourse.instance import Instance, Population, Preferences
 from milp_recourse.instances_path import population_file
-from milp_recourse.lab.recipe.training import Training
-from milp_recourse.lab.studies.cells import TABLES, Cell, Draws
-from milp_recourse.lab.studies.classifiers import retrained
+from milp_recourse.lab.recipe.loan_instances import lever_ranges
+from milp_recourse.lab.recipe.training import Training, deployed_logits, train_network
+from milp_recourse.lab.studies.paper_cells import TABLES, Cell, Draws
 from milp_recourse.lab.studies.published import published
 from milp_recourse.lab.studies.tables import COST_WITHIN, VALIDITY_WITHIN
 from milp_recourse.reports.progress import progress_bar
@@ -84,8 +86,28 @@ def _worlds(shipped: Population, others: int) -> Iterator[tuple[str, Population,
     yield "plausibility by the flow", shipped, _learned_gain, True
     yield "values not cut to the bounds", shipped, _true_gain, False
     for seed in range(1, 1 + others):
-        people, _ = retrained(shipped, Training.released(), 0, None, seed)
-        yield f"classifier {seed}", people, _true_gain, True
+        yield f"classifier {seed}", _retrained(shipped, seed), _true_gain, True
+
+
+def _retrained(shipped: Population, seed: int) -> Population:
+    """Whom another network refuses, with what follows from it: bounds, scales, no margin."""
+    data, template = sample_loan(0), shipped.template
+    network = train_network(data.train, seed, Training.released())
+    refused = data.test.rows[deployed_logits(network, data.test.rows) < 0]
+    low, high, scale = lever_ranges(data.train.rows, network)
+    features = tuple(
+        replace(f, bounds=(low[f.name], high[f.name])) if f.actionable else f for f in template.features
+    )
+    factuals = [dict(zip(FEATURES, map(float, row), strict=True)) for row in refused]
+    changed = replace(
+        template,
+        classifier=network,
+        features=features,
+        accept=replace(template.accept, margin=0.0),
+        cost=replace(template.cost, scale=scale),
+        factual=factuals[0],
+    )
+    return Population(changed, factuals, shipped.preferences[:1] * len(factuals))
 
 
 def _true_gain(instance: Instance, rows: NDArray, acted: NDArray[np.bool_]) -> NDArray:

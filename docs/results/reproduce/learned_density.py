@@ -17,7 +17,7 @@ from sklearn.mixture import GaussianMixture
 from milp_recourse.formats import read_population
 from milp_recourse.icarma.density import log_density
 from milp_recourse.instances_path import instances_path
-from milp_recourse.lab.studies.cells import Cell, Draws
+from milp_recourse.lab.studies.paper_cells import Cell, Draws
 
 PEOPLE = read_population(instances_path() / "loan" / "population.json")
 SCM = PEOPLE.template.scm

@@ -79,7 +79,7 @@ class RegionSearch:
             if outward:
                 assert found.lower_bound is not None
                 bound = found.lower_bound
-            if found.action is None or self.best.take(dict(found.action)) or bound >= self.best.target:
+            if found.action is None or self.best.take(found.action) or bound >= self.best.target:
                 break
         self.solved[leaves, labels] = bound
 

@@ -16,8 +16,8 @@ from milp_recourse.certificates import certificates_for, encode, reason_for_none
 from milp_recourse.domain.forest import TreeEnsemble
 from milp_recourse.formats import read_instance
 from milp_recourse.instance import Instance
-from milp_recourse.lab.drawing import panels, save
 from milp_recourse.lab.run_table import grown, read_rows
+from milp_recourse.reports.drawing import draw_shares, panels, save
 from milp_recourse.result import Result
 from milp_recourse.solve import CERTIFIED_TOGETHER, choose_backend, sharing, solve, solve_together
 
@@ -218,7 +218,7 @@ def _round(value: Any) -> float:
 
 def plot(rows: Sequence[dict[str, Any]], folder: Path) -> Path:
     """Shares of instances within a size, a check time and an overhead: ``folder/certificates.png``."""
-    figure, axes = panels((10.5, 3.6), 1, 3, sharey=True)
+    figure, axes = panels((10.5, 3.6), 1, 3, grid="both", sharey=True)
     size, check, overhead = axes
     for model in ("network", "trees"):
         mine = [row for row in rows if row["model"] == model and row["claim"]]
@@ -230,13 +230,11 @@ def plot(rows: Sequence[dict[str, Any]], folder: Path) -> Path:
             (check, [float(row["check_seconds"]) for row in mine]),
             (overhead, [_ratio(row) for row in mine]),
         ):
-            share = np.arange(1, len(values) + 1) / len(values)
-            panel.step(np.sort(np.maximum(values, 1e-4)), share, where="post", label=f"{label} ({len(mine)})")
+            draw_shares(panel, np.maximum(values, 1e-4), label=f"{label} ({len(mine)})")
     for panel, median, unit in ((size, 300.0, "kB"), (check, 2.0, "s"), (overhead, 3.0, "")):
         panel.axvline(median, color="0.4", linestyle="--", linewidth=1)
         panel.text(median, 0.03, f"{median:g} {unit} ", color="0.4", ha="right")
         panel.set_xscale("log")
-        panel.grid(alpha=0.3)
     size.set(xlabel="file, kB compressed", ylabel="share of certificates", ylim=(0, 1.02))
     check.set(xlabel="check, processor seconds")
     overhead.set(xlabel="producing / solving, one at a time")

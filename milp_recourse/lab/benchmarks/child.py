@@ -8,7 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
-from typing import Any, Protocol, Self
+from typing import Any, Literal, Protocol, Self
 
 from milp_recourse.instance import Instance
 
@@ -19,7 +19,7 @@ class Child:
     Parameters
     ----------
     command
-        What is run; :func:`of_module` gives the command of a module of this package.
+        What is run.
     """
 
     def __init__(self, command: Sequence[str]) -> None:
@@ -58,9 +58,9 @@ class Child:
         return self.send(pickle.dumps((instance, time_limit)))
 
 
-def of_module(module: str, argument: str) -> list[str]:
-    """The command that runs a module of this package with an argument."""
-    return [sys.executable, "-m", module, argument]
+def of_solver(solver: str, models: Literal["networks", "trees"]) -> Child:
+    """The process of a solver, as :mod:`milp_recourse.lab.benchmarks.solver_worker` answers."""
+    return Child([sys.executable, "-m", "milp_recourse.lab.benchmarks.solver_worker", solver, models])
 
 
 def answer_row(answer: Mapping[str, Any], columns: Sequence[str], key: Sequence[str]) -> dict[str, Any]:

@@ -19,8 +19,8 @@ from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.domain.noise import Normal
 from milp_recourse.domain.scm import Mechanism, StructuralCausalModel
 from milp_recourse.instance import Acceptance, Instance, Population, Preferences
-from milp_recourse.lab.drawing import panels, save
 from milp_recourse.lab.run_table import grown, read_rows
+from milp_recourse.reports.drawing import panels, save
 from milp_recourse.result import Result, Status
 from milp_recourse.solve import solve, solve_population
 from milp_recourse.workers import Workers
@@ -232,7 +232,7 @@ def plot(rows: Sequence[dict[str, Any]], folder: Path) -> Path:
     """Median and slowest seconds, and the share solved, one panel each: ``folder/growth.png``."""
     from matplotlib.ticker import NullLocator
 
-    figure, grid = panels((10, 7), 2, 2)
+    figure, grid = panels((10, 7), 2, 2, grid="both")
     limit = float(rows[0]["time_limit"])
     for axes, panel in zip(grid.flat, TITLES, strict=True):
         lines = {panel: "C0", f"{panel}-chain": "C1"}
@@ -268,7 +268,6 @@ def plot(rows: Sequence[dict[str, Any]], folder: Path) -> Path:
         axes.set_ylim(low, high * (high / low) ** 0.25)
         if ticks:
             axes.legend(loc="lower left" if panel == "population" else "lower right", fontsize=8)
-        axes.grid(alpha=0.3)
     figure.suptitle(
         f"Percentages: share solved within {limit:g} processor seconds (dotted line)", fontsize=11
     )

@@ -20,10 +20,10 @@ from milp_recourse.bounds.shave import shave
 from milp_recourse.bounds.tape import Tape
 from milp_recourse.encodings import MixedInteger, encode
 from milp_recourse.encodings.mixed_integer import Form, QuadraticRow, combine
-from milp_recourse.errors import BadInput
 from milp_recourse.instance import Instance
 from milp_recourse.judge import judge
 from milp_recourse.lab.benchmarks.timed import Answer
+from milp_recourse.lab.known import known, parts
 from milp_recourse.program import lower
 from milp_recourse.solve import solve, solve_together
 
@@ -46,8 +46,6 @@ class Outcome:
         Wall and processor time.
     exactly_feasible
         Whether the raw action passes the exact judgement; None without one.
-    action
-        The raw action, whole where it must be; None without one.
     """
 
     status: str
@@ -56,7 +54,6 @@ class Outcome:
     cpu_seconds: float
     nodes: int | None
     exactly_feasible: bool | None
-    action: dict[str, float] | None = None
 
 
 Watch = Callable[[float, float], object]
@@ -215,8 +212,8 @@ def run_peer(name: str, tightened: bool, instance: Instance, time_limit: float) 
     import_module(module)
     cutoff = None
     if tightened:
-        known = solve(instance, backend="highs").cost
-        cutoff = np.inf if known is None else known * (1 + 1e-6) + 1e-9
+        cost = solve(instance, backend="highs").cost
+        cutoff = np.inf if cost is None else cost * (1 + 1e-6) + 1e-9
     mip = whole_program(instance, cutoff)
     if mip is None:
         return Outcome("infeasible", None, 0.0, 0.0, 0, None)
@@ -230,7 +227,7 @@ def run_peer(name: str, tightened: bool, instance: Instance, time_limit: float) 
         return Outcome(status, None, *seconds, found.get("nodes"), None)
     action = raw_action(instance, mip, found["values"])
     cost = mip.objective(found["values"])
-    return Outcome(status, cost, *seconds, found["nodes"], judge(instance, action).feasible, action)
+    return Outcome(status, cost, *seconds, found["nodes"], judge(instance, action).feasible)
 
 
 Runner = Callable[[Instance, float], Outcome]
@@ -250,7 +247,7 @@ TOGETHER: dict[str, Together] = {"bab": partial(run_together, "bab")}
 """Those that solve all instances in one batch, and company with them."""
 
 
-def available(names: str, known: Sequence[str]) -> list[str]:
+def available(names: str, solvers: Sequence[str]) -> list[str]:
     """Those of comma-separated solvers that can run here; stderr says what to install for the others.
 
     Raises
@@ -259,9 +256,8 @@ def available(names: str, known: Sequence[str]) -> list[str]:
         A name that is not known.
     """
     chosen = []
-    for name in (part.strip() for part in names.split(",")):
-        if name not in known:
-            raise BadInput("--solvers", name, "any of " + ", ".join(known))
+    for name in parts(names):
+        known("--solvers", name, solvers)
         module = RUNNERS[name][1] if name in RUNNERS else None
         if module is None or find_spec(module) is not None:
             chosen.append(name)

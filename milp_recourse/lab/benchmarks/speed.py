@@ -15,7 +15,7 @@ from milp_recourse.formats import read_instance
 from milp_recourse.instance import Instance, Population
 from milp_recourse.lab import run_table
 from milp_recourse.lab.benchmarks.peers import RUNNERS, TOGETHER, Outcome
-from milp_recourse.lab.drawing import panels, save
+from milp_recourse.reports.drawing import draw_shares, panels, save
 from milp_recourse.result import RELATIVE_GAP
 
 FIELDS = ["instance", "solver", "status", "cost", "seconds", "cpu_seconds", "nodes", "exactly_feasible"]
@@ -42,7 +42,7 @@ def hard_loan(paths: Sequence[Path]) -> list[Path]:
 
 
 def filling(instances: Sequence[Instance], people: Population, batch: int) -> list[Instance]:
-    """Applicants of a population that are not among the instances: with them they are ``batch``."""
+    """Applicants of a population who are not among the instances, as many as are missing from ``batch``."""
     known = {tuple(sorted(i.factual.items())) for i in instances}
     others = (one for one in people if tuple(sorted(one.factual.items())) not in known)
     return list(islice(others, max(0, batch - len(instances))))
@@ -79,9 +79,7 @@ def run(
         done = {(r["instance"], r["solver"]) for r in rows}
 
         def write(name: str, solver: str, outcome: Outcome) -> None:
-            said = asdict(outcome)
-            del said["action"]
-            row({"instance": name, "solver": solver, **said})
+            row({"instance": name, "solver": solver, **asdict(outcome)})
 
         for solver in (s for s in solvers if s in TOGETHER):
             if not all((path.stem, solver) in done for path in paths):
@@ -186,15 +184,12 @@ def _differ(row: dict[str, Any], truth: dict[str, Any], tolerance: float) -> boo
 
 def plot(rows: Sequence[dict[str, Any]], folder: Path, time_limit: float) -> Path:
     """Share of instances solved within a time, one line per solver: ``folder/speed.png``."""
-    figure, axes = panels((7.4, 4.8))
+    figure, axes = panels((7.4, 4.8), grid="both")
     for solver in _solvers(rows):
         mine = [r for r in rows if r["solver"] == solver]
-        times = np.sort([r["cpu_seconds"] for r in mine if r["status"] not in UNSOLVED])
-        share = np.arange(1, len(times) + 1) / len(mine)
-        label = LABELS.get(solver, solver)
-        axes.step([*times, time_limit], [*share, share[-1] if len(share) else 0.0], where="post", label=label)
+        times = [r["cpu_seconds"] for r in mine if r["status"] not in UNSOLVED]
+        draw_shares(axes, times, len(mine), time_limit, label=LABELS.get(solver, solver))
     axes.set(xscale="log", xlabel="processor seconds, one thread", ylabel="share solved", ylim=(0, 1.02))
     axes.set_title(f"Solved within a time: {len({r['instance'] for r in rows})} instances")
-    axes.grid(alpha=0.3)
     figure.legend(loc="outside lower center", ncols=3)
     return save(figure, folder / "speed.png")

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from milp_recourse.lab.drawing import panels, save
+from milp_recourse.reports.drawing import panels, save
 
 FAILED = ("refused", "error")
 """The model cannot be expressed, or the solver's process failed."""
@@ -269,7 +269,7 @@ def gaps(row: Any, times: np.ndarray) -> np.ndarray:
 
 def draw(table: pd.DataFrame, path: Path, time_limit: float) -> None:
     """Three panels over processor seconds: actions in hand, the mean gap, and answers proven."""
-    figure, axes = panels((13, 4), 1, 3)
+    figure, axes = panels((13, 4), 1, 3, grid="both")
     times = np.logspace(-2.3, math.log10(time_limit), 200)
     for k, solver in enumerate(table["solver"].unique()):
         mine = table[(table["solver"] == solver) & table["asked"]]
@@ -285,7 +285,6 @@ def draw(table: pd.DataFrame, path: Path, time_limit: float) -> None:
     titles = ("share of problems with an action", "mean gap (no action: 1)", "share of problems proven")
     for axis, title in zip(axes, titles, strict=True):
         axis.set(xscale="log", xlabel="processor seconds", title=title, ylim=(-0.02, 1.02))
-        axis.grid(alpha=0.3)
     axes[0].legend(loc="lower right", fontsize=8)
     save(figure, path)
 

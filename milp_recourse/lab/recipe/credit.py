@@ -77,6 +77,9 @@ SCALE = dict(zip(NAMES, (490000.0, 550.0, 49000.0, 4.0, 1.0), strict=True))
 CHOICES = 25
 """Pairwise choices per applicant, as in the study's first session."""
 
+ROUNDS = 200
+"""Of the iteration."""
+
 NEAREST = 15
 """Alternatives listed per applicant."""
 
@@ -129,7 +132,7 @@ def _approved(rows: NDArray[np.float64]) -> NDArray[np.int64]:
     return approved
 
 
-def bradley_terry(wins: NDArray[np.float64], rounds: int = 200) -> NDArray[np.float64]:
+def bradley_terry(wins: NDArray[np.float64]) -> NDArray[np.float64]:
     r"""Strengths, adding up to 1, from wins[i, j], how often i was preferred to j.
 
     Hunter's iteration :math:`s_i \leftarrow W_i / \sum_j n_{ij} / (s_i + s_j)`; half a win each way keeps all
@@ -138,7 +141,7 @@ def bradley_terry(wins: NDArray[np.float64], rounds: int = 200) -> NDArray[np.fl
     wins = wins + 0.5 * (1 - np.eye(len(wins)))
     games = wins + wins.T
     strength = np.full(len(wins), 1.0 / len(wins))
-    for _ in range(rounds):
+    for _ in range(ROUNDS):
         rates = games / (strength[:, None] + strength)
         strength = wins.sum(axis=1) / rates.sum(axis=1)
         strength /= strength.sum()

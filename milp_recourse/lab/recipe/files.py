@@ -7,6 +7,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+from milp_recourse.formats.strict_json import read_json
+
 WIDTH = 110
 
 
@@ -38,11 +40,6 @@ def write_instance(path: Path, content: dict[str, Any]) -> None:
         if reference is not None and old == content:
             content = content | {"reference": reference}
     write_json(path, content)
-
-
-def read_json(path: Path) -> Any:
-    """The content of a JSON file."""
-    return json.loads(path.read_text(encoding="utf-8"))
 
 
 def sha256(path: Path) -> str:

@@ -22,11 +22,11 @@ from milp_recourse.domain.scm import StructuralCausalModel
 from milp_recourse.formats import read_population, scm_to_dict
 from milp_recourse.icarma.relu_fit import ReluTraining, fit_relu
 from milp_recourse.lab.recipe.files import sha256, write_json
+from milp_recourse.lab.recipe.float32_margin import margin_over
 from milp_recourse.lab.recipe.gmsc_data import FEATURES, LEVERS, PARENTS, GmscData, dequantised
 from milp_recourse.lab.recipe.learned_scm import column_log_densities, equation_training, fit_scm
-from milp_recourse.lab.recipe.loan import classifier_json
-from milp_recourse.lab.recipe.rounding import margin_over
 from milp_recourse.lab.recipe.training import deployed_logits
+from milp_recourse.readers import to_json
 from milp_recourse.result import Status, gap_tolerance
 from milp_recourse.solve import solve
 
@@ -44,12 +44,15 @@ REFUSED = 0.1
 UNITS = (2, 4, 8, 16)
 """Hidden ReLUs per structural equation that are fitted and compared."""
 
+POINTS = 20_000
+"""At which the float32 error is observed."""
+
 CHOSEN_UNITS = 8
 """What the certified problems use; docs/results/gmsc says what the others lose or cost."""
 
 
 def train_decision(
-    data: GmscData, seed: int, advance: Callable[[], None] = lambda: None
+    data: GmscData, seed: int, advance: Callable[[], None]
 ) -> tuple[ReluNetwork, list[dict[str, float]]]:
     """The classifier, and every attempt with its numbers on the validation rows."""
     made: list[tuple[float, ReluNetwork]] = []
@@ -80,7 +83,7 @@ def train_decision(
 
 
 def fit_equations(
-    data: GmscData, seed: int, advance: Callable[[], None] = lambda: None
+    data: GmscData, seed: int, advance: Callable[[], None]
 ) -> tuple[dict[int, StructuralCausalModel], list[dict[str, Any]]]:
     """A causal model for each of :data:`UNITS`, and its log density per column of the test rows."""
     train, validation, test = (
@@ -112,7 +115,6 @@ def population(
     scm: StructuralCausalModel,
     bounds: Mapping[str, tuple[float, float]],
     seed: int,
-    points: int = 20_000,
     preferences: Sequence[Mapping[str, Any]] | None = None,
 ) -> dict[str, Any]:
     """Write classifier.json, applicants.csv and population.json; the float32 margin that was chosen.
@@ -120,10 +122,10 @@ def population(
     Bounds of the levers are the train rows' extremes; a change costs its square in units of their range,
     which is the paper's distance between min-max scaled rows.
     """
-    write_json(folder / "classifier.json", classifier_json(network))
+    write_json(folder / "classifier.json", to_json(network))
     pd.DataFrame(rows, columns=FEATURES).to_csv(folder / "applicants.csv", index=False, lineterminator="\n")
     rng = np.random.default_rng([seed, 1])
-    margin = margin_over(network, reachable_box(rows, scm, bounds), points, rng, boxes=20_000)
+    margin = margin_over(network, reachable_box(rows, scm, bounds), POINTS, rng, boxes=20_000)
     features = [
         {"name": f, "kind": "continuous", "actionable": f in LEVERS}
         | ({"bounds": list(bounds[f])} if f in LEVERS else {})
@@ -146,7 +148,7 @@ def population(
             "plausibility": {"kind": "scm-density", "at_least": "factual"},
         },
     )
-    return margin.report(points)
+    return margin.report(POINTS)
 
 
 def reachable_box(
@@ -188,7 +190,7 @@ def lever_bounds(train: FloatArray) -> dict[str, tuple[float, float]]:
     return {f: (float(values.min()), float(values.max())) for f, values in columns.items()}
 
 
-def write_synthetic(models: Path, folder: Path, applicants: int = 8, seed: int = 0) -> dict[str, Any]:
+def write_synthetic(models: Path, folder: Path, applicants: int, seed: int) -> dict[str, Any]:
     """Refused people drawn from the learned model, none of them in the data, with the population's model.
 
     Draws with a negative value, a share above 1, nobody of age or a lever outside its bounds are dropped.
@@ -248,9 +250,7 @@ def write_synthetic(models: Path, folder: Path, applicants: int = 8, seed: int =
     return {"drawn": k + 1, "margin": margin}
 
 
-def write_expected(
-    folder: Path, confirm: str, time_limit: float, advance: Callable[[], None] = lambda: None
-) -> list[str]:
+def write_expected(folder: Path, confirm: str, time_limit: float, advance: Callable[[], None]) -> list[str]:
     """Write expected.csv, the answers of ``bab`` to a folder's people, and whom another back end confirms.
 
     Returns

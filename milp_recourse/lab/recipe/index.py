@@ -7,9 +7,10 @@ from pathlib import Path
 
 from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.formats import instance_from_dict
+from milp_recourse.formats.strict_json import read_json
 from milp_recourse.instance import Instance
 from milp_recourse.instances_path import is_instance
-from milp_recourse.lab.recipe.files import read_json, sha256
+from milp_recourse.lab.recipe.files import sha256
 
 COLUMNS = (
     "file",

@@ -32,6 +32,7 @@ from milp_recourse.domain.scm import StructuralCausalModel, independent
 from milp_recourse.errors import BadInput
 from milp_recourse.formats.write import population_to_dict
 from milp_recourse.instance import Acceptance, Instance, Population, Preferences
+from milp_recourse.lab.known import known
 from milp_recourse.lab.recipe.files import sha256, write_json
 from milp_recourse.readers import read_sklearn_trees, to_json
 
@@ -200,9 +201,7 @@ def read_set(name: str, data: Path | None, seed: int, option: str) -> Table:
     BadInput
         Unknown set, or its file is not there.
     """
-    if name not in SETS:
-        raise BadInput(option, name, ", ".join(SETS))
-    chosen = SETS[name]
+    chosen = SETS[known(option, name, SETS)]
     if data is None or not (data / chosen.file).is_file():
         raise BadInput("--data", f"{data}, without {chosen.file}", f"a folder that holds {chosen.file}")
     frame, wanted = chosen.read(data / chosen.file)

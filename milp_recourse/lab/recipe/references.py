@@ -16,10 +16,11 @@ from milp_recourse.backends.grid import GridBackend
 from milp_recourse.backends.protocol import Options
 from milp_recourse.errors import Unsupported
 from milp_recourse.formats import read_instance
+from milp_recourse.formats.strict_json import read_json
 from milp_recourse.instance import Instance
 from milp_recourse.instances_path import instance_files_in
 from milp_recourse.judge import conclude
-from milp_recourse.lab.recipe.files import read_json, sha256, write_json
+from milp_recourse.lab.recipe.files import sha256, write_json
 from milp_recourse.lab.recipe.index import (
     BY_HAND,
     Row,

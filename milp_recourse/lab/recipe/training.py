@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from milp_recourse.domain.loan_rows import Split
 from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.errors import RecourseError
-from milp_recourse.readers.fold import standardised
+from milp_recourse.readers.standardisation import standardised
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Training:
 def train_network(
     train: Split,
     seed: int,
-    settings: Training | None = None,
+    settings: Training,
     on_epoch: Callable[[], None] = lambda: None,
 ) -> ReluNetwork:
     """Train on standardised features and return the network that takes raw features.
@@ -71,7 +71,6 @@ def train_network(
     -----
     Features are standardised by mean and standard deviation (divisor n) of the train split.
     """
-    settings = settings or Training()
     mean, sd = train.rows.mean(axis=0), train.rows.std(axis=0)
     fit = _by_sklearn if settings.library == "sklearn" else _by_torch
     layers = fit((train.rows - mean) / sd, train.labels, seed, settings, on_epoch)

@@ -16,9 +16,9 @@ import numpy as np
 import pandas as pd
 
 from milp_recourse.errors import BadInput
-from milp_recourse.lab.studies.answers import Answer
-from milp_recourse.lab.studies.cells import SCENARIOS, Cell, Draws, Problem
-from milp_recourse.lab.studies.published import printed as printed_rows
+from milp_recourse.lab.gap.paper_settings import SETTINGS
+from milp_recourse.lab.studies.kept_answers import Answer
+from milp_recourse.lab.studies.paper_cells import SCENARIOS, Cell, Draws, Problem
 from milp_recourse.lab.studies.tables import COLUMNS
 
 if TYPE_CHECKING:
@@ -142,12 +142,7 @@ def amortised_rows(target: str, cell: Cell, draws: Draws, each: Sequence[Network
 
 def published_icarma(cell: Cell, table: int = 1) -> tuple[float, ...]:
     """Validity, plausibility, mean cost and, in tables 2 and 3, hap that a table prints for iCARMA, or ()."""
-    columns = ("table", "profile", "elicitation", "distribution", "actionable")
-    asked = (str(table), cell.profile, cell.elicitation, cell.distribution, cell.actionable)
-    for row, numbers in printed_rows("loan", "iCARMA"):
-        if tuple(row[name] for name in columns) == asked:
-            return tuple(numbers)
-    return ()
+    return next((tuple(one.icarma) for one in SETTINGS if (one.table, one.cell) == (table, cell)), ())
 
 
 def recommendations(
@@ -184,7 +179,7 @@ def _asked(model: Recommender, cell: Cell, draws: Draws) -> tuple[Wishes, Recomm
 
 def _of_one(model: Recommender, cell: Cell, draws: Draws) -> dict[str, float]:
     from milp_recourse.icarma.score import score
-    from milp_recourse.lab.gap.evaluate import summary
+    from milp_recourse.lab.gap.table_one import summary
 
     wishes, found = _asked(model, cell, draws)
     short = summary(found.scored)

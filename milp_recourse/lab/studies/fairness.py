@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milp_recourse.lab.means import bootstrap, interval, mean
-from milp_recourse.lab.studies.cells import Draws, Problem
+from milp_recourse.lab.studies.paper_cells import Draws, Problem
 from milp_recourse.lab.studies.tables import Served, factual_rows
 
 Array = NDArray[np.float64]

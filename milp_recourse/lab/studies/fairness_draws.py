@@ -25,9 +25,10 @@ from milp_recourse.domain.elicitation import LOAN_ACTIONABLE
 from milp_recourse.instance import Population
 from milp_recourse.lab.means import mean
 from milp_recourse.lab.studies.amortised import Networks
-from milp_recourse.lab.studies.answers import Answer, Answers
-from milp_recourse.lab.studies.cells import SCENARIOS, TABLES, Cell, Draws, Problem
-from milp_recourse.lab.studies.tables import factual_rows
+from milp_recourse.lab.studies.fairness import GAPS
+from milp_recourse.lab.studies.kept_answers import Answer, Answers
+from milp_recourse.lab.studies.paper_cells import SCENARIOS, TABLES, Cell, Draws, Problem
+from milp_recourse.lab.studies.tables import served
 from milp_recourse.reports.number_table import write_table
 
 Array = NDArray[np.float64]
@@ -36,7 +37,6 @@ MASKS = (LOAN_ACTIONABLE, *combinations(LOAN_ACTIONABLE, 2))
 """All four, then every two."""
 
 MEASURES = ("share with recourse", "mean cost", "mean log density")
-GAPS = ("female - male", "non-white - white", "non-white female - white male")
 PERMUTATIONS = 199
 LEVEL = 0.05
 RESAMPLES = 5
@@ -75,18 +75,10 @@ def problems(population: Population) -> list[Problem]:
 
 def certified_offers(population: Population, known: Mapping[Problem, Answer]) -> Offers:
     """From certified answers to all :func:`problems`."""
-    actions = []
-    for mask in MASKS:
-        action = np.full((len(population), len(population.template.features)), np.nan)
-        names = [f.name for f in population.template.features]
-        given = []
-        for k in range(len(population)):
-            answer = known[Problem(k, mask, (1.0,) * len(mask), plausible=True)]
-            given.append(answer.status == "optimal")
-            for name, value in (answer.action or {}).items():
-                action[k, names.index(name)] = value
-        actions.append((action, np.array(given)))
-    return _offers("certified", population, actions)
+    draws, asked, n = Draws(0, population), problems(population), len(population)
+    parts = [served(draws, TABLES["table1"][0], asked[k * n : (k + 1) * n], known) for k in range(len(MASKS))]
+    made = [(one.served, one.unweighted, one.log_density) for one in parts]
+    return _offers("certified", made)
 
 
 def amortised_offers(population: Population, networks: Networks) -> Offers:
@@ -94,26 +86,19 @@ def amortised_offers(population: Population, networks: Networks) -> Offers:
     from milp_recourse.icarma.sampling import Wishes
     from milp_recourse.icarma.score import recommended
 
-    actions = []
+    scm, made = population.template.scm, []
     for mask in MASKS:
         can = np.tile([name in mask for name in LOAN_ACTIONABLE], (len(population), 1))
         found = recommended(networks.models[0], population, Wishes(can, can.astype(float), can))
-        actions.append((found.action, found.scored.valid_deployed))
-    return _offers(f"iCARMA {networks.name}", population, actions)
+        density = scm.log_density(scm.counterfactual(found.rows, found.action))
+        made.append((found.scored.valid_deployed, found.scored.plain_cost, density))
+    return _offers(f"iCARMA {networks.name}", made)
 
 
-def _offers(name: str, population: Population, actions: Sequence[tuple[Array, NDArray[np.bool_]]]) -> Offers:
-    template, rows = population.template, factual_rows(population)
-    columns = [[f.name for f in template.features].index(lever) for lever in LOAN_ACTIONABLE]
-    scale = np.array([template.cost.scale[lever] for lever in LOAN_ACTIONABLE])
-    served, costs, densities = [], [], []
-    for action, given in actions:
-        steps = np.nan_to_num((action[:, columns] - rows[:, columns]) / scale)
-        density = template.scm.log_density(template.scm.counterfactual(rows, action))
-        served.append(given)
-        costs.append(np.where(given, (steps**2).sum(axis=1), 0.0))
-        densities.append(np.where(given, density, 0.0))
-    return Offers(name, *(np.array(part).T for part in (served, costs, densities)))
+def _offers(name: str, by_mask: Sequence[tuple[NDArray[np.bool_], Array, Array]]) -> Offers:
+    """From who is served, cost and log density of every mask; what the others have does not count."""
+    given, cost, density = (np.array(part).T for part in zip(*by_mask, strict=True))
+    return Offers(name, given, np.where(given, cost, 0.0), np.where(given, density, 0.0))
 
 
 def masks_of(draws: Draws, cell: Cell) -> NDArray[np.int64]:

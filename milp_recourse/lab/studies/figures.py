@@ -11,12 +11,11 @@ from matplotlib import colormaps
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from milp_recourse.lab.drawing import panels, save
-from milp_recourse.lab.studies.cells import SCENARIOS
 from milp_recourse.lab.studies.fairness import GAPS, GROUPS
-from milp_recourse.lab.studies.fairness_draws import GAPS as ALL_GAPS
 from milp_recourse.lab.studies.fairness_draws import MEASURES, Drawn
+from milp_recourse.lab.studies.paper_cells import SCENARIOS
 from milp_recourse.lab.studies.tables import Served
+from milp_recourse.reports.drawing import draw_shares, draw_violins, panels, save
 
 Array = NDArray[np.float64]
 COLOURS = {"published": "#9a9a9a", "grid": "#d98b3a", "certified": "#2c6fb0"}
@@ -70,7 +69,6 @@ def bars(target: str, rows: Sequence[Mapping[str, Any]], path: Path) -> None:
         axis.set(title=title)
         if target == "table1":
             axis.set_xlabel("actionable features")
-        axis.grid(alpha=0.3, axis="y")
     figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=3)
     save(figure, path, path.with_suffix(".svg"))
 
@@ -96,27 +94,14 @@ def densities(factual: Array, by_count: Mapping[str, Mapping[str, Served]], path
     figure, axes = _panels(len(methods), 5.4, 4.2)
     lowest = float(np.quantile(factual, FIGURE_3_TAIL))
     for axis, method in zip(axes, methods, strict=True):
-        values = [factual]
-        names = [f"factual\n({len(factual)})"]
+        groups = [("factual", factual)]
         for count, answers in by_count.items():
             mine = answers[method].log_density
-            mine = mine[~np.isnan(mine)]
-            lowest = min(lowest, float(np.quantile(mine, FIGURE_3_TAIL)) if len(mine) else lowest)
-            values.append(mine if len(mine) else np.array([np.nan]))
-            names.append(f"cf ({'all' if count == '4' else count})\n({len(mine)})")
-        shown = [k for k, v in enumerate(values) if len(v) > 1 and np.ptp(v) > 0]
-        if shown:
-            parts: Any = axis.violinplot(
-                [values[k] for k in shown], shown, widths=0.85, showextrema=False, showmedians=True
-            )
-            for k, body in zip(shown, parts["bodies"], strict=True):
-                body.set(facecolor="#777777" if k == 0 else colours[method], alpha=0.75)
-            parts["cmedians"].set_color("black")
-        axis.set_xticks(range(len(names)), names)
-        axis.axhline(float(np.median(factual)), color="black", linewidth=0.8, linestyle=":")
+            groups.append((f"cf ({'all' if count == '4' else count})", mine[~np.isnan(mine)]))
+        lowest = min(lowest, *(float(np.quantile(v, FIGURE_3_TAIL)) for _, v in groups if len(v)))
+        draw_violins(axis, groups, colours[method])
         whose = "served" if method in COLOURS else "accepted, plausible or not"
         axis.set_title(f"{method}\n(in brackets: {whose})", fontsize=11)
-        axis.grid(alpha=0.3, axis="y")
     axes[0].set_ylim(lowest, float(np.max(factual)) + 1)
     for axis in axes[::ABREAST]:
         axis.set_ylabel("log density, true equations (nats)")
@@ -183,7 +168,6 @@ def gaps(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
             for at in range(1, len(SCENARIOS), 2):
                 axis.axvspan(at - 0.5, at + 0.5, color="#f2f2f2", zorder=0)
             axis.set_xlim(-0.5, len(SCENARIOS) - 0.5)
-            axis.grid(alpha=0.3, axis="y")
         line[0].set_ylabel(f"difference of {UNITS[key]},\n95% bootstrap")
     for axis, gap in zip(axes[0], GAPS, strict=True):
         axis.set_title(gap)
@@ -207,7 +191,7 @@ def fairness_over_draws(found: Sequence[Drawn], rows: Sequence[Mapping[str, Any]
     figure, axes = panels((11.5, 6.2), len(shown), len(MEASURES), sharex=True)
     colours = {"certified": COLOURS["certified"]} | dict(zip(methods[1:], OTHERS[1:], strict=False))
     for line, gap in zip(axes, shown, strict=True):
-        g = ALL_GAPS.index(gap)
+        g = list(GAPS).index(gap)
         for axis, (m, measure) in zip(line, enumerate(MEASURES), strict=True):
             for k, method in enumerate(methods):
                 shift = 0.34 * (k - (len(methods) - 1) / 2)
@@ -238,7 +222,6 @@ def fairness_over_draws(found: Sequence[Drawn], rows: Sequence[Mapping[str, Any]
             axis.set(title=f"{gap}: {measure}", xticks=range(len(SCENARIOS)))
             axis.title.set_fontsize(9)
             axis.set_xticklabels([s.replace("-", "-\n") for s in SCENARIOS], fontsize=8)
-            axis.grid(alpha=0.3, axis="y")
     units = ("difference of shares", "difference of costs", "difference of log densities (nats)")
     for axis, unit in zip(axes.T, units, strict=True):
         for one in axis:
@@ -249,17 +232,16 @@ def fairness_over_draws(found: Sequence[Drawn], rows: Sequence[Mapping[str, Any]
 
 def excesses(by_cell: Mapping[str, Mapping[str, Served]], path: Path) -> None:
     """How much dearer the grid's action is than the certified optimum, over those both serve."""
-    figure, axis = panels((6.4, 4.0))
+    figure, axis = panels((6.4, 4.0), grid="both")
     largest = 1.0
     for k, (name, answers) in enumerate(by_cell.items()):
         both = answers["grid"].served & answers["certified"].served
         if not both.any():
             continue
-        ratio = np.sort(answers["grid"].optimised[both] / answers["certified"].optimised[both])
+        ratio = answers["grid"].optimised[both] / answers["certified"].optimised[both]
         largest = max(largest, float(np.quantile(ratio, 0.95)))
-        share = np.arange(1, len(ratio) + 1) / len(ratio)
-        label = f"{name} ({len(ratio)})"
-        axis.step(ratio, share, where="post", color=colormaps["viridis"](k / 5), linewidth=1.2, label=label)
+        label, colour = f"{name} ({len(ratio)})", colormaps["viridis"](k / 5)
+        draw_shares(axis, ratio, label=label, color=colour, linewidth=1.2)
     ticks = [tick for tick in (1, 1.5, 2, 3, 5, 10, 20, 50, 100) if tick <= largest]
     axis.set_xscale("log")
     axis.set_xlim(1, largest)
@@ -270,6 +252,5 @@ def excesses(by_cell: Mapping[str, Mapping[str, Served]], path: Path) -> None:
         ylabel="share of the applicants whom both serve",
         ylim=(0, 1),
     )
-    axis.grid(alpha=0.3)
     axis.legend(title="actionable (people)", loc="lower right")
     save(figure, path, path.with_suffix(".svg"))

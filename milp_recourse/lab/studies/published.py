@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import Literal
 
-from milp_recourse.lab.studies.cells import Cell
+from milp_recourse.lab.studies.paper_cells import Cell
 
 Method = Literal["oracle", "iCARMA"]
 

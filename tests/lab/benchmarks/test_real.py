@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from milp_recourse.errors import BadInput
-from milp_recourse.lab.benchmarks import real
+from milp_recourse.lab.benchmarks import bench_real as real
 from milp_recourse.lab.benchmarks.tree_report import write
 
 

@@ -12,7 +12,7 @@ from milp_recourse.cli import main
 from milp_recourse.errors import BadInput
 from milp_recourse.formats import read_population
 from milp_recourse.instance import Population
-from milp_recourse.lab.benchmarks import settings
+from milp_recourse.lab.benchmarks import bench_settings as settings
 from milp_recourse.lab.run_table import read_rows
 from milp_recourse.result import Result, Status
 

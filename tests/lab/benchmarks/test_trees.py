@@ -11,9 +11,9 @@ import pytest
 
 from milp_recourse.errors import BadInput
 from milp_recourse.judge import judge
+from milp_recourse.lab.benchmarks import bench_trees as bench
 from milp_recourse.lab.benchmarks import tree_report as report
-from milp_recourse.lab.benchmarks import trees as bench
-from milp_recourse.lab.benchmarks.ensembles import fit, read_table
+from milp_recourse.lab.benchmarks.fitted import fit_trees, read_table
 from milp_recourse.lab.benchmarks.leaf_milp import LeafMilp
 from milp_recourse.solve import solve
 
@@ -150,7 +150,7 @@ def test_the_plain_leaf_formulation_agrees(table: str) -> None:
     """Whole numbers, labels and scaled columns: the peer's rows say what ours say."""
     read = read_table(table, None)
     for model in (("forest", 5, 4), ("xgboost", 5, 3)):
-        ensemble = fit(read, *model)
+        ensemble = fit_trees(read, *model)
         for rank in (0.0, 0.5):
             for cost in ("l1", "l2-squared"):
                 instance = ensemble.instance(bench.ranked(ensemble, rank), cost)
@@ -177,6 +177,7 @@ def test_problems_stay_the_same_beside_other_models() -> None:
         ({"models": ["forest"]}, "--models"),
         ({"models": ["oak-3x3"]}, "--models"),
         ({"solvers": ["x"]}, "--solvers"),
+        ({"costs": ["linf"]}, "--costs"),
         ({"solvers": ["ocean-cp"]}, "--ocean-python"),
         ({"sets": ["nothing"]}, "--sets"),
         ({"sets": ["german:unit"]}, r"german\.data"),
@@ -190,7 +191,7 @@ def test_unknown_names_are_bad_input(changed: dict[str, Any], field: str, tmp_pa
 
 def test_a_python_without_oceanpy_says_so() -> None:
     """Its worker answers every question, and says what is missing."""
-    ensemble = fit(read_table("credit:unit", None, 0), *bench.parsed("forest-6x3"), 0)
+    ensemble = fit_trees(read_table("credit:unit", None, 0), *bench.parsed("forest-6x3"), 0)
     instance = ensemble.instance(int(ensemble.refused[0]), "l1")
     with bench.worker("ocean-cp", ensemble, sys.executable) as ocean:
         for _ in range(2):

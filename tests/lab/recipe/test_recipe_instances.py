@@ -11,11 +11,12 @@ import numpy as np
 import pytest
 
 from milp_recourse.formats import read_instance, read_population
+from milp_recourse.formats.strict_json import read_json
 from milp_recourse.instances_path import instances_path
 from milp_recourse.judge import judge
-from milp_recourse.lab.recipe.files import read_json, write_instance, write_json
+from milp_recourse.lab.recipe.files import write_instance, write_json
 from milp_recourse.lab.recipe.index import checksum_faults
-from milp_recourse.lab.recipe.loan import LoanSettings, applicant_design, write_loan
+from milp_recourse.lab.recipe.loan_instances import LoanSettings, applicant_design, write_loan
 from milp_recourse.lab.recipe.training import Training
 
 TINY = LoanSettings((600, 50, 400), Training((6, 6), 64, 10), applicants=140, points=200)

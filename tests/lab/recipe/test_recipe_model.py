@@ -11,13 +11,13 @@ from milp_recourse.domain.enclosure import Enclosure
 from milp_recourse.domain.loan import loan
 from milp_recourse.domain.loan_rows import loan_label, sample_loan
 from milp_recourse.domain.network import ReluNetwork
-from milp_recourse.lab.recipe.loan import reachable_box
-from milp_recourse.lab.recipe.rounding import (
+from milp_recourse.lab.recipe.float32_margin import (
     choose_margin,
     forward_error_bound,
     observed_error,
     subdivided_error_bound,
 )
+from milp_recourse.lab.recipe.loan_instances import reachable_box
 from milp_recourse.lab.recipe.training import Training, deployed_logits, train_network
 
 SIZES = (600, 50, 200)

@@ -20,14 +20,14 @@ from milp_recourse.icarma.sampling import Wishes
 from milp_recourse.icarma.score import score
 from milp_recourse.icarma.shipped import shipped
 from milp_recourse.instances_path import population_file
-from milp_recourse.lab.gap.evaluate import table_one
+from milp_recourse.lab.gap.table_one import table_one
 from milp_recourse.lab.studies.amortised import (
     amortised_rows,
     published_icarma,
     read_networks,
     recommendations,
 )
-from milp_recourse.lab.studies.cells import TABLES, Cell, Draws
+from milp_recourse.lab.studies.paper_cells import TABLES, Cell, Draws
 from milp_recourse.lab.studies.tables import factual_rows, served
 
 

@@ -14,10 +14,8 @@ from milp_recourse.formats import read_population
 from milp_recourse.instance import Population
 from milp_recourse.instances_path import population_file
 from milp_recourse.lab.studies import fairness
-from milp_recourse.lab.studies.answers import Answers
-from milp_recourse.lab.studies.cells import SCENARIOS, TABLES, Draws
+from milp_recourse.lab.studies.fairness import GAPS
 from milp_recourse.lab.studies.fairness_draws import (
-    GAPS,
     MASKS,
     MEASURES,
     Offers,
@@ -30,6 +28,8 @@ from milp_recourse.lab.studies.fairness_draws import (
     study,
     summary,
 )
+from milp_recourse.lab.studies.kept_answers import Answers
+from milp_recourse.lab.studies.paper_cells import SCENARIOS, TABLES, Draws
 from milp_recourse.lab.studies.tables import served
 
 PEOPLE = read_population(population_file("loan-smooth"))

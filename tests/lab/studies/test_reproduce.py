@@ -16,10 +16,10 @@ from milp_recourse.cli import main
 from milp_recourse.domain.elicitation import LOAN_ACTIONABLE
 from milp_recourse.formats import read_population
 from milp_recourse.instance import Population
-from milp_recourse.lab.studies import answers as answers_module
-from milp_recourse.lab.studies.answers import Answer, Answers
-from milp_recourse.lab.studies.cells import SCENARIOS, TABLES, Cell, Draws, Problem
+from milp_recourse.lab.studies import kept_answers as answers_module
 from milp_recourse.lab.studies.fairness import bootstrap, bounds_of_mean, dearest
+from milp_recourse.lab.studies.kept_answers import Answer, Answers
+from milp_recourse.lab.studies.paper_cells import SCENARIOS, TABLES, Cell, Draws, Problem
 from milp_recourse.lab.studies.published import published
 from milp_recourse.lab.studies.tables import contradictions, served, table
 
@@ -285,22 +285,3 @@ def test_no_optimum_costs_more_than_the_dearest_action() -> None:
             for corner in corners
         ]
         assert ceiling[k] == pytest.approx(max(costs))
-
-
-def test_another_classifier_another_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The same study on networks trained for one epoch and for three: who is refused differs."""
-    from milp_recourse.lab.recipe.training import Training
-    from milp_recourse.lab.studies import classifiers
-
-    trainings = {"one": Training(epochs=1), "three, sgd": Training(epochs=3, solver="sgd")}
-    monkeypatch.setattr(classifiers, "TRAININGS", trainings)
-    arguments = ["reproduce", "classifiers", "--limit", "4", "--jobs", "1", "--out", str(tmp_path)]
-    assert main(arguments) == 0
-    found = rows(tmp_path / "classifiers.csv")
-    assert [r["classifier"] for r in found] == ["one"] * 5 + ["three, sgd"] * 5
-    assert {r["applicants"] for r in found} == {"4"}
-    accuracies = {float(r["test accuracy"]) for r in found}
-    assert len(accuracies) == 2 and max(accuracies) > 0.6
-    for r in found:
-        difference = float(r["validity"]) - float(r["published validity"])
-        assert float(r["validity - published"]) == pytest.approx(difference, abs=1e-5)

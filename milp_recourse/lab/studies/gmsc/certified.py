@@ -11,12 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from milp_recourse.icarma.sampling import Wishes
 from milp_recourse.instance import Population
-from milp_recourse.lab.gap.tables import Setting, draw, settings_of
+from milp_recourse.lab.gap.paper_settings import Setting, draw, settings_of
 from milp_recourse.lab.recipe.gmsc_data import LEVERS
-from milp_recourse.lab.studies.answers import Answer, AnswerFile
-from milp_recourse.lab.studies.cells import Problem
+from milp_recourse.lab.studies.kept_answers import Answer, AnswerFile
+from milp_recourse.lab.studies.paper_cells import Problem
 from milp_recourse.solve import solve
 
 FloatArray = NDArray[np.float64]
@@ -65,16 +64,11 @@ class Table:
         return [p for p in dict.fromkeys(problems) if p not in self.known or not settled(self.known[p])]
 
 
-def wishes(setting: Setting, size: int, seed: int) -> Wishes:
-    """The applicants' preferences: columns are the four levers, in order of the features."""
-    return draw(setting, size, seed)
-
-
 def problems(setting: Setting, size: int, seed: int) -> list[Problem]:
     """One per applicant, in order."""
     return [
         Problem(k, one.actionable, tuple(one.weights[f] for f in one.actionable), True)
-        for k, one in enumerate(wishes(setting, size, seed).preferences(LEVERS))
+        for k, one in enumerate(draw(setting, size, seed).preferences(LEVERS))
     ]
 
 

@@ -59,8 +59,8 @@ def recommenders(
     made: Learned,
     data: GmscData,
     folder: Path,
-    epochs: Mapping[Through, int] = PUBLISHED_EPOCHS,
-    advance: Callable[[], None] = lambda: None,
+    epochs: Mapping[Through, int],
+    advance: Callable[[], None],
 ) -> dict[tuple[Through, Profile], Recommender]:
     """Trained networks by what they look through and by profile, made once and kept in the folder.
 

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from milp_recourse.lab.drawing import panels, save
 from milp_recourse.lab.recipe.gmsc_data import COUNTS, FEATURES
 from milp_recourse.lab.studies.gmsc.fidelity import Fidelity
 from milp_recourse.lab.studies.gmsc.gmsc_tables import Compared
+from milp_recourse.reports.drawing import draw_shares, draw_violins, panels, save
 
 Array = NDArray[np.float64]
 COLOURS = {"data": "0.6", "spline flow": "C1", "SCM": "C0"}
@@ -34,14 +34,13 @@ def densities(found: Fidelity, path: Path) -> None:
     axis.set_yscale("symlog", linthresh=0.1)
     axis.set_xticks(range(len(columns)), columns, rotation=30, ha="right")
     axis.set_ylabel("log density below the spline flow's\n(nats per test row)")
-    axis.grid(alpha=0.3, axis="y")
     axis.legend(fontsize=8)
     save(figure, path)
 
 
 def interventions(found: Fidelity, path: Path) -> None:
     """Means after an intervention: each model against the rows adjusted for the lever's causes."""
-    figure, axes = panels((9.0, 4.2), 1, 2, sharex=True, sharey=True)
+    figure, axes = panels((9.0, 4.2), 1, 2, grid="both", sharex=True, sharey=True)
     levers = list(dict.fromkeys(row["lever"] for row in found.interventions))
     for axis, model, title in zip(axes, ("scm", "flow"), ("learned equations", "spline flow"), strict=True):
         for k, lever in enumerate(levers):
@@ -59,7 +58,6 @@ def interventions(found: Fidelity, path: Path) -> None:
         axis.set_xlim(ends)
         axis.set_title(title)
         axis.set_xlabel("held-out rows, adjusted (sd from the mean)")
-        axis.grid(alpha=0.3)
     axes[0].set_ylabel("model's mean after the intervention\n(sd from the mean)")
     axes[0].legend(fontsize=8)
     save(figure, path)
@@ -96,7 +94,6 @@ def marginals(found: Fidelity, path: Path) -> None:
             axis.set_yscale("log")
             axis.set_ylim(LEAST_SHOWN, 1.5)
         axis.tick_params(labelsize=8)
-        axis.grid(alpha=0.25, axis="y")
     for line in axes:
         line[0].set_ylabel("share of the rows per bin", fontsize=9)
     figure.legend(*axes.flat[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
@@ -111,32 +108,21 @@ def log_densities(
     floor = float(np.quantile(factual, 0.1))
     for axis, (method, colour) in zip(axes, METHOD_COLOURS.items(), strict=True):
         found = [(label, density[label, method]) for label in compared if (label, method) in density]
-        groups = [("factual", factual), *(one for one in found if len(one[1]) > 1 and np.ptp(one[1]) > 0)]
-        values = [np.maximum(group, floor) for _, group in groups]
-        parts: Any = axis.violinplot(values, widths=0.85, showextrema=False, showmedians=True)
-        for k, body in enumerate(parts["bodies"]):
-            body.set(facecolor="0.5" if k == 0 else colour, alpha=0.75)
-        parts["cmedians"].set_color("black")
-        names = [f"{name}\n({len(group)})" for name, group in groups]
-        axis.set_xticks(range(1, len(groups) + 1), names, rotation=25, ha="right", fontsize=8)
-        axis.axhline(float(np.median(factual)), color="black", linewidth=0.8, linestyle=":")
+        groups = [(name, np.maximum(group, floor)) for name, group in [("factual", factual), *found]]
+        draw_violins(axis, groups, colour, rotation=25, ha="right", fontsize=8)
         axis.set_title(method)
-        axis.grid(alpha=0.3, axis="y")
     axes[0].set_ylabel(f"log density under the spline flow (nats;\nbelow {floor:.0f} drawn at {floor:.0f})")
     save(figure, path)
 
 
 def proofs(compared: Sequence[Compared], path: Path) -> None:
     """Processor time per applicant, and the networks' cost over the optimum."""
-    figure, (left, right) = panels((10.0, 4.0), 1, 2)
+    figure, (left, right) = panels((10.0, 4.0), 1, 2, grid="both")
     for one in compared:
-        seconds = np.sort(one.seconds)
-        share = np.arange(1, len(seconds) + 1) / len(seconds)
-        left.step(1000 * seconds, share, where="post", label=one.setting.key.replace("table ", ""))
+        draw_shares(left, 1000 * one.seconds, label=one.setting.key.replace("table ", ""))
     left.axvline(100, color="0.5", linestyle="--", linewidth=0.8)
     left.set_xscale("log")
     left.set(xlabel="processor time per applicant (ms)", ylabel="share of applicants", ylim=(0, 1))
-    left.grid(alpha=0.3, which="both")
     left.legend(fontsize=7)
     at = np.arange(len(compared))
     for shift, (method, colour) in zip((-0.2, 0.2), list(METHOD_COLOURS.items())[1:], strict=True):
@@ -157,7 +143,6 @@ def proofs(compared: Sequence[Compared], path: Path) -> None:
     right.set_yscale("log")
     right.set_xticks(at, [one.setting.key.replace("table ", "") for one in compared], rotation=30, ha="right")
     right.set_ylabel("cost over certified optimum,\nwhom both serve (median, 10% to 90%)")
-    right.grid(alpha=0.3, axis="y")
     if right.get_legend_handles_labels()[0]:
         right.legend(fontsize=8)
     save(figure, path)
@@ -165,7 +150,7 @@ def proofs(compared: Sequence[Compared], path: Path) -> None:
 
 def sizes(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
     """Units per equation: fit on held-out rows against processor time of a proof."""
-    figure, axis = panels((5.5, 3.6))
+    figure, axis = panels((5.5, 3.6), grid="both")
     for row in rows:
         place = 1000 * row["seconds_median"], row["log_density"]
         ends = [[place[0] - 1000 * row["seconds_p10"]], [1000 * row["seconds_p90"] - place[0]]]
@@ -177,5 +162,4 @@ def sizes(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
         ylabel="held-out log density (nats per row)",
         title="ReLUs per structural equation",
     )
-    axis.grid(alpha=0.3, which="both")
     save(figure, path)

@@ -15,13 +15,13 @@ from milp_recourse.icarma.model import Recommender
 from milp_recourse.icarma.sampling import Wishes
 from milp_recourse.icarma.score import Scored, score
 from milp_recourse.instance import Population
-from milp_recourse.lab.gap.tables import Setting
+from milp_recourse.lab.gap.paper_settings import Setting, draw
 from milp_recourse.lab.means import mean, quantile, sd
 from milp_recourse.lab.recipe.gmsc_data import FEATURES, LEVERS
-from milp_recourse.lab.studies.answers import Answer
-from milp_recourse.lab.studies.cells import Problem
-from milp_recourse.lab.studies.gmsc.certified import actions, problems, wishes
+from milp_recourse.lab.studies.gmsc.certified import actions, problems
 from milp_recourse.lab.studies.gmsc.gmsc_networks import THROUGH, Profile, Through
+from milp_recourse.lab.studies.kept_answers import Answer
+from milp_recourse.lab.studies.paper_cells import Problem
 from milp_recourse.result import gap_tolerance
 
 FloatArray = NDArray[np.float64]
@@ -85,9 +85,9 @@ def compare(
 ) -> Compared:
     """Judge everybody's action in one setting under both causal models."""
     rows = np.array([[one[f] for f in FEATURES] for one in people.factuals])
-    asked = wishes(setting, len(rows), seed)
+    asked = draw(setting, len(rows), seed)
     mine = problems(setting, len(rows), seed)
-    profile: Profile = "constant" if setting.profile == "constant" else "linear"
+    profile: Profile = "constant" if setting.cell.profile == "constant" else "linear"
     columns = [FEATURES.index(f) for f in LEVERS]
     optimal = np.full(rows.shape, np.nan)
     optimal[:, columns] = actions(table, mine)
@@ -113,10 +113,9 @@ def table_rows(one: Compared) -> list[dict[str, Any]]:
     fixed = {"table": setting.table, "setting": setting.label}
     rows: list[dict[str, Any]] = []
     paper = setting.icarma
-    if paper is not None:
-        rows.append(fixed | {"method": "published iCARMA", "valid_flow": paper.validity})
-        rows[-1] |= {"plausible_flow": paper.plausibility, "cost": paper.cost_mean}
-        rows[-1] |= {"cost_sd": paper.cost_sd, "hap": paper.hap}
+    rows.append(fixed | {"method": "published iCARMA", "valid_flow": paper.validity})
+    rows[-1] |= {"plausible_flow": paper.plausibility, "cost": paper.cost_mean}
+    rows[-1] |= {"cost_sd": paper.cost_sd, "hap": paper.hap}
     certified = one.sides["certified"]
     for name, side in one.sides.items():
         acting = side.served if name == "certified" else np.ones(len(side.served), dtype=bool)

@@ -15,11 +15,12 @@ from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.domain.scm import StructuralCausalModel
 from milp_recourse.formats import read_population, scm_to_dict
 from milp_recourse.formats.scm_json import scm_of_dict
+from milp_recourse.formats.strict_json import read_json
 from milp_recourse.icarma.checkpoint import FORMAT, flow_content, flow_of, read_arrays, write_arrays
 from milp_recourse.icarma.fit_flow import FlowTraining, fit_flow
 from milp_recourse.icarma.flow import CausalFlow
 from milp_recourse.instance import Population
-from milp_recourse.lab.recipe.files import read_json, write_json
+from milp_recourse.lab.recipe.files import write_json
 from milp_recourse.lab.recipe.gmsc import (
     CHOSEN_UNITS,
     DECISION,

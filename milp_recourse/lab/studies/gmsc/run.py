@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from milp_recourse.formats.strict_json import read_json
 from milp_recourse.instance import Population
-from milp_recourse.lab.recipe.files import read_json, write_json
+from milp_recourse.lab.recipe.files import write_json
 from milp_recourse.lab.recipe.gmsc import CHOSEN_UNITS, UNITS
 from milp_recourse.lab.recipe.gmsc_data import FEATURES, GmscData, read_gmsc
 from milp_recourse.lab.run_table import Key, filled, read_rows
-from milp_recourse.lab.studies.cells import Problem
 from milp_recourse.lab.studies.gmsc import gmsc_plots
 from milp_recourse.lab.studies.gmsc.certified import SETTINGS, Table, problems
 from milp_recourse.lab.studies.gmsc.fidelity import fidelity
@@ -29,6 +29,7 @@ from milp_recourse.lab.studies.gmsc.gmsc_tables import (
     table_rows,
 )
 from milp_recourse.lab.studies.gmsc.models import STEPS, Learned, learned
+from milp_recourse.lab.studies.paper_cells import Problem
 from milp_recourse.lab.studies.spot_check import spot_check
 from milp_recourse.reports.number_table import write_table
 from milp_recourse.solve import solve

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from milp_recourse.lab.drawing import panels, save
+from milp_recourse.lab.gap.compared import Compared
 from milp_recourse.lab.gap.decompose import MISSED
-from milp_recourse.lab.gap.gap import Compared
+from milp_recourse.reports.drawing import panels, save
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -19,9 +19,8 @@ COUNTS = ("1", "2", "3", "4")
 AMORTISED, CERTIFIED, NEITHER = "C1", "C0", "0.75"
 
 
-def plot(compared: Sequence[Compared], folder: Path) -> list[Path]:
+def plot(compared: Sequence[Compared], folder: Path) -> Path:
     """FOLDER/gap.png by number of actionable features (table 1), FOLDER/profiles.png by profile (2, 3)."""
-    made = []
     table_one = {(c.setting.label, c.plausible): c for c in compared if c.setting.table == 1}
     if table_one:
         figure, axes = panels((9.5, 6.4), 2, 2, sharex="col")
@@ -31,54 +30,23 @@ def plot(compared: Sequence[Compared], folder: Path) -> list[Path]:
             _ratios(pair[1], chosen, [c.setting.label for c in chosen])
             demand = "plausible recourse demanded" if plausible else "plausibility not demanded"
             pair[0].set_title(f"{demand}: whom each side serves", fontsize=10)
-            pair[1].set_title("cost over optimal cost, whom both serve", fontsize=10)
+            pair[1].set_title("cost over optimal cost, of those whom both serve", fontsize=10)
         for one in axes[-1]:
             one.set_xlabel("actionable features")
         figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=3)
-        made.append(save(figure, folder / "gap.png"))
+        save(figure, folder / "gap.png")
     profiles = [c for c in compared if c.setting.table in (2, 3)]
     if profiles:
         figure, (left, right) = panels((10.5, 7), 2, 1, sharex=True)
-        names = [f"{c.setting.elicitation}\n{c.setting.label.replace(', ', chr(10))}" for c in profiles]
+        names = [f"{c.setting.cell.elicitation}\n{c.setting.label.replace(', ', chr(10))}" for c in profiles]
         _served(left, profiles, names)
         _ratios(right, profiles, names)
         left.set_title("plausible recourse demanded: whom each side serves", fontsize=10)
-        right.set_title("cost over optimal cost, whom both serve", fontsize=10)
+        right.set_title("cost over optimal cost, of those whom both serve", fontsize=10)
         right.tick_params(axis="x", labelsize=7)
         figure.legend(*left.get_legend_handles_labels(), loc="outside upper center", ncols=3)
-        made.append(save(figure, folder / "profiles.png"))
-    return made
-
-
-def plot_seeds(rows: Sequence[Mapping[str, Any]], folder: Path) -> Path:
-    """FOLDER/seeds.png: table 1's validity, plausibility and cost of every seed, and the published ones."""
-    labels = list(dict.fromkeys(row["actionable"] for row in rows))
-    figure, axes = panels((10.5, 3.4), 1, 3)
-    shown = (
-        ("valid_flow", "valid (flow)"),
-        ("plausible_flow", "plausible (flow)"),
-        ("cost", "cost of the valid"),
-    )
-    for k, (one, (key, title)) in enumerate(zip(axes, shown, strict=True)):
-        for x, label in enumerate(labels):
-            mine = [row for row in rows if row["actionable"] == label]
-            spots = x + np.linspace(-0.2, 0.2, len(mine)) if len(mine) > 1 else [x]
-            one.plot(
-                spots,
-                [row[key] for row in mine],
-                "o",
-                color=AMORTISED,
-                markersize=3.5,
-                label="a seed" * (x == 0),
-            )
-            printed = float(str(mine[0]["published"]).split(" / ")[k])
-            one.plot([x - 0.3, x + 0.3], [printed] * 2, color="black", label="published" * (x == 0))
-        one.set_xticks(range(len(labels)), labels)
-        one.set(title=title, xlabel="actionable features")
-        one.grid(alpha=0.3, axis="y")
-    handles = axes[0].get_legend_handles_labels()
-    figure.legend(*handles, loc="outside upper center", ncols=2)
-    return save(figure, folder / "seeds.png")
+        save(figure, folder / "profiles.png")
+    return folder
 
 
 WRONG = dict(zip(MISSED, ("C4", "C3", "C5"), strict=True))
@@ -113,8 +81,6 @@ def plot_decomposition(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
     right.set(ylabel="mean cost of those iCARMA serves", xlabel="actionable features")
     for one in (left, right):
         one.set_xticks(x, labels)
-        one.grid(alpha=0.3, axis="y")
-        one.set_axisbelow(True)
         one.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2, fontsize=8, frameon=False)
     save(figure, path)
 
@@ -147,4 +113,3 @@ def _ratios(axes: Axes, compared: Sequence[Compared], names: Sequence[str]) -> N
     axes.set_yscale("log")
     axes.set_ylabel("times the optimum")
     axes.set_xticks(range(len(compared)), names)
-    axes.grid(alpha=0.3, axis="y")

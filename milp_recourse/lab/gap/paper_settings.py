@@ -7,9 +7,9 @@ from typing import cast
 
 import numpy as np
 
-from milp_recourse.domain.elicitation import ProfileName, RankingDistribution
+from milp_recourse.domain.elicitation import ProfileName
 from milp_recourse.icarma.sampling import Elicitation, Wishes
-from milp_recourse.lab.studies.cells import Cell, scores_of
+from milp_recourse.lab.studies.paper_cells import Cell, scores_of
 from milp_recourse.lab.studies.published import Published, printed, published
 
 
@@ -21,33 +21,21 @@ class Setting:
     ----------
     table, label
         Where it stands.
-    elicitation, profile, distribution
-        Of the preferences.
-    actionable
-        Features each applicant can act on: the highest ranked; None draws 1 to 4 (scores: each
-        feature is out with probability 1/5).
+    cell
+        The applicants' preferences.
     icarma
         What the paper reports: cost is that of the valid, with weights 1.
     """
 
     table: int
     label: str
-    profile: ProfileName = "constant"
-    actionable: int | None = 4
-    distribution: RankingDistribution = "uniform"
-    elicitation: Elicitation = "rank"
-    icarma: Published | None = None
+    cell: Cell
+    icarma: Published
 
     @property
     def oracle(self) -> Published | None:
         """What the paper prints for its oracle; None for scores, where it prints nothing."""
         return published(f"table{self.table}", self.cell)
-
-    @property
-    def cell(self) -> Cell:
-        """The preferences alone."""
-        actionable = "random" if self.actionable is None else str(self.actionable)
-        return Cell(actionable, self.distribution, self.profile, elicitation=self.elicitation)
 
     @property
     def key(self) -> str:
@@ -57,18 +45,12 @@ class Setting:
 
 def settings_of(data: str) -> tuple[Setting, ...]:
     """Every row that the paper prints for iCARMA on a data set."""
-    return tuple(
-        Setting(
-            int(row["table"]),
-            row["label"],
-            cast(ProfileName, row["profile"]),
-            None if row["actionable"] == "random" else int(row["actionable"]),
-            cast(RankingDistribution, row["distribution"]),
-            cast(Elicitation, row["elicitation"]),
-            numbers,
-        )
-        for row, numbers in printed(data, "iCARMA")
-    )
+    found = []
+    for row, numbers in printed(data, "iCARMA"):
+        profile, elicitation = cast(ProfileName, row["profile"]), cast(Elicitation, row["elicitation"])
+        cell = Cell(row["actionable"], row["distribution"], profile, elicitation=elicitation)
+        found.append(Setting(int(row["table"]), row["label"], cell, numbers))
+    return tuple(found)
 
 
 SETTINGS = settings_of("loan")
@@ -77,11 +59,11 @@ SETTINGS = settings_of("loan")
 def draw(setting: Setting, size: int, seed: int) -> Wishes:
     """The preferences of ``size`` applicants: one seeded ranking each (one set of scores), in every setting.
 
-    The masks of table 1 are those of :func:`milp_recourse.lab.benchmarks.settings.preferences`.
+    The masks of table 1 are those of :func:`milp_recourse.lab.benchmarks.bench_settings.preferences`.
     """
     streams = {"threshold": 1, "scores": 2, "scores, hard": 3}  # 0: rankings, whatever their distribution
 
     def generator(purpose: str) -> np.random.Generator:
         return np.random.default_rng([seed, streams.get(purpose, 0)])
 
-    return Wishes.of_scores(scores_of(setting.cell, size, generator), setting.profile)
+    return Wishes.of_scores(scores_of(setting.cell, size, generator), setting.cell.profile)

@@ -22,9 +22,7 @@ FAILED, LIMIT = 4, 3
 def reproduce(
     target: Annotated[
         str,
-        typer.Argument(
-            help="table1, table2, table3, table5, table6, figure3, figure4, all, fairness, classifiers"
-        ),
+        typer.Argument(help="table1, table2, table3, table5, table6, figure3, figure4, all, fairness"),
     ],
     folder: Annotated[Path, typer.Option("--out", help="Where results go; rerunning resumes.")] = Path(
         "reproduce"
@@ -68,8 +66,6 @@ def reproduce(
     _check(target)
     people = read_population(population_file(population))[:limit]
     trained = tuple(read_networks(place) for place in networks or ())
-    if target == "classifiers":
-        return _classifiers(people, folder, seed, limit, jobs)
     if target == "fairness":
         return _fairness(people, folder, trained, draws, Asked(seed, time_limit, 0, jobs))
     with progress_bar("reproduce", 0, rate=True) as bar:
@@ -87,13 +83,12 @@ def reproduce(
 
 def _check(target: str) -> None:
     """Before anything is computed or written: the target, and that there is something to draw with."""
-    from milp_recourse.errors import BackendUnavailable, BadInput
+    from milp_recourse.errors import BackendUnavailable
+    from milp_recourse.lab.known import known
     from milp_recourse.lab.studies.reproduce import TARGETS
 
-    more = ("fairness", "classifiers")
-    if target not in (*TARGETS, *more):
-        raise BadInput("target", target, ", ".join((*TARGETS, *more)))
-    if target != "classifiers" and find_spec("matplotlib") is None:
+    known("target", target, (*TARGETS, "fairness"))
+    if find_spec("matplotlib") is None:
         raise BackendUnavailable("reproduce: draws with matplotlib; pip install 'milp-recourse[plots]'")
 
 
@@ -125,17 +120,6 @@ def _fairness(
         rows = run(people, folder, trained, draws, seed, limit, jobs, bar.expect_more, bar.advance)
     print_rows("gaps over draws", rows, SUMMARY)
     typer.echo(f"fairness.csv, fairness_masks.csv, fairness_draws.csv.gz and fairness.svg in {folder}")
-
-
-def _classifiers(people: Population, folder: Path, seed: int, limit: int | None, jobs: int) -> None:
-    from milp_recourse.lab.studies.classifiers import TRAININGS, compare
-    from milp_recourse.reports.progress import progress_bar
-
-    with progress_bar("classifiers", 0, rate=True) as bar:
-        bar.expect(5 * len(TRAININGS) * (limit or len(people)))
-        rows = compare(people, folder, seed, limit, jobs, bar.advance)
-    print_rows("grid, table 1, by classifier", rows)
-    typer.echo(f"classifiers.csv in {folder}")
 
 
 SHOWN = (

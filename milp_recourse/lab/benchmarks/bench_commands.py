@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from milp_recourse.lab.known import parts
 from milp_recourse.lab.run_table import print_rows, read_rows
+from milp_recourse.reports.drawing import draw_if_possible
 from milp_recourse.reports.progress import progress_bar
 
 app = typer.Typer(no_args_is_help=True, help="Measure against named peers, in one run.")
@@ -83,7 +85,7 @@ def speed(
     )
     if any(row["status"] == "too large" for row in rows):
         typer.echo("too large: more columns or rows than the solver's licence allows; counted as unsolved")
-    _plotted(lambda: bench.plot(rows, folder, time_limit))
+    draw_if_possible(lambda: bench.plot(rows, folder, time_limit))
 
 
 @app.command()
@@ -98,7 +100,7 @@ def settings(
     """All refused test applicants of Loan in the paper's five settings, with and without plausibility."""
     from milp_recourse.formats import read_population
     from milp_recourse.instances_path import instances_path
-    from milp_recourse.lab.benchmarks import settings as bench
+    from milp_recourse.lab.benchmarks import bench_settings as bench
 
     people = read_population(instances_path() / "loan" / "population.json")[:limit]
     size, total = len(people), 2 * len(bench.SETTINGS)
@@ -108,7 +110,7 @@ def settings(
         rows = bench.run(people, folder, options, jobs, bar.advance)
     columns = [name for name in rows[0] if name not in bench.IDENTITY]
     print_rows(f"{size} applicants, {time_limit:g} s limit each, {jobs} processes", rows, columns)
-    _plotted(lambda: bench.plot(rows, folder))
+    draw_if_possible(lambda: bench.plot(rows, folder))
 
 
 @app.command()
@@ -137,7 +139,7 @@ def growth(
         rows = bench.run(loan, folder, options, panels, jobs, bar.advance)
     columns = [name for name in rows[0] if name not in bench.IDENTITY]
     print_rows(f"{applicants} applicants per point, {time_limit:g} s limit each", rows, columns)
-    _plotted(lambda: bench.plot(rows, folder))
+    draw_if_possible(lambda: bench.plot(rows, folder))
 
 
 @app.command()
@@ -145,31 +147,16 @@ def certificates(
     folder: Results = Path("bench-certificates"),
     time_limit: SecondsEach = 60.0,
     limit: Annotated[int | None, typer.Option(min=1, help="Only the first N of each folder.")] = None,
-    solvers: Annotated[str, typer.Option(help="Comma-separated: whose actions to prove.")] = (
-        "highs,gurobi,scip"
-    ),
-    actions: Annotated[int, typer.Option(min=0, help="Instances whose actions others propose.")] = 20,
 ) -> None:
-    """What certificates cost to make, keep and check; and other solvers' actions, checked and proven.
-
-    The first part takes every shipped instance, the second Loan with four actions and plausibility.
-    """
+    """What certificates cost to make, keep and check, on every shipped instance."""
     from milp_recourse.formats.strict_json import write_json
     from milp_recourse.instances_path import instance_files
     from milp_recourse.lab.benchmarks import certificates as bench
-    from milp_recourse.lab.benchmarks import foreign
-    from milp_recourse.lab.benchmarks.peers import RUNNERS, available
-    from milp_recourse.lab.benchmarks.speed import hard_loan
 
-    chosen = available(solvers, tuple(RUNNERS))
     paths = [path for name in ("smoke", "loan", "credit_trees") for path in instance_files(name, limit)]
     with progress_bar("certificates", len(paths)) as bar:
         rows = bench.run(paths, time_limit, folder, bar.advance)
     summary = bench.summarise(rows)
-    others = hard_loan(instance_files("loan"))[:actions] if actions and chosen else []
-    with progress_bar("others' actions", len(others) * len(chosen)) as bar:
-        answers = foreign.run(others, chosen, time_limit, folder, bar.advance) if others else []
-    summary["others"] = foreign.summarise(answers)
     write_json(summary, folder / "certificates.json")
     shown = {key: value for key, value in summary.items() if not isinstance(value, dict | list)}
     typer.echo("; ".join(f"{value} {key}" for key, value in shown.items()))
@@ -178,9 +165,7 @@ def certificates(
     spread = [name for name, value in summary.items() if isinstance(value, dict) and "median" in value]
     print_rows("per certificate", [{"": name} | summary[name] for name in spread])
     print_rows("processor seconds", [{"": way} | summary[way] for way in ("in batches", "one at a time")])
-    if answers:
-        print_rows(f"others' actions, {len(others)} instances", summary["others"])
-    _plotted(lambda: bench.plot(rows, folder))
+    draw_if_possible(lambda: bench.plot(rows, folder))
 
 
 @app.command()
@@ -204,10 +189,10 @@ def trees(
     ] = None,
 ) -> None:
     """Ensembles of deployed size, every column a lever: first actions, gaps, proofs and certificates."""
-    from milp_recourse.lab.benchmarks import trees as bench
+    from milp_recourse.lab.benchmarks import bench_trees as bench
 
-    lists = _lists(sets, models, costs, solvers)
-    plan = bench.Plan(lists[0], lists[1], lists[2], per_model, lists[3], time_limit, seed, data, ocean_python)
+    lists = parts(sets), parts(models), parts(costs), per_model, parts(solvers)
+    plan = bench.Plan(*lists, time_limit, seed, data, ocean_python)
     with progress_bar("trees", len(plan.problems()) * len(plan.solvers)) as bar:
         rows = bench.run(plan, folder, jobs, bar.advance)
     _report(rows, folder, time_limit, "trees")
@@ -233,18 +218,13 @@ def real(
     jobs: Together = 1,
 ) -> None:
     """Networks on published tables, every column a lever: first actions, gaps, proofs and certificates."""
-    from milp_recourse.lab.benchmarks import real as bench
+    from milp_recourse.lab.benchmarks import bench_real as bench
 
-    lists = _lists(sets, networks, costs, solvers)
-    plan = bench.Plan(lists[0], lists[1], lists[2], applicants, lists[3], time_limit, seed, data)
+    lists = parts(sets), parts(networks), parts(costs), applicants, parts(solvers)
+    plan = bench.Plan(*lists, time_limit, seed, data)
     with progress_bar("real", len(plan)) as bar:
         rows = bench.run(plan, folder, jobs, bar.advance)
     _report(rows, folder, time_limit, "real")
-
-
-def _lists(*texts: str) -> list[list[str]]:
-    """The parts of texts that are comma-separated."""
-    return [[part.strip() for part in text.split(",")] for text in texts]
 
 
 def _report(rows: Sequence[Mapping[str, Any]], folder: Path, time_limit: float, name: str) -> None:
@@ -258,11 +238,3 @@ def _report(rows: Sequence[Mapping[str, Any]], folder: Path, time_limit: float, 
         print_rows("bab against each peer: ratios of processor seconds", said["against"])
     for line in (*said["refused"], *said["false_claims"]):
         typer.echo(line)
-
-
-def _plotted(plot: Callable[[], Path]) -> None:
-    """Plot and say where, or what to install."""
-    try:
-        typer.echo(f"{plot()}")
-    except ImportError:
-        typer.echo("no plot: pip install matplotlib", err=True)

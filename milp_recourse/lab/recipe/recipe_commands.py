@@ -24,7 +24,7 @@ def loan(
     ] = False,
 ) -> None:
     """Sample the Loan model, train the 32 x 32 network, write classifier, instances and report."""
-    from milp_recourse.lab.recipe.loan import LoanSettings, write_loan
+    from milp_recourse.lab.recipe.loan_instances import LoanSettings, write_loan
 
     settings = LoanSettings.smooth() if smooth else LoanSettings()
     with progress_bar("training", settings.attempts * settings.training.epochs) as bar:
@@ -160,32 +160,3 @@ def checksums(
     if faults:
         raise typer.Exit(4)
     typer.echo(f"{len(read_index(folder))} files as listed")
-
-
-@app.command("second-opinion")
-def second_opinion(
-    folder: Annotated[Path, typer.Argument(help="The Loan instances.", exists=True, file_okay=False)],
-    out: Annotated[Path, typer.Option("--out", metavar="FILE", help="The JSON file to write.")],
-    *,
-    sample: Annotated[int, typer.Option(min=1, help="So many instances.")] = 24,
-    infeasible: Annotated[int, typer.Option(min=0, help="So many of them infeasible.")] = 6,
-    seed: Annotated[int, typer.Option(help="Seed of the sample.")] = 0,
-    time_limit: Annotated[float, typer.Option(help="Seconds per instance.")] = 300.0,
-) -> None:
-    """Confirm Loan references by a model of its own, without our lowering, bounds or search (SCIP).
-
-    Exits 4 when a reference is contradicted, 3 when one stays open.
-    """
-    from milp_recourse.lab.recipe.files import write_json
-    from milp_recourse.lab.recipe.second_opinion import sampled, second_opinions, summary
-
-    files = sampled(folder, sample, infeasible, seed)
-    with progress_bar("solving", len(files)) as bar:
-        found = summary(second_opinions(files, time_limit, on_file=bar.advance))
-    write_json(out, found)
-    verdicts = found["verdicts"]
-    typer.echo(", ".join(f"{count} {verdict}" for verdict, count in verdicts.items()))
-    if verdicts["contradicts"]:
-        raise typer.Exit(4)
-    if verdicts["open"]:
-        raise typer.Exit(3)

@@ -11,7 +11,7 @@ from rich.table import Table
 
 from milp_recourse.formats.write import result_part
 from milp_recourse.instance import Instance
-from milp_recourse.reports.words import action_in_words, short
+from milp_recourse.reports.result_words import action_in_words, short
 from milp_recourse.result import Result
 
 COLUMNS = ("index", "status", "cost", "lower_bound", "gap", "proof", "backend", "seconds", "certificate")

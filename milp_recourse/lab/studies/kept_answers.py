@@ -15,7 +15,7 @@ from typing import Any
 from milp_recourse.backends.grid_together import SharedGrid
 from milp_recourse.instance import Instance, Population, Preferences
 from milp_recourse.lab.run_table import grown
-from milp_recourse.lab.studies.cells import Problem
+from milp_recourse.lab.studies.paper_cells import Problem
 from milp_recourse.result import Result
 from milp_recourse.solve import solve_together
 from milp_recourse.workers import Workers

@@ -78,9 +78,8 @@ def classifier_over(reading: Reading, columns: Sequence[TableColumn]) -> Classif
     at = 0
     source: dict[Hashable, list[int]] = {}
     for column in reading.columns:
-        width = _width(column)
-        source[column.name] = list(range(at, at + width))
-        at += width
+        source[column.name] = list(range(at, at + column.width))
+        at += column.width
     order: list[int] = []
     for made in columns:
         if made.key not in source:
@@ -105,8 +104,7 @@ def column_range(
         return np.array(values[:1]), np.array(values[1:])
     if read.encoding == "one-hot":
         return np.zeros(len(read.labels)), np.ones(len(read.labels))
-    codes = np.arange(len(read.labels), dtype=np.float64)[:, None]
-    table = codes if read.encoding == "code" else np.array(read.table, dtype=np.float64)
+    table = np.array(read.table, dtype=np.float64)
     return table.min(axis=0), table.max(axis=0)
 
 
@@ -240,12 +238,8 @@ def _encoding(read: Column, labels: Sequence[object]) -> tuple[str, tuple[tuple[
     assert read.labels is not None
     if read.encoding == "one-hot":
         return "one-hot", None
-    order = [_index(read.labels, label) for label in labels]
-    if read.encoding == "code":
-        rows: tuple[tuple[float, ...], ...] = tuple((float(k),) for k in order)
-        return ("code", None) if order == list(range(len(order))) else ("table", rows)
     assert read.table is not None
-    return "table", tuple(tuple(read.table[k]) for k in order)
+    return "table", tuple(read.table[_index(read.labels, label)] for label in labels)
 
 
 def _settable(
@@ -286,12 +280,6 @@ def _direction(key: Hashable, kind: Kind, said: Said) -> Any:
     if chosen and kind == "categorical":
         raise BadInput(chosen[0], shown(key), "numbers and ordinal columns: its labels have no order")
     return chosen[0] if chosen else None
-
-
-def _width(column: Column) -> int:
-    if column.labels is None or column.encoding == "code":
-        return 1
-    return len(column.labels) if column.encoding == "one-hot" else len(column.table[0])  # type: ignore[index]
 
 
 def _index(labels: Sequence[object], label: object) -> int:

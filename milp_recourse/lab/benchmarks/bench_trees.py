@@ -20,16 +20,18 @@ import numpy as np
 
 from milp_recourse.errors import BadInput
 from milp_recourse.instance import Instance
-from milp_recourse.lab.benchmarks.child import Child, answered, of_module
-from milp_recourse.lab.benchmarks.ensembles import MODELS, UNIT, Ensemble, fit, read_table
+from milp_recourse.lab.benchmarks.child import Child, answered, of_solver
+from milp_recourse.lab.benchmarks.fitted import MODELS, UNIT, Fitted, fit_trees, read_table
 from milp_recourse.lab.benchmarks.timed import judged
+from milp_recourse.lab.known import known
 from milp_recourse.lab.run_table import Key, filled
 
 SOLVERS = ("bab", "highs", "cpsat", "leaf-milp", "ocean-cp", "ocean-mip")
-"""``leaf-milp``: the plain leaf formulation in HiGHS. The last two are OceanPy's, which is given data sets in
-units only: its costs are not scaled by column.
+"""``leaf-milp``: the plain leaf formulation in HiGHS. The last two are OceanPy's. It does not scale costs by
+column, so it is given only data sets whose columns are scaled already (:data:`UNIT`).
 """
 
+COSTS = ("l1", "l2-squared")
 COLUMNS = (
     *("model", "cost_kind", "applicant", "solver", "status", "claimed_cost", "cost", "lower_bound", "nodes"),
     *("feasible", "flips", "first_seconds", "processor_seconds", "seconds", "certificate_seconds"),
@@ -80,12 +82,13 @@ class Plan:
 
     def __post_init__(self) -> None:
         for solver in self.solvers:
-            if solver not in SOLVERS:
-                raise BadInput("--solvers", solver, ", ".join(SOLVERS))
+            known("--solvers", solver, SOLVERS)
             if solver.startswith("ocean") and self.ocean_python is None:
                 raise BadInput("--ocean-python", "nothing", "a Python that has OceanPy")
         for model in self.models:
             parsed(model)
+        for cost in self.costs:
+            known("--costs", cost, COSTS)
 
     def problems(self) -> list[Problem]:
         """The same for the same options, whatever other models there are; by data set and model."""
@@ -131,7 +134,7 @@ def run(
 def solved(plan: Plan, group: list[Problem], done: set[Key]) -> Iterator[dict[str, Any] | None]:
     """A row for every problem of one model and solver; None for one that is done."""
     table = read_table(group[0].table, plan.data, plan.seed)
-    ensemble = fit(table, *parsed(group[0].model), plan.seed)
+    ensemble = fit_trees(table, *parsed(group[0].model), plan.seed)
     rows = [(problem.cost, ranked(ensemble, problem.rank)) for problem in group]
     problems = ((cost, row, ensemble.instance(row, cost)) for cost, row in rows)
     fits = [one for one in plan.solvers if table.name.endswith(UNIT) or not one.startswith("ocean")]
@@ -144,14 +147,12 @@ def solved(plan: Plan, group: list[Problem], done: set[Key]) -> Iterator[dict[st
     yield from repeat(None, len(group) * (len(plan.solvers) - len(fits)))
 
 
-def ranked(ensemble: Ensemble, rank: float) -> int:
+def ranked(ensemble: Fitted, rank: float) -> int:
     """The refused row at a place between the lowest score (0) and the highest (1)."""
-    scores = ensemble.classifier.scores(ensemble.table.inputs[ensemble.refused])
-    order = ensemble.refused[np.argsort(scores, kind="stable")]
-    return int(order[int(rank * (len(order) - 1))])
+    return int(ensemble.refused[int(rank * (len(ensemble.refused) - 1))])
 
 
-def flips(ensemble: Ensemble, instance: Instance, action: dict[str, float] | None) -> bool | None:
+def flips(ensemble: Fitted, instance: Instance, action: dict[str, float] | None) -> bool | None:
     """Whether the fitted model itself accepts the row that an action makes."""
     if action is None:
         return None
@@ -160,11 +161,11 @@ def flips(ensemble: Ensemble, instance: Instance, action: dict[str, float] | Non
     return bool(ensemble.estimator.predict(columns)[0] == 1)
 
 
-def worker(solver: str, ensemble: Ensemble, ocean_python: str | None) -> Child | OceanWorker:
+def worker(solver: str, ensemble: Fitted, ocean_python: str | None) -> Child | OceanWorker:
     """A solver in a process of its own: OceanPy's holds one fitted model, the others take any instance."""
     if solver.startswith("ocean"):
         return OceanWorker(solver.removeprefix("ocean-"), ensemble, str(ocean_python))
-    return Child(of_module("milp_recourse.lab.benchmarks.tree_worker", solver))
+    return of_solver(solver, "trees")
 
 
 class OceanWorker:
@@ -176,7 +177,7 @@ class OceanWorker:
         ``cp`` or ``mip``.
     """
 
-    def __init__(self, kind: str, ensemble: Ensemble, python: str) -> None:
+    def __init__(self, kind: str, ensemble: Fitted, python: str) -> None:
         self.folder = tempfile.TemporaryDirectory()
         model = Path(self.folder.name) / "model.joblib"
         _hand_over(ensemble, model)
@@ -206,7 +207,7 @@ class OceanWorker:
         return answer | judged(instance, action)
 
 
-def _hand_over(ensemble: Ensemble, path: Path) -> None:
+def _hand_over(ensemble: Fitted, path: Path) -> None:
     """The fitted model, its features' kinds, and rows that hold every label and both ends of every column."""
     import joblib
 

@@ -17,10 +17,10 @@ import numpy as np
 
 from milp_recourse.domain.elicitation import LOAN_ACTIONABLE
 from milp_recourse.instance import Population, Preferences
-from milp_recourse.lab.drawing import panels, save
-from milp_recourse.lab.gap import tables
+from milp_recourse.lab.gap import paper_settings as tables
 from milp_recourse.lab.means import mean, quantile, sd
 from milp_recourse.lab.run_table import grown, read_rows
+from milp_recourse.reports.drawing import panels, save
 from milp_recourse.result import Result
 from milp_recourse.solve import solve_population
 
@@ -149,7 +149,6 @@ def plot(rows: Sequence[dict[str, Any]], folder: Path) -> Path:
     for axes in (valid, cost, seconds):
         axes.set_xticks(range(len(SETTINGS)), SETTINGS)
         axes.set_xlabel("actionable features")
-        axes.grid(alpha=0.3, axis="y")
     figure.legend(
         *valid.get_legend_handles_labels(), loc="outside upper center", ncols=2, title="plausibility"
     )

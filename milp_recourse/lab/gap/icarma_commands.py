@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
 
+from milp_recourse.lab.known import known, parts
 from milp_recourse.lab.run_table import print_rows
+from milp_recourse.reports.drawing import draw_if_possible
 from milp_recourse.reports.progress import progress_bar
 
 if TYPE_CHECKING:
@@ -90,8 +92,8 @@ def train(
     given = {"epochs": epochs, "imitation": imitation, "margin": margin, "density_margin": density_margin}
     changes |= {name: value for name, value in given.items() if value is not None}
     settings = Settings.of_recipe(
-        _choice("--recipe", recipe, get_args(Recipe)),
-        _choice("--elicitation", elicitation, get_args(Elicitation)),
+        known("--recipe", recipe, get_args(Recipe)),
+        known("--elicitation", elicitation, get_args(Elicitation)),
         **changes,
     )
     template = _population(population).template
@@ -174,7 +176,7 @@ def evaluate(
 ) -> None:
     """Validity, plausibility and cost in the paper's table 1, beside what it reports; masks checked."""
     _needs_torch()
-    from milp_recourse.lab.gap.evaluate import mask_check, table_one
+    from milp_recourse.lab.gap.table_one import mask_check, table_one
 
     people = _population(population)
     model = _model(checkpoint, "constant", people)
@@ -195,7 +197,7 @@ def flow_report(
     _needs_torch()
     from milp_recourse.errors import BadInput
     from milp_recourse.icarma.flow import CausalFlow
-    from milp_recourse.lab.gap.evaluate import flow_check
+    from milp_recourse.lab.gap.table_one import flow_check
 
     people = _population(population)
     flow = _model(checkpoint, "constant", people).flow
@@ -205,25 +207,6 @@ def flow_report(
         )
     rows = flow_check(flow, people.template.scm)
     print_rows("root mean square difference of what follows an action", rows)
-
-
-@app.command()
-def seeds(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="What icarma train --seeds N wrote.")],
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Where seeds.csv and seeds.png go.")],
-    population: PopulationName = "loan-smooth",
-    seed: Annotated[int, typer.Option(help="of the applicants' rankings")] = 0,
-) -> None:
-    """Table 1 over all trained seeds: mean and spread beside the published rows."""
-    _needs_torch()
-    from milp_recourse.lab.gap.evaluate import spread, table_one_of_seeds
-    from milp_recourse.lab.gap.plots import plot_seeds
-    from milp_recourse.reports.number_table import write_table
-
-    rows = table_one_of_seeds(folder, _population(population), seed)
-    write_table(out / "seeds.csv", rows)
-    plot_seeds(rows, out)
-    print_rows("mean +- sd over seeds; published: the iCARMA paper, table 1", spread(rows))
 
 
 @app.command()
@@ -241,17 +224,18 @@ def decompose(
     Exits 4 where a recommendation is cheaper than a proven optimum, or serves somebody who provably has none.
     """
     _needs_torch()
-    from milp_recourse.icarma.task import loan_task
-    from milp_recourse.lab.gap.decompose import LEVELS, MISSED, write
-    from milp_recourse.lab.gap.decompose import decompose as run
+    from milp_recourse.icarma.task import check_loan
+    from milp_recourse.lab.gap.compared import compare
+    from milp_recourse.lab.gap.decompose import EXACT, LEVELS, MISSED, PLAN, write
 
     people = _population(population)
-    loan_task(people.template, sizes=(100, 1, 1))  # checks that these are Loan applicants
+    check_loan(people.template)
     people = people[:limit]
     model = _model(checkpoint, "constant", people)
     with progress_bar("decompose", 0, rate=True) as bar:
-        made = run(people, model, out, seed, time_limit, jobs, bar.expect, bar.advance)
-    rows = write(made, out)
+        steps = bar.expect_more, bar.advance
+        made = compare(people, {"constant": model}, out, PLAN, EXACT, seed, time_limit, jobs, *steps)
+    rows = write(made, people, model, out)
     shown = ("actionable", *(f"{what}, {level}" for what in ("served", "cost") for level in LEVELS))
     shown += (*MISSED, "impossible", "failed share", "seconds, certify all", "seconds, certify the failed")
     short = [{key.replace(", ", " "): row[key] for key in shown} for row in rows]
@@ -280,41 +264,36 @@ def gap(
 ) -> None:
     """What amortisation costs: trained networks against certified optima in the paper's settings."""
     _needs_torch()
-    from milp_recourse.errors import BadInput
-    from milp_recourse.icarma.task import loan_task
-    from milp_recourse.lab.gap.gap import compare, in_short, write
+    from milp_recourse.icarma.task import check_loan
+    from milp_recourse.lab.gap.compared import compare
+    from milp_recourse.lab.gap.gap import SHOWN, plan, write
+    from milp_recourse.lab.gap.gap_plots import plot
 
-    known = ("1", "2", "3", "5")
-    chosen = [name.strip() for name in tables.split(",")]
-    if not set(chosen) <= set(known):
-        raise BadInput("--tables", tables, ",".join(known))
+    chosen = [int(known("--tables", name, ("1", "2", "3", "5"))) for name in parts(tables)]
     people = _population(population)
-    loan_task(people.template, sizes=(100, 1, 1))  # checks that these are Loan applicants
+    check_loan(people.template)
     people = people[:limit]
     models: dict[Kind, Recommender] = {
         "rank": _model(checkpoint, "rank", people),
         "constant": _model(constant_checkpoint or checkpoint, "constant", people),
         "score": _model(score_checkpoint or checkpoint, "score", people),
     }
-    numbers = [int(name) for name in chosen]
+    asked = plan(chosen)
     with progress_bar("gap", 0, rate=True) as bar:
-        more = bar.expect_more
-        compared = compare(people, models, out, numbers, seed, time_limit, jobs, more, bar.advance)
+        steps = bar.expect_more, bar.advance
+        compared = compare(people, models, out, asked, ("optimum", "mask"), seed, time_limit, jobs, *steps)
     rows = write(compared, people, models["rank"], out)
-    print_rows(f"{len(people)} refused test applicants", [in_short(row) for row in rows])
+    print_rows(
+        f"{len(people)} refused test applicants",
+        [{short: row[name] for name, short in SHOWN.items()} for row in rows],
+    )
     contradicted = [row for row in rows if row["contradicted"]]
     for row in contradicted:
         said = f"table {row['table']}: {row['setting']}: {row['contradicted']} contradict the proof"
         typer.echo(said, err=True)
     exact, fast = sum(row["exact_seconds"] for row in rows), sum(row["icarma_seconds"] for row in rows)
     typer.echo(f"exact {exact:.1f} s of engine time, amortised {fast:.2f} s; results in {out}")
-    try:
-        from milp_recourse.lab.gap.plots import plot
-
-        for path in plot(compared, out):
-            typer.echo(f"{path}")
-    except ImportError:
-        typer.echo("no plot: pip install matplotlib", err=True)
+    draw_if_possible(lambda: plot(compared, out))
     if contradicted:
         raise typer.Exit(4)
 
@@ -340,15 +319,6 @@ def _population(name: str) -> Population:
     from milp_recourse.instances_path import population_file
 
     return read_population(population_file(name))
-
-
-def _choice(option: str, name: str, known: tuple[str, ...]) -> Any:
-    """One of the known names, or one line that names the option."""
-    from milp_recourse.errors import BadInput
-
-    if name not in known:
-        raise BadInput(option, name, ", ".join(known))
-    return name
 
 
 def _needs_torch() -> None:

@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from milp_recourse.domain.elicitation import LOAN_ACTIONABLE
 from milp_recourse.domain.loan_rows import sample_loan
 from milp_recourse.domain.scm import StructuralCausalModel
-from milp_recourse.errors import BadInput
-from milp_recourse.icarma.checkpoint import read_recommender
 from milp_recourse.icarma.fit_flow import loan_flow_rows
 from milp_recourse.icarma.flow import CausalFlow
 from milp_recourse.icarma.model import Recommender
 from milp_recourse.icarma.score import Scored, outside_masks, recommended
 from milp_recourse.icarma.structural import StructuralModel
 from milp_recourse.instance import Population
-from milp_recourse.lab.gap.tables import SETTINGS, draw
+from milp_recourse.lab.gap.paper_settings import SETTINGS, draw
 from milp_recourse.lab.means import mean, sd
 
 CHUNK = 20_000
@@ -36,41 +31,8 @@ def table_one(model: Recommender, people: Population, seed: int = 0) -> list[dic
         said = recommended(model, people, draw(setting, len(people), seed))
         row: dict[str, Any] = {"actionable": setting.label, **summary(said.scored)}
         row |= {"limited": said.limited.mean(), "seconds": said.seconds}
-        paper = " / ".join(f"{number:g}" for number in setting.icarma or ())
+        paper = " / ".join(f"{number:g}" for number in setting.icarma)
         made.append(row | {"published": paper})
-    return made
-
-
-SPREAD = ("valid_flow", "valid", "valid_deployed", "plausible_flow", "plausible", "cost", "hap")
-
-
-def table_one_of_seeds(folder: Path, people: Population, seed: int = 0) -> list[dict[str, Any]]:
-    """Rows of :func:`table_one` for every seed that ``icarma train --seeds N`` left in a folder.
-
-    Raises
-    ------
-    BadInput
-        The folder holds no trained seed.
-    """
-    found = {int(path.parent.name[5:]): path for path in folder.glob("seed_*/recommender.npz")}
-    if not found:
-        raise BadInput("DIR", str(folder), "a folder that icarma train wrote, with seed_*/recommender.npz")
-    rows = []
-    for number, path in sorted(found.items()):
-        model, _ = read_recommender(path)
-        rows += [{"seed": number, **row} for row in table_one(model, people, seed)]
-    return rows
-
-
-def spread(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Mean and sample standard deviation over seeds, one row per setting, with the published numbers."""
-    made = []
-    for label, mine in pd.DataFrame(rows).groupby("actionable", sort=False):
-        row: dict[str, Any] = {"actionable": label, "seeds": len(mine)}
-        for key in SPREAD:
-            values = mine[key].to_numpy()
-            row[key] = f"{values.mean():.3f} +- {values.std(ddof=len(mine) > 1):.3f}"
-        made.append(row | {"published": mine["published"].iloc[0]})
     return made
 
 

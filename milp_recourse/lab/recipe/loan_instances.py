@@ -18,8 +18,9 @@ from milp_recourse.domain.loan import FEATURES
 from milp_recourse.domain.loan_rows import RELEASED_SIZES, LoanData, sample_loan
 from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.lab.recipe.files import sha256, write_instance, write_json
-from milp_recourse.lab.recipe.rounding import MarginChoice, margin_over
+from milp_recourse.lab.recipe.float32_margin import MarginChoice, margin_over
 from milp_recourse.lab.recipe.training import Training, deployed_logits, train_network
+from milp_recourse.readers import to_json
 from milp_recourse.reports.number_table import write_table
 
 PROFILE = CostProfile.named("linear", w_min=1.0, w_max=7.0)
@@ -88,7 +89,7 @@ class LoanModel:
 
 
 def write_loan(
-    out: Path, seed: int, settings: LoanSettings | None = None, on_epoch: Callable[[], None] = lambda: None
+    out: Path, seed: int, settings: LoanSettings, on_epoch: Callable[[], None] = lambda: None
 ) -> dict[str, Any]:
     """Make a Loan classifier and its instances; everything follows from ``seed``.
 
@@ -105,7 +106,6 @@ def write_loan(
     dict
         The content of report.json.
     """
-    settings = settings or LoanSettings()
     data = sample_loan(seed, settings.sizes)
     networks = [
         train_network(data.train, seed + k, settings.training, on_epoch) for k in range(settings.attempts)
@@ -114,7 +114,7 @@ def write_loan(
     if settings.attempts > 1:
         _write_attempts(out / "attempts.csv", seed, data, networks)
     model = describe(data, network, settings.points, np.random.default_rng([seed, 1]))
-    write_json(out / "classifier.json", classifier_json(network))
+    write_json(out / "classifier.json", to_json(network))
     rankings = sample_rankings("uniform", settings.applicants, np.random.default_rng([seed, 2]))
     for index, row in enumerate(model.refused[: settings.applicants]):
         content = _applicant(index, int(row), data, model, rankings[index])
@@ -170,13 +170,6 @@ def reachable_box(
         lower[k] = min(low[name], lower[k], base.min() + shift_low)
         upper[k] = max(high[name], upper[k], base.max() + shift_high)
     return lower, upper
-
-
-def classifier_json(network: ReluNetwork) -> dict[str, Any]:
-    """A network as the instance format writes it."""
-    pairs = zip(network.weights, network.biases, strict=True)
-    layers = [{"weight": w.tolist(), "bias": b.tolist()} for w, b in pairs]
-    return {"kind": "relu-network", "dtype": network.dtype, "layers": layers}
 
 
 def applicant_design(index: int) -> tuple[int, bool, bool]:

@@ -1,8 +1,12 @@
-"""One solver in a process of its own: ``python -m milp_recourse.lab.benchmarks.tree_worker SOLVER``.
+"""One solver in a process: ``python -m milp_recourse.lab.benchmarks.solver_worker SOLVER MODELS``.
 
-Pickled (instance, time limit) pairs come in, JSON lines go out. A process per solver, because OR-Tools and
-highspy cannot be imported into one, and because processor seconds are a process' own. What is compiled or
-imported once is so before the first question.
+MODELS is what it is asked about, ``networks`` or ``trees``. Pickled (instance, time limit) pairs come in,
+JSON lines go out. A process per solver, because OR-Tools and highspy cannot be imported into one, and
+because processor seconds are a process' own. What is compiled or imported once is so before the first
+question.
+
+Peers on networks get the whole program as one model, with big-M bounds from the stated intervals alone, one
+thread and a relative gap of 1e-6; building it counts, importing the solver does not.
 """
 
 from __future__ import annotations
@@ -14,22 +18,28 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 
 from milp_recourse.backends import Options
 from milp_recourse.backends import backend as find_backend
 from milp_recourse.backends.cpsat import CpsatBackend
-from milp_recourse.instance import Instance
-from milp_recourse.judge import conclude
+from milp_recourse.instance import Acceptance, Instance
+from milp_recourse.judge import conclude, judge
 from milp_recourse.lab.benchmarks.leaf_milp import LeafMilp
+from milp_recourse.lab.benchmarks.peers import PEERS, Solve, raw_action, whole_program
 from milp_recourse.lab.benchmarks.timed import Answer, Events, clocked, judged
 from milp_recourse.result import Result
 
+TOLERANCE = 1e-5
+"""Logit; ten times by how much the peers may miss a row, as they come."""
 
-def ours(name: str, in_process: bool, instance: Instance, time_limit: float) -> Answer:
+
+def ours(name: str, instance: Instance, time_limit: float) -> Answer:
     """A back end of this package; for ``bab`` also its certificate and what checking it takes."""
-    back_end = CpsatBackend(in_process=True) if in_process else find_backend(name)
+    back_end = CpsatBackend(in_process=True) if name == "cpsat" else find_backend(name)
 
     def solve(events: Events) -> Answer:
         return {"proposal": back_end.solve(instance, Options(time_limit=time_limit, watch=events))}
@@ -75,29 +85,53 @@ def leaf_milp(instance: Instance, time_limit: float) -> Answer:
     return clocked(instance, lambda events: LeafMilp(instance).solve(time_limit, events))
 
 
-def ready(solver: str) -> Callable[[Instance, float], Answer]:
-    """What answers, all that is loaded once being loaded."""
-    if solver == "leaf-milp":
-        import highspy
+def peer(solve: Solve, instance: Instance, time_limit: float) -> Answer:
+    """A peer's answer about a network; its action as it is, whole where it must be."""
 
+    def solved(events: Events) -> Answer:
+        mip = whole_program(instance)
+        if mip is None:
+            return {"status": "infeasible"}
+        found = solve(mip, time_limit, events)
+        values = found.pop("values", None)
+        return found | {"action": None if values is None else raw_action(instance, mip, values)}
+
+    answer = clocked(instance, solved)
+    near = replace(instance, accept=Acceptance(instance.accept.threshold - TOLERANCE))
+    action = answer["action"]
+    return answer | {"nearly": None if action is None else judge(near, action).feasible}
+
+
+def ready(solver: str, models: str) -> Callable[[Instance, float], Answer]:
+    """What answers, all that is loaded once being loaded."""
+    if solver in PEERS:
+        solve, module = PEERS[solver]
+        import_module(module)
+        return partial(peer, solve)
+    if solver == "leaf-milp":
+        import_module("highspy")
         return leaf_milp
-    if solver == "bab":
+    if solver == "bab" and models == "networks":
+        from milp_recourse.certificates.engine_proofs import ready as compile_proofs
+        from milp_recourse.compiled.propose import ready as compile_search
+
+        compile_search()
+        compile_proofs()
+    elif solver == "bab":
         from milp_recourse.certificates import price_proof  # noqa: F401
         from milp_recourse.forests.priced import ready as compile_all
 
         compile_all()
-    elif solver == "highs":
-        import highspy  # noqa: F401
     else:
-        from ortools.sat.python import cp_model  # noqa: F401
-    return partial(ours, solver, solver == "cpsat")
+        import_module("highspy" if solver == "highs" else "ortools.sat.python.cp_model")
+    return partial(ours, solver)
 
 
-def answer_all(ready: Callable[[str], Callable[[Instance, float], Answer]]) -> None:
+def main() -> None:
     """Answer as the solver named on the command line until the parent closes the pipe."""
     questions, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # whatever a solver prints must not mix with answers
-    answer = ready(sys.argv[1])
+    answer = ready(*sys.argv[1:])
     while True:
         try:
             instance, time_limit = pickle.load(questions)
@@ -108,4 +142,4 @@ def answer_all(ready: Callable[[str], Callable[[Instance, float], Answer]]) -> N
 
 
 if __name__ == "__main__":
-    answer_all(ready)
+    main()

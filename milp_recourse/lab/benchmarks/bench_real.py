@@ -15,15 +15,16 @@ from typing import Any
 
 import numpy as np
 
-from milp_recourse.errors import BadInput
-from milp_recourse.lab.benchmarks.child import Child, answered, of_module
-from milp_recourse.lab.benchmarks.networks import Network, fit, parsed
+from milp_recourse.lab.benchmarks.child import answered, of_solver
+from milp_recourse.lab.benchmarks.fitted import Fitted, fit_network, parsed_widths
 from milp_recourse.lab.benchmarks.peers import PEERS
+from milp_recourse.lab.known import known
 from milp_recourse.lab.run_table import Key, filled
 
 SOLVERS = ("bab", "highs", *PEERS)
 """The first two are back ends of this package; the others get the whole program as one model."""
 
+COSTS = ("l1", "l2-squared", "linf", "l0")
 COLUMNS = (
     *("model", "cost_kind", "applicant", "solver", "status", "claimed_cost", "cost", "lower_bound", "nodes"),
     *("feasible", "nearly", "flips", "first_seconds", "processor_seconds", "seconds", "certificate_seconds"),
@@ -54,13 +55,11 @@ class Plan:
 
     def __post_init__(self) -> None:
         for solver in self.solvers:
-            if solver not in SOLVERS:
-                raise BadInput("--solvers", solver, ", ".join(SOLVERS))
+            known("--solvers", solver, SOLVERS)
         for widths in self.networks:
-            parsed(widths)
+            parsed_widths(widths)
         for cost in self.costs:
-            if cost not in ("l1", "l2-squared", "linf", "l0"):
-                raise BadInput("--costs", cost, "l1, l2-squared, linf, l0")
+            known("--costs", cost, COSTS)
 
     def __len__(self) -> int:
         return len(self.sets) * len(self.networks) * len(self.costs) * self.applicants * len(self.solvers)
@@ -85,21 +84,16 @@ def run(
 
 def solved(plan: Plan, group: tuple[str, str], done: set[Key]) -> Iterator[dict[str, Any] | None]:
     """A row for every problem of one network and solver; None for one that is done."""
-    network = fit(*group, plan.data, plan.seed)
+    network = fit_network(*group, plan.data, plan.seed)
     rows = chosen(network, plan)
     problems = ((cost, row, network.instance(row, cost)) for row in rows for cost in plan.costs)
-    solvers = {
-        name: partial(Child, of_module("milp_recourse.lab.benchmarks.network_worker", name))
-        for name in plan.solvers
-    }
+    solvers = {name: partial(of_solver, name, "networks") for name in plan.solvers}
     return answered(network.name, problems, solvers, plan.time_limit, COLUMNS, done)
 
 
-def chosen(network: Network, plan: Plan) -> list[int]:
+def chosen(network: Fitted, plan: Plan) -> list[int]:
     """Refused rows, the same ones for the same options."""
-    logits = network.classifier.evaluate(network.table.inputs[network.refused])[:, 0]
-    order = network.refused[np.argsort(logits, kind="stable")]
-    near = order[len(order) // 2 :]
+    near = network.refused[len(network.refused) // 2 :]
     rng = np.random.default_rng([plan.seed, zlib.crc32(network.name.encode())])
     picked = rng.choice(near, min(plan.applicants, len(near)), replace=False)
     return [int(row) for row in picked]

@@ -1,0 +1,260 @@
+"""Models as lenders deploy them: published tables, every column a lever, refused applicants.
+
+``gmsc:graph`` is Give Me Some Credit inside the causal graph of PEAR with linear equations fitted by least
+squares and normal noise; all columns are continuous there, because causes move them, and age is no lever.
+
+References
+----------
+De Toni et al. (2023), https://openreview.net/forum?id=8sg9RbHjMM (PEAR: preprocessing and graph of GMSC)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from milp_recourse.domain.expression import Constant, Expression, Variable
+from milp_recourse.domain.features import Feature
+from milp_recourse.domain.forest import TreeEnsemble
+from milp_recourse.domain.network import ReluNetwork
+from milp_recourse.domain.scm import Link, Mechanism, StructuralCausalModel, independent
+from milp_recourse.errors import BadInput
+from milp_recourse.instance import Acceptance, Instance
+from milp_recourse.lab.recipe.credit import EDUCATION, EMPLOYMENT, NAMES, sample_profiles
+from milp_recourse.lab.recipe.gmsc_data import COLUMNS, PARENTS
+from milp_recourse.lab.recipe.real import SETS, Table, numeric, read_set
+from milp_recourse.readers import (
+    read_lightgbm,
+    read_sklearn,
+    read_sklearn_trees,
+    read_xgboost,
+    safe_threshold,
+    standardised,
+)
+
+MODELS = ("forest", "extra", "boosting", "xgboost", "lightgbm")
+
+UNIT = ":unit"
+"""What a data set's name ends with where numeric columns are scaled to [0, 1] and take any value there."""
+
+OTHERS = ("credit", "cancer")
+"""Data sets that need no file: the repository's own, which is sampled, and one of scikit-learn's."""
+
+
+GRAPH = ":graph"
+"""What a data set's name ends with where its columns cause each other."""
+
+MARGIN = 1e-9
+"""Logit; covers the rounding of the deployed float64 network."""
+
+MOST_ROWS = 20000
+"""Rows that a model is trained on, at most."""
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """A fitted model with its refused applicants.
+
+    Attributes
+    ----------
+    name
+        Data set and model, as ``german/forest-100x6`` or ``gmsc/32x32``; with causes ``gmsc/32x32+graph``.
+    estimator
+        What the library fitted.
+    classifier
+        The same as read.
+    accept
+        The scores, or logits, that are accepted.
+    table
+        The data.
+    scm
+        What causes what.
+    refused
+        Rows of the last fifth that the model refuses, from the lowest score to the one just refused.
+    """
+
+    name: str
+    estimator: Any
+    classifier: TreeEnsemble | ReluNetwork
+    accept: Acceptance
+    table: Table
+    scm: StructuralCausalModel
+    refused: NDArray[np.int64]
+
+    def instance(self, row: int, cost: str) -> Instance:
+        """One row's problem; a change of a label costs 1, any other its share of the column's range."""
+        return self.table.problem(row, cost, self.scm, self.classifier, self.accept, f"{self.name}/{row}")
+
+
+def read_table(name: str, data: Path | None, seed: int = 0) -> Table:
+    """A published table of :data:`~milp_recourse.lab.recipe.real.SETS`, or one of :data:`OTHERS`.
+
+    ``cancer`` is the Wisconsin diagnostic table (Street, Wolberg and Mangasarian 1993,
+    https://doi.org/10.1117/12.148698): 30 correlated measurements. With :data:`UNIT` behind its name a
+    table's numeric columns are scaled to [0, 1] and continuous, or binary where they have two values.
+
+    Raises
+    ------
+    BadInput
+        Unknown, or its file is not in the folder.
+    """
+    if name.endswith(UNIT):
+        return _in_units(read_table(name.removesuffix(UNIT), data, seed))
+    rng = np.random.default_rng(seed)
+    if name == "cancer":
+        from sklearn.datasets import load_breast_cancer
+
+        rows, wanted, names = (load_breast_cancer()[k] for k in ("data", "target", "feature_names"))
+        order = rng.permutation(len(rows))
+        measured = tuple(numeric(str(n), "continuous", rows[:, k]) for k, n in enumerate(names))
+        return Table(name, measured, rows[order], wanted[order].astype(np.int64))
+    if name == "credit":
+        profiles = sample_profiles(rng, 20000)
+        kinds = {"education": EDUCATION, "employment": EMPLOYMENT}
+        features = tuple(
+            Feature(n, "categorical", True, categories=tuple(k for k, *_ in kinds[n]), encoding="one-hot")
+            if n in kinds
+            else numeric(n, "integer" if n == "credit_score" else "continuous", profiles.rows[:, k])
+            for k, n in enumerate(NAMES)
+        )
+        return Table(name, features, profiles.rows, profiles.approved)
+    if name not in SETS:
+        said = ", ".join([*SETS, *OTHERS])
+        raise BadInput("--sets", name, f"{said}; each also with {UNIT} behind it")
+    table = read_set(name, data, seed, "--sets")
+    return replace(table, features=tuple(replace(f, actionable=True, monotone=None) for f in table.features))
+
+
+def fit_trees(table: Table, kind: str, trees: int, depth: int, seed: int = 0) -> Fitted:
+    """Train trees on four fifths (at most :data:`MOST_ROWS`), as the libraries come but for size.
+
+    Raises
+    ------
+    BadInput
+        An unknown kind of model.
+    """
+    inputs, labels = table.inputs, table.labels
+    cut = int(0.8 * len(inputs))
+    train = slice(0, min(cut, MOST_ROWS))
+    estimator = _estimator(kind, trees, depth, seed).fit(inputs[train], labels[train])
+    read = {"xgboost": read_xgboost, "lightgbm": read_lightgbm}.get(kind, read_sklearn_trees)
+    classifier = read(estimator)
+    threshold = safe_threshold(classifier, at_zero=kind == "boosting")
+    scores = classifier.scores(inputs[cut:])
+    refused = cut + _ascending(scores, (scores <= threshold) & (estimator.predict(inputs[cut:]) == 0))
+    name, accept = f"{table.name}/{kind}-{trees}x{depth}", Acceptance(threshold, 0.0, strict=True)
+    return Fitted(name, estimator, classifier, accept, table, _no_causes(table), refused)
+
+
+def fit_network(name: str, widths: str, data: Path | None, seed: int = 0) -> Fitted:
+    """Train scikit-learn's MLPClassifier on four fifths of a table, classes in balance, at most
+    :data:`MOST_ROWS`.
+
+    Raises
+    ------
+    BadInput
+        Unknown table, or its file is not in the folder.
+    """
+    from sklearn.neural_network import MLPClassifier
+
+    units, caused = parsed_widths(widths), name.endswith(GRAPH)
+    table = read_table(name.removesuffix(GRAPH), data, seed)
+    if caused:
+        table = _in_graph(table)
+    inputs, labels = table.inputs, table.labels
+    cut = int(0.8 * len(inputs))
+    rng = np.random.default_rng(seed)
+    few = min(int((labels[:cut] == k).sum()) for k in (0, 1))
+    each = min(few, MOST_ROWS // 2)
+    train = rng.permutation(
+        np.concatenate([rng.permutation(np.flatnonzero(labels[:cut] == k))[:each] for k in (0, 1)])
+    )
+    mean, sd = inputs[train].mean(axis=0), inputs[train].std(axis=0)
+    sd = np.where(sd > 0, sd, 1.0)
+    model = MLPClassifier(units, max_iter=60, random_state=seed, early_stopping=True)
+    model.fit((inputs[train] - mean) / sd, labels[train])
+    network = standardised(read_sklearn(model), mean, sd)
+    logits = network.evaluate(inputs[cut:])[:, 0]
+    refused = cut + _ascending(logits, logits < 0)
+    scm = linear_scm(table) if caused else _no_causes(table)
+    shown = f"{table.name}/{widths}{'+graph' if caused else ''}"
+    return Fitted(shown, model, network, Acceptance(0.0, MARGIN), table, scm, refused)
+
+
+def parsed_widths(widths: str) -> tuple[int, ...]:
+    """Units of the hidden layers, from text like ``32x32``."""
+    parts = widths.split("x")
+    if not all(part.isdigit() and int(part) for part in parts):
+        raise BadInput("--networks", widths, "units of the hidden layers, as 32x32")
+    return tuple(int(part) for part in parts)
+
+
+def _ascending(scores: NDArray[np.float64], kept: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """The rows that are kept, by score."""
+    rows = np.flatnonzero(kept)
+    return rows[np.argsort(scores[rows], kind="stable")]
+
+
+def _no_causes(table: Table) -> StructuralCausalModel:
+    return independent([f.name for f in table.features])
+
+
+def _estimator(kind: str, trees: int, depth: int, seed: int) -> Any:
+    if kind == "xgboost":
+        from xgboost import XGBClassifier
+
+        return XGBClassifier(n_estimators=trees, max_depth=depth, random_state=seed, n_jobs=1)
+    if kind == "lightgbm":
+        from lightgbm import LGBMClassifier
+
+        size = {"max_depth": depth, "num_leaves": 2**depth}
+        return LGBMClassifier(n_estimators=trees, random_state=seed, n_jobs=1, verbose=-1, **size)
+    from sklearn import ensemble
+
+    made = {
+        "forest": ensemble.RandomForestClassifier,
+        "extra": ensemble.ExtraTreesClassifier,
+        "boosting": ensemble.GradientBoostingClassifier,
+    }
+    return made[kind](n_estimators=trees, max_depth=depth, random_state=seed)
+
+
+def _in_units(table: Table) -> Table:
+    features, values = list(table.features), table.values.copy()
+    for k, feature in enumerate(table.features):
+        if feature.bounds is None:
+            continue
+        low, high = feature.bounds
+        values[:, k] = (values[:, k] - low) / ((high - low) or 1.0)
+        kind = "binary" if len(np.unique(values[:, k])) <= 2 else "continuous"
+        features[k] = Feature(feature.name, kind, True, (0.0, 1.0))  # type: ignore[arg-type]
+    return Table(table.name + UNIT, tuple(features), values, table.labels)
+
+
+def linear_scm(table: Table) -> StructuralCausalModel:
+    r"""x_j = sum_k b_k x_k + u_j over PEAR's graph, by least squares; roots stay as they are."""
+    names = [f.name for f in table.features]
+    mechanisms: dict[str, Mechanism] = {}
+    for ours, causes in PARENTS.items():
+        if not causes:
+            continue
+        name, parents = COLUMNS[ours], [COLUMNS[cause] for cause in causes]
+        columns = table.values[:, [names.index(p) for p in parents]]
+        design = np.column_stack([columns, np.ones(len(columns))])
+        found, *_ = np.linalg.lstsq(design, table.values[:, names.index(name)], rcond=None)
+        equation: Expression = Constant(float(found[-1]))
+        for slope, parent in zip(found[:-1].tolist(), parents, strict=True):
+            equation = equation + slope * Variable(parent)
+        mechanisms[name] = Mechanism(equation, Link(), None)
+    return StructuralCausalModel(tuple(names), mechanisms)
+
+
+def _in_graph(table: Table) -> Table:
+    if table.name != "gmsc":
+        raise BadInput("--sets", table.name + GRAPH, "gmsc" + GRAPH)
+    features: list[Any] = [replace(f, kind="continuous", actionable=f.name != "age") for f in table.features]
+    return replace(table, features=tuple(features))
