@@ -89,7 +89,7 @@ from milp_recourse.compiled.network import (
     within_squares,
 )
 from milp_recourse.compiled.node import contract_by_ball
-from milp_recourse.compiled.numerics import BELOW, FARTHEST, ROUNDOFF, TINY
+from milp_recourse.compiled.numerics import BELOW, FARTHEST, HUGE, ROUNDOFF, TINY
 from milp_recourse.compiled.problem import Problems, case
 from milp_recourse.compiled.rows import (
     argument_line,
@@ -366,12 +366,12 @@ def _bound_causes(p, w):
 def _parallels(p, unit, m):
     """The lines of a curve, their slope being the chord's, rounded down to a multiple of 1 / CHORD.
 
-    A logarithm's argument is taken from its edge on. If it reaches further the rule has no line below; but
-    plausibility needs one only of logarithms that the problem keeps from their edge.
+    A logarithm's argument is taken from its edge on. If it reaches further the rule has no line below, and
+    what is drawn here is too low for any proof.
     """
     kind, edge, l, h = p.kind[m], p.edge[m], unit[ZL, 0, m], unit[ZH, 0, m]
-    width = h - l
-    if kind == LOG and l < edge:
+    width, beyond = h - l, kind == LOG and l < edge
+    if beyond:
         l = unit[ZL, 0, m] = edge if h > edge else min(h, TINY)
     if kind == SQUARED:
         slope = l + h
@@ -388,7 +388,7 @@ def _parallels(p, unit, m):
     room += 2.0 * p.line * unit[ZS, 0, m] * (abs(steepness(kind, l, edge)) + abs(steepness(kind, h, edge)))
     unit[SLOPE, 0, m] = unit[ALPHA, 0, m] = slope
     unit[RISE, 0, m] = highest(kind, slope, l, h, over, edge) + room
-    unit[FALL, 0, m] = lowest(kind, slope, l, h, under, edge) - room
+    unit[FALL, 0, m] = -HUGE if beyond else lowest(kind, slope, l, h, under, edge) - room
 
 
 @compiled

@@ -11,6 +11,7 @@ from milp_recourse.compiled import layout as at
 from milp_recourse.compiled.elementary import RELU, is_open
 from milp_recourse.compiled.elementary import value as curve
 from milp_recourse.compiled.network import back, back_causes, into_first, later_layers, over_box
+from milp_recourse.compiled.numerics import HUGE
 from milp_recourse.compiled.work import cleared, copied
 from milp_recourse.compiling import compiled, inner
 
@@ -40,7 +41,10 @@ def _size_through_causes(n, unit, sizes, count):
         v = abs(n.resting[m])
         if n.kind[m] != RELU:
             v += max(abs(unit[at.SLOPE, 0, m]), abs(unit[at.ALPHA, 0, m])) * unit[at.ZS, 0, m]
-            v += max(abs(unit[at.RISE, 0, m]), abs(unit[at.FALL, 0, m]))
+            fall = abs(unit[at.FALL, 0, m])
+            v += max(
+                abs(unit[at.RISE, 0, m]), fall if fall < HUGE else 0.0
+            )  # HUGE: far below, rounding or not
         elif unit[at.ZH, 0, m] > 0.0:
             v += unit[at.ZS, 0, m]
             if unit[at.ZL, 0, m] < 0.0:
