@@ -9,9 +9,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from milp_recourse.compiled import layout as at
 from milp_recourse.compiled import search
 from milp_recourse.compiled.causes import NotCovered, effects_of
-from milp_recourse.compiled.layout import BEST_COST, GRID, HI, LABEL, LO, MODE
 from milp_recourse.compiled.lever_arrays import ACTED
 from milp_recourse.compiled.problem import Lowered, Problems, coordinates, impossible, lowered, why_not
 from milp_recourse.compiled.propose import Run, ready
@@ -113,11 +113,11 @@ def none_below(instance: Instance, cost: float, time_limit: float | None, nodes:
         if impossible(instance, group.moved):
             return True
         state = Run(instance, group.problems(0))
-        state.cost = state.work.scalar[BEST_COST] = cost
+        state.cost = state.work.scalar[at.BEST_COST] = cost
         for why in _examined(state, nodes, late):
-            if why != search.MORE or state.work.scalar[BEST_COST] < cost:
+            if why != search.MORE or state.work.scalar[at.BEST_COST] < cost:
                 closed = why == search.DONE and math.isinf(state.tree.stuck[0])
-                return closed and not state.work.scalar[BEST_COST] < cost
+                return closed and not state.work.scalar[at.BEST_COST] < cost
     return False
 
 
@@ -136,18 +136,18 @@ def _around(instance: Instance, problem: Problems, action: Mapping[str, float], 
     row = [action.get(f.name, instance.factual[f.name]) for f in instance.features]
     [u] = coordinates(instance, problem, np.array([row]))
     box, allowed = problem.box.copy(), problem.allowed.copy()
-    box[:, MODE] = ACTED
+    box[:, at.MODE] = ACTED
     for i, value in enumerate(u.tolist()):
-        if problem.lever[LABEL, i]:
+        if problem.lever[at.LABEL, i]:
             start, end = int(problem.start[i]), int(problem.start[i + 1])
             own = np.arange(end - start) == round(value)
             if (allowed[:, start:end] & own).any():
                 allowed[:, start:end] &= own
             continue
-        low, high = box[0, LO, i], box[0, HI, i]
-        at = min(max(value, low), high)
-        room = 0.0 if problem.lever[GRID, i] else reach * (high - low)
-        box[:, LO, i], box[:, HI, i] = max(low, at - room), min(high, at + room)
+        low, high = box[0, at.LO, i], box[0, at.HI, i]
+        here = min(max(value, low), high)
+        room = 0.0 if problem.lever[at.GRID, i] else reach * (high - low)
+        box[:, at.LO, i], box[:, at.HI, i] = max(low, here - room), min(high, here + room)
     return problem._replace(box=box, allowed=allowed, acts=np.ones_like(problem.acts))
 
 
