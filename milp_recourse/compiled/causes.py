@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
 from typing import Any
@@ -237,10 +237,9 @@ class _Composer:
         self.columns = int(self.start[-1])
         units = sum(1 + (a.function == "logit") for a in atoms if isinstance(a, Elementary))
         self.shape = (len(self.acted), self.columns + units)
-        self.values: list[Array] = []
-        self.sizes: list[Array] = []
+        self.forms: list[Array] = []  # coefficients and the absolute terms behind them, (2, *shape)
         self.at: list[list[Any]] = []  # at the factual: one for every configuration, or one for all
-        self.arguments: list[tuple[Array, Array]] = []
+        self.arguments: list[Array] = []
         self.arguments_at: list[list[Any]] = []
         self.kinds: list[int] = []
         self.resting: list[list[Any]] = []
@@ -255,54 +254,23 @@ class _Composer:
             elif k in needed:
                 self._unit(atom)
             else:  # a cost's, which levers have
-                self._add(np.zeros(self.shape), np.zeros(self.shape), [Fraction(0)])
+                self._add(np.zeros((2, *self.shape)), [Fraction(0)])
 
     def effects(self) -> Effects:
         """All rows; causal units that nothing moves are none."""
         program, people = self.program, len(self.instances)
         used = self.columns + len(self.arguments)
-        features = {f"domain_{f.name}": f for f in self.instance.features}
-        bound = [
-            (row.form, Stated(features.get(row.name), row.lower, row.upper, self._values(row.form)[0]))
-            for row in program.rows
-            if row.name not in features
-            or features[row.name].name in self.moved
-            or features[row.name].name not in self.levers
-        ]
-        if program.demand == FALSE:
-            bound.append((Affine(Fraction(-1)), Stated(None, 0.0, math.inf, Fraction(-1))))
-        bound = [
-            (form, one if one.feature else replace(one, lower=0.0, upper=math.inf)) for form, one in bound
-        ]
-        squares = self._squares()
-        owners = [owner for owner, _, _ in squares]
-        weights = np.array([float(w) for _, w, _ in squares])
-        loose = np.array(
-            [[o not in self.moved or row[self.moved.index(o)] for o in owners] for row in self.acted]
-        )
-        precision = weights * loose.reshape(len(self.acted), len(squares))
-        residuals = [form for _, _, form in squares]
-        noise = [self._values(form) for form in residuals]
-        bent = program.ball is not None and (
-            self._form(program.ball.linear)[0].any() or any(one.offset for one in self.instances)
-        )
-        if program.ball is not None and bent:
-            residuals.append(program.ball.linear)
-            noise.append([Fraction(0)])
-            owners.append(self.levers[0])
-            precision = np.concatenate([precision, np.zeros((len(self.acted), 1))], axis=1)
-        acts = np.zeros((len(self.acted), len(self.levers)), dtype=np.uint8)
+        moved, cases = [self.levers.index(name) for name in self.moved], len(self.acted)
+        acts = np.zeros((cases, len(self.levers)), dtype=np.uint8)
         follows = acts.copy()
-        for k, name in enumerate(self.moved):
-            acts[:, self.levers.index(name)] = self.acted[:, k]
-            follows[:, self.levers.index(name)] = ~self.acted[:, k]
-        for name in self.asked - set(self.moved):
-            acts[:, self.levers.index(name)] = 1
+        acts[:, moved], follows[:, moved] = self.acted, ~self.acted
+        acts[:, [self.levers.index(name) for name in self.asked - set(self.moved)]] = 1
+        residuals = self._residuals()
+        owners = np.array([owner for owner, _, _, _ in residuals], dtype=np.int64)
+        weights = np.array([weight for _, weight, _, _ in residuals])
+        bound = self._stated()
         rows = self._forms([form for form, _ in bound], used)
         holds, ends = self._settle(bound, rows)
-        arguments = [np.stack(parts, axis=1) for parts in zip(*self.arguments, strict=True)]
-        if not arguments:
-            arguments = [np.zeros((len(self.acted), 0, used))] * 2
         network, inputs_at = program.classifier, None
         assert isinstance(network, ReluNetwork)
         if self.instance.scenarios:
@@ -311,23 +279,37 @@ class _Composer:
             network,
             acts,
             follows,
-            self._forms(list(program.columns), used),
-            Forms(arguments[0][..., :used], arguments[1][..., :used]),
+            self._forms(program.columns, used),
+            self._stacked(self.arguments, used),
             rows,
-            self._forms(residuals, used),
+            self._forms([form for _, _, form, _ in residuals], used),
             tuple(one for _, one in bound),
             holds,
             ends,
-            precision,
-            np.array([self.levers.index(o) for o in owners], dtype=np.int64),
+            np.ascontiguousarray(weights * (follows[:, owners] == 0)),
+            owners,
             inputs_at,
             _table(self.arguments_at, people),
-            _table(noise, people)[:, 0],
+            _table([value for _, _, _, value in residuals], people)[:, 0],
             np.array(self.kinds, dtype=np.int64),
             _table(self.resting, people),
-            bool(bent),
+            bool((weights == 0.0).any()),
             sum(len(_terms(a)) + 3 for a in program.atoms) + 3,
         )
+
+    def _stated(self) -> list[tuple[Affine, Stated]]:
+        """The rows that a point must meet besides its box."""
+        features = {f"domain_{f.name}": f for f in self.instance.features}
+        bound = []
+        for row in self.program.rows:
+            feature, value = features.get(row.name), self._values(row.form)[0]
+            if feature is None:
+                bound.append((row.form, Stated(None, 0.0, math.inf, value)))
+            elif feature.name in self.moved or feature.name not in self.levers:
+                bound.append((row.form, Stated(feature, row.lower, row.upper, value)))
+        if self.program.demand == FALSE:
+            bound.append((Affine(Fraction(-1)), Stated(None, 0.0, math.inf, Fraction(-1))))
+        return bound
 
     def _settle(self, bound: list[tuple[Affine, Stated]], rows: Forms) -> tuple[NDArray[np.int64], Array]:
         """Which rows hold or fail in a configuration anyhow, and what one that is about a value that is set
@@ -377,24 +359,24 @@ class _Composer:
         labels = is_label(self.instance.feature(atom.feature))
         value[:, here] = np.arange(self.start[i + 1] - self.start[i]) if labels else 1.0
         x = self.program.factual[atom.feature]
-        self._add(value, np.abs(value), [Rationals.of(x) if isinstance(x, np.ndarray) else Fraction(x)])
+        at = Rationals.of(x) if isinstance(x, np.ndarray) else Fraction(x)
+        self._add(np.stack([value, np.abs(value)]), [at])
 
     def _switch(self, atom: Switch) -> None:
-        value, size = self._form(atom.acted)
+        form = self._form(atom.acted)
         if atom.feature in self.moved:
-            followed = self._form(atom.natural)
             acted = self.acted[:, [self.moved.index(atom.feature)]]
-            value, size = np.where(acted, value, followed[0]), np.where(acted, size, followed[1])
+            form = np.where(acted, form, self._form(atom.natural))
         at = self._values(atom.natural)
         if self.instance.scenarios and atom.feature in self.moved:
             other, chosen = self._values(atom.acted), self.acted[:, self.moved.index(atom.feature)]
             at = [_of(other if on else at, c) for c, on in enumerate(chosen)]
-        self._add(value, size, at)
+        self._add(form, at)
 
     def _unit(self, atom: Elementary) -> None:
         argument, at = self._form(atom.argument), self._values(atom.argument)
         if atom.function == "indicator":
-            self._add(*self._indicator(atom), [_indicator_at(v, atom.level) for v in at])
+            self._add(self._indicator(atom), [_indicator_at(v, atom.level) for v in at])
             return
         value = np.zeros(self.shape)
         resting = [_unit_at(atom.function, v) for v in at]
@@ -406,9 +388,9 @@ class _Composer:
                 value[:, self._cause("log", rest, one_less, self._values(rest))] = -1.0
             else:
                 value[:, self._cause(atom.function, atom.argument, argument, at)] = 1.0
-        self._add(value, np.abs(value), resting)
+        self._add(np.stack([value, np.abs(value)]), resting)
 
-    def _cause(self, function: str, form: Affine, argument: tuple[Array, Array], at: list[Any]) -> int:
+    def _cause(self, function: str, form: Affine, argument: Array, at: list[Any]) -> int:
         """The column of a causal unit; same arguments, same unit."""
         key = function, tuple(sorted(form.terms.items()))
         if key in self.known and self.forms_at[self.known[key]] == form.constant:
@@ -421,40 +403,39 @@ class _Composer:
         self.resting.append([_unit_at(function, v) for v in at])
         return column
 
-    def _indicator(self, atom: Elementary) -> tuple[Array, Array]:
+    def _indicator(self, atom: Elementary) -> Array:
         """Whether a lever has a label; a feature nobody acts on is constant and no atom."""
-        value = np.zeros(self.shape)
+        form = np.zeros((2, *self.shape))
         [(k, c)] = atom.argument.terms.items()
         source = self.program.atoms[k]
         assert isinstance(source, Switch | Action)
         assert c == 1
         i = self.levers.index(source.feature)
-        if not is_label(self.instance.feature(source.feature)):
-            return value, value  # a cost's: whole numbers have theirs from the lever
-        value[:, self.start[i] + atom.level] = 1.0
-        return value, value
+        if is_label(self.instance.feature(source.feature)):  # else a cost's: whole numbers have the lever's
+            form[:, :, self.start[i] + atom.level] = 1.0
+        return form
 
-    def _add(self, value: Array, size: Array, at: list[Any]) -> None:
-        self.values.append(value)
-        self.sizes.append(size)
+    def _add(self, form: Array, at: list[Any]) -> None:
+        self.forms.append(form)
         self.at.append(at)
 
     # -- forms ---------------------------------------------------------------------------
 
-    def _form(self, form: Affine) -> tuple[Array, Array]:
-        value, size = np.zeros(self.shape), np.zeros(self.shape)
+    def _form(self, form: Affine) -> Array:
+        total = np.zeros((2, *self.shape))
         for k, c in form.terms.items():
-            value = value + float(c) * self.values[k]
-            size = size + abs(float(c)) * self.sizes[k]
-        return value, size
+            total += np.array([float(c), abs(float(c))])[:, None, None] * self.forms[k]
+        return total
 
-    def _forms(self, forms: list[Affine], used: int) -> Forms:
-        pairs = [self._form(form) for form in forms]
-        if not pairs:
-            none = np.zeros((len(self.acted), 0, used))
-            return Forms(none, none)
-        value, size = (np.stack(parts, axis=1)[..., :used] for parts in zip(*pairs, strict=True))
-        return Forms(value, size)
+    def _forms(self, forms: Sequence[Affine], used: int) -> Forms:
+        return self._stacked([self._form(form) for form in forms], used)
+
+    def _stacked(self, forms: Sequence[Array], used: int) -> Forms:
+        """Forms over the columns that are used, one below the other."""
+        made = np.zeros((2, len(self.acted), len(forms), used))
+        for k, form in enumerate(forms):
+            made[:, :, k] = form[..., :used]
+        return Forms(*made)
 
     def _values(self, form: Affine) -> list[Any]:
         """A form at the factual, for every configuration or once for all."""
@@ -475,18 +456,22 @@ class _Composer:
             total = total + at[k] * v
         return total
 
-    def _squares(self) -> list[tuple[str, Fraction, Affine]]:
-        """The ball's squares with the levers whose noise they are of, causes first."""
-        program, mechanisms = self.program, self.instance.scm.mechanisms
-        if program.ball is None:
+    def _residuals(self) -> list[tuple[int, float, Affine, list[Any]]]:
+        """Of what is in the ball the lever that it is the noise of, causes first, its weight, form and value
+        at the factual; last the ball's linear part, weightless, if there is one."""
+        ball, mechanisms = self.program.ball, self.instance.scm.mechanisms
+        if ball is None:
             return []
-        normal = [
-            f
-            for f in self.instance.scm.order
-            if f in program.factual and isinstance(mechanisms[f].noise, Normal)
+        order = (f for f in self.instance.scm.order if f in self.program.factual)
+        normal = [f for f in order if isinstance(mechanisms[f].noise, Normal)]
+        found = [
+            (self.levers.index(f), float(weight), form, self._values(form))
+            for f, (weight, form) in zip(normal, ball.squares, strict=True)
+            if f in self.levers
         ]
-        squares = zip(normal, program.ball.squares, strict=True)
-        return [(f, weight, form) for f, (weight, form) in squares if f in self.levers]
+        if self._form(ball.linear)[0].any() or any(one.offset for one in self.instances):
+            found.append((0, 0.0, ball.linear, [Fraction(0)]))
+        return found
 
 
 def _of(values: list[Any], c: int) -> Any:

@@ -12,13 +12,12 @@ import math
 import numpy as np
 
 from milp_recourse.compiled import layout as at
-from milp_recourse.compiled.elementary import RELU, steepness
-from milp_recourse.compiled.elementary import value as curve
+from milp_recourse.compiled.elementary import RELU
 from milp_recourse.compiled.interior import solve_node
 from milp_recourse.compiled.levers import contract, cost_at, cost_of, respond, to_whole
-from milp_recourse.compiled.network import gradient, logit_at, logit_size, sizes_at
+from milp_recourse.compiled.network import at_point, logit_at, logit_size
 from milp_recourse.compiled.numerics import CLOSE, COARSE, ROUNDOFF, SEEN
-from milp_recourse.compiled.rows import ball_slack, residual_lines, stated_rows
+from milp_recourse.compiled.rows import ball_slack, in_ball, is_linear, linearise, residual_lines, stated_rows
 from milp_recourse.compiled.work import cleared, copied
 from milp_recourse.compiling import compiled
 
@@ -61,49 +60,24 @@ def snap(p, u):
 
 
 @compiled
-def inside(p, w, u, slack):
-    """Whether a point, whose arguments are in w.unit[Z], meets rows and ball by a share of the absolute
-    terms behind them: the slack of lines for beyond doubt, a negative one for nearly."""
-    z0, sizes = w.unit[at.Z, 0], w.layer[1]
-    units = p.widths[0]
-    if units > 0:
-        sizes_at(p, u, z0, sizes)
+def inside(p, w, slack):
+    """Whether the point of :func:`logit_slack` meets rows and ball by a share of the absolute terms behind
+    them: the slack of lines for beyond doubt, a negative one for nearly."""
     for r in range(p.row.shape[1]):
         value, size = p.row_const[0, r], p.row_const[1, r]
-        value, size = _at_point(p, u, z0, sizes, p.row[:, r], p.row_caused[:, r], value, size)
+        value, size = at_point(p, w, p.row[:, r], p.row_caused[:, r], value, size)
         if not value >= slack * size + (p.tiny if slack > 0.0 else -p.tiny):
             return False
     excess, doubt = 0.0, 0.0
     for f in range(len(p.noise)):
-        weight, n = p.precision[f], p.noise[f]
-        last = p.bent and f == len(p.noise) - 1
-        if weight > 0.0 or last:
-            value, size = p.excess if last else 0.0, abs(p.excess) if last else 0.0
-            value, size = _at_point(p, u, z0, sizes, p.residual[:, f], p.residual_caused[:, f], value, size)
-            if last:
-                excess += value
-                doubt += size
-            else:
-                excess += weight * value * (value + 2.0 * n)
-                doubt += weight * size * (abs(value) + abs(n) + size)
+        if not in_ball(p, f):
+            continue
+        weight, n, linear = p.precision[f], p.noise[f], is_linear(p, f)
+        rest = p.excess if linear else 0.0
+        value, size = at_point(p, w, p.residual[:, f], p.residual_caused[:, f], rest, abs(rest))
+        excess += value if linear else weight * value * (value + 2.0 * n)
+        doubt += size if linear else weight * size * (abs(value) + abs(n) + size)
     return excess <= -(4.0 * slack * doubt) or doubt == 0.0
-
-
-@compiled
-def _at_point(p, u, z0, sizes, form, caused, value, size):
-    """A form's value at a point and the sum of absolute terms behind it, added to what is given."""
-    for i in range(len(u)):
-        c, v = p.start[i], u[i]
-        if p.lever[at.LABEL, i] > 0.0:
-            c, v = c + int(u[i]), 1.0
-        if v != 0.0:
-            value += form[0, c] * v
-            size += form[1, c] * abs(v)
-    for m in range(p.widths[0]):
-        if caused[1, m] > 0.0:
-            value += caused[0, m] * (curve(p.kind[m], z0[m], p.edge[m]) - p.resting[m])
-            size += caused[1, m] * (sizes[m] + abs(p.resting[m]))
-    return value, size
 
 
 @compiled
@@ -113,9 +87,9 @@ def constrained(p):
 
 
 @compiled
-def logit_slack(p, w, u):
-    """What rounding can do to the logit of a point, whose causal units' arguments are in w.unit[Z]."""
-    return 3.0 * p.line * logit_size(p, u, w.unit[at.Z, 0], w.layer) + p.tiny
+def logit_slack(p, w):
+    """What rounding can do to the logit of the last point that it was computed at."""
+    return 3.0 * p.line * logit_size(p, w) + p.tiny
 
 
 @compiled
@@ -124,10 +98,10 @@ def try_point(p, w, u):
     snapped.
     """
     snap(p, u)
-    logit = logit_at(p, u, w.unit[at.Z], w.layer[0])
-    if not (logit >= p.need_high and logit >= p.need_high + logit_slack(p, w, u)):
+    logit = logit_at(p, w, u)
+    if not (logit >= p.need_high and logit >= p.need_high + logit_slack(p, w)):
         return False
-    if constrained(p) and not inside(p, w, u, p.line):
+    if constrained(p) and not inside(p, w, p.line):
         return False
     cost = cost_at(p, u)
     if cost < w.scalar[at.BEST_COST]:
@@ -149,16 +123,16 @@ def only_largest(p):
 
 
 @compiled
-def one_largest(p, w, box, allowed, g, need, out, other):
-    """The cheapest point of a box with g u >= need where the cost is the maximum alone, by bisection
+def one_largest(p, w, g, need, out, other):
+    """The cheapest point of w.box with g u >= need where the cost is the maximum alone, by bisection
     over its value; False if there is none that is cheaper than the best."""
     low, high, found = 0.0, min(w.scalar[at.BEST_COST], w.scalar[at.CEILING]), False
     paid, left = w.aside[:3], w.aside_allowed
     for _ in range(50):
         middle, reach = 0.5 * (low + high) if found else high, -INF
-        copied(box, paid)
-        copied(allowed, left)
-        if contract(p, paid, left, middle):
+        copied(w.box, paid)
+        copied(w.allowed, left)
+        if contract(p, w, paid, left, middle):
             reach = 0.0
             for i in range(p.lever.shape[1]):
                 reach -= respond(p, paid, left, i, g, 0.0, 0.0, other)
@@ -175,34 +149,18 @@ def one_largest(p, w, box, allowed, g, need, out, other):
 
 
 @compiled
-def times(p, g, u):
-    """g u."""
-    total = 0.0
-    for i in range(len(u)):
-        total += g[p.start[i] + int(u[i])] if p.lever[at.LABEL, i] > 0.0 else g[p.start[i]] * u[i]
-    return total
-
-
-@compiled
-def cheapest(p, w, box, allowed, g, need, out, other):
-    """The cheapest point of a box with g u >= need and, linearised at the point in w.unit[Z],
-    whatever else is asked for; False if none is found, or none that is clearly cheaper than the best. w's
-    node, point and multipliers are overwritten.
+def cheapest(p, w, g, need, out, other):
+    """The cheapest point of w.box with g u >= need and, with the lines at hand, whatever else is asked for;
+    False if none is found, or none that is clearly cheaper than the best. w's node, point and multipliers
+    are overwritten.
     """
     if not constrained(p) and only_largest(p):
-        return one_largest(p, w, box, allowed, g, need, out, other)
-    unit = w.unit
-    for m in range(p.widths[0]):  # the linear piece that the point lies in, or the tangent there
-        z = unit[at.Z, 0, m]
-        on = steepness(p.kind[m], z, p.edge[m])
-        unit[at.SLOPE, 0, m] = unit[at.ALPHA, 0, m] = on
-        unit[at.RISE, 0, m] = unit[at.FALL, 0, m] = curve(p.kind[m], z, p.edge[m]) - on * z
-        unit[at.ZL, 0, m], unit[at.ZH, 0, m], unit[at.ZS, 0, m] = 0.0, on, abs(z)
+        return one_largest(p, w, g, need, out, other)
     copied(g, w.rows[0])
     w.row[at.CONSTS, 0], w.row[at.INSIDE, 0] = -need, 0.0
-    count, ball = stated_rows(p, w, box, allowed, 1, False), -1
+    count, ball = stated_rows(p, w, 1, False), -1
     if count > 0 and len(p.noise) > 0:
-        where = residual_lines(p, w, box, allowed)
+        where = residual_lines(p, w)
         if where > 0:
             ball, count = count, count + 1
             w.row[at.INSIDE, ball], w.row[at.CONSTS, ball] = 2.0 * ball_slack(p, w), 0.0
@@ -213,7 +171,7 @@ def cheapest(p, w, box, allowed, g, need, out, other):
         return False
     # what is not clearly cheaper than the action in hand is no news
     dear = min(w.scalar[at.BEST_COST] * (1.0 - COARSE), w.scalar[at.CEILING]) - p.base[0]
-    least = solve_node(p, w, box, allowed, count, ball, dear, out, other, STEPS, True)
+    least = solve_node(p, w, count, ball, dear, out, other, STEPS, True)
     return least < dear and w.scalar[at.LEFT] < COARSE
 
 
@@ -241,23 +199,22 @@ def _last_accepted(p, w, start, goal, u, halvings):
 
 
 @compiled
-def hops(p, w, box, allowed, u, most):
-    """Linearise the logit, take the cheapest point that reaches it, go on from there. ``u`` moves along."""
-    anchor, trial, gradient_ = w.at[at.ANCHOR], w.at[at.TRIAL], w.col[at.GRAD]
+def hops(p, w, u, most):
+    """Linearise the logit, take the cheapest point of w.box that reaches it, go on from there. ``u`` moves
+    along."""
+    anchor, trial = w.at[at.ANCHOR], w.at[at.TRIAL]
     have, before, curved = False, INF, False
     for m in range(p.widths[0]):
         curved = curved or p.kind[m] != RELU
     for hop in range(most):
-        logit = logit_at(p, u, w.unit[at.Z], w.layer[0])
-        need = p.need_high + 2.0 * logit_slack(p, w, u) - logit
-        gradient(p, w.unit[at.Z], gradient_, w.layer)
-        need += times(p, gradient_, u)
-        if not cheapest(p, w, box, allowed, gradient_, need, trial, w.at[at.OTHER]):
+        logit_at(p, w, u)
+        need = p.need_high + 2.0 * logit_slack(p, w) - linearise(p, w)
+        if not cheapest(p, w, w.col[at.GRAD], need, trial, w.at[at.OTHER]):
             # as far as it goes; with rows or a ball that is where the convex problem has come to, which is
             # hardly ever any good: dives at every node do not go on from there
             if not constrained(p):
                 for i in range(len(u)):
-                    respond(p, box, allowed, i, gradient_, 0.0, 0.0, trial)
+                    respond(p, w.box, w.allowed, i, w.col[at.GRAD], 0.0, 0.0, trial)
             elif hop >= most - DIVE or w.scalar[at.BEST_COST] < INF:
                 break
             if have or hop >= most // 2:
@@ -331,7 +288,7 @@ def pull_back(p, w, u):
 def settle(p, w, u):
     """An accepted point made as cheap as its neighbourhood allows."""
     pull_back(p, w, u)
-    hops(p, w, p.box, p.allowed, u, 8)
+    hops(p, w, u, 8)
     if try_point(p, w, u):
         pull_back(p, w, u)
 
@@ -355,9 +312,11 @@ def descend(p, w, starts):
     """Search for good actions from the factual, from given points (coordinates, (n, d)) and from random ones;
     ``w.at[BEST]`` is what was found."""
     u = w.at[at.POINT]
+    copied(p.box, w.box)
+    copied(p.allowed, w.allowed)
     for i in range(len(u)):
         u[i] = resting(p, w, i)
-    hops(p, w, p.box, p.allowed, u, 12)
+    hops(p, w, u, 12)
     if try_point(p, w, u):
         settle(p, w, u)
     for k in range(len(starts) + SAMPLES):
@@ -421,7 +380,7 @@ def drops(p, w):
             if p.lever[at.GRID, i] > 0.0:
                 to_whole(p, box, i)
             u[i] = min(max(u[i], box[at.LO, i]), box[at.HI, i])
-        hops(p, w, box, w.allowed, u, 8)
+        hops(p, w, u, 8)
 
 
 @compiled
@@ -457,8 +416,8 @@ def climb(p, w, u):
     """
     other, trial = w.at[at.OTHER], w.at[at.TRIAL]
     for _ in range(12):
-        value, moved = logit_at(p, u, w.unit[at.Z], w.layer[0]), False
-        gradient(p, w.unit[at.Z], w.col[at.GRAD], w.layer)
+        value, moved = logit_at(p, w, u), False
+        linearise(p, w)
         for i in range(len(u)):
             respond(p, p.box, p.allowed, i, w.col[at.GRAD], 0.0, 0.0, trial)
         for halvings in range(8):
@@ -466,7 +425,7 @@ def climb(p, w, u):
             if try_point(p, w, other):
                 copied(other, u)
                 return True
-            if logit_at(p, other, w.unit[at.Z], w.layer[0]) > value:
+            if logit_at(p, w, other) > value:
                 moved = True
                 break
         if not moved:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 
-from milp_recourse.compiled.layout import ALPHA, FALL, RISE, SLOPE, ZH, ZL, ZS
+from milp_recourse.compiled import layout as at
 from milp_recourse.compiled.numerics import (
     CLOSED,
     COARSE,
@@ -177,7 +177,7 @@ def _over_sigmoid(l, h, t):
 @compiled
 def draw_lines(unit, m, kind, edge, t):
     """Lines above and below a causal unit over the interval of its argument, near its value at t."""
-    l, h = unit[ZL, 0, m], unit[ZH, 0, m]
+    l, h = unit[at.ZL, 0, m], unit[at.ZH, 0, m]
     over = under = min(max(t, l), h)
     if kind == SQUARE:
         above, below = l + h, 2.0 * under
@@ -187,24 +187,24 @@ def draw_lines(unit, m, kind, edge, t):
         above, over = _over_sigmoid(l, h, over)
         below, under = _over_sigmoid(-h, -l, -under)
         under = -under
-    unit[SLOPE, 0, m], unit[RISE, 0, m] = above, highest(kind, above, l, h, over, edge)
-    unit[ALPHA, 0, m], unit[FALL, 0, m] = below, lowest(kind, below, l, h, under, edge)
+    unit[at.SLOPE, 0, m], unit[at.RISE, 0, m] = above, highest(kind, above, l, h, over, edge)
+    unit[at.ALPHA, 0, m], unit[at.FALL, 0, m] = below, lowest(kind, below, l, h, under, edge)
 
 
 @compiled
 def distance(unit, m):
     """The largest distance between a causal unit's lines."""
-    spread = unit[SLOPE, 0, m] - unit[ALPHA, 0, m]
-    apart = unit[RISE, 0, m] - unit[FALL, 0, m]
-    return max(spread * unit[ZL, 0, m], spread * unit[ZH, 0, m]) + apart
+    spread = unit[at.SLOPE, 0, m] - unit[at.ALPHA, 0, m]
+    apart = unit[at.RISE, 0, m] - unit[at.FALL, 0, m]
+    return max(spread * unit[at.ZL, 0, m], spread * unit[at.ZH, 0, m]) + apart
 
 
 @compiled
 def is_open(unit, m):
     """Whether a curve's lines are far enough apart for a split to help."""
     size = (
-        abs(unit[RISE, 0, m])
-        + abs(unit[FALL, 0, m])
-        + unit[ZS, 0, m] * (abs(unit[SLOPE, 0, m]) + abs(unit[ALPHA, 0, m]))
+        abs(unit[at.RISE, 0, m])
+        + abs(unit[at.FALL, 0, m])
+        + unit[at.ZS, 0, m] * (abs(unit[at.SLOPE, 0, m]) + abs(unit[at.ALPHA, 0, m]))
     )
     return distance(unit, m) > CLOSED * (1.0 + size)

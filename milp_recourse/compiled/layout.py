@@ -12,22 +12,22 @@ LO, HI, MODE = range(3)
 # column
 COST, TOP = range(2)
 # unit
-ZL, ZH, SPLIT, ZS, ALPHA, Z, ZB, SCORE, SLOPE, RISE, FALL = range(11)
+ZL, ZH, SPLIT, ZS, ALPHA, Z, ZB, SCORE, SLOPE, RISE, FALL, THETA_HIGH, THETA_LOW = range(13)
 # at
-BEST, POINT, CHOICE, TRIAL, OTHER, ANCHOR, SHARES, TRY_SHARES, CUT_SHARES, IDLE, START, INVERSE = range(12)
+BEST, POINT, CHOICE, TRIAL, OTHER, ANCHOR, SHARES, TRY_SHARES, CUT_SHARES, IDLE, START = range(11)
 # col
-GRAD, LINE, GAIN, SIZE, SHARE, CUT, NOTHING = range(7)
-# offer
-AT_LOW, AT_REST, AT_HIGH, CHEAP, LEAST, FAR = range(6)
+GRAD, LINE, GAIN, SIZE, SHARE, CUT, NOTHING, PLACE = range(8)
 # row
 CONSTS, MULTIPLIERS, TRY_MULTIPLIERS, INSIDE = range(4)
 # vec
-SIGN, WIDTH, Q, C, TOPS, Y, ZZ, V, RD, RZ, RV, H, THETA, DY, DZ, DV, SCALED = range(17)
+STEP, Q, C, TOPS, RD, H, THETA, SCALED = range(8)
+# pair
+SLACK, PRICE, DS, DL, REST = range(5)
 # kvec
-B, ROW_SCALE, S, LAM, RP, RL, X, DS, DL, DIAGONAL = range(10)
-# ball: 0 and 1 are the constants of the lines above a residual and above its negative; the last two are of
-# its linear part alone: the most its negative can be in the node, and the least that it is at a point
-BALL_SIZE, BALL_AT, _, BALL_SIDE, PHAT, BEST_PHAT, BALL_ROOM, BALL_LEAST = range(2, 10)
+B, ROW_SCALE, RP, X, DIAGONAL = range(5)
+# ball: 0 and 1 are the constants of the lines above a residual and above its negative; the last is of its
+# linear part alone, the most that its negative can be in the node
+BALL_SIZE, BALL_AT, _, PHAT, BEST_PHAT, BALL_ROOM = range(2, 8)
 # ints
 COLUMN, LEVER, ROW_OF, ORDER, KINDS = range(5)
 # scalar: the best action's cost and configuration, the configuration at hand, a bound that waits for a

@@ -50,11 +50,7 @@ def respond(p, box, allowed, i, gain, theta, share, choice):
         linear = theta * p.lever[at.LINEAR, i] + share * p.lever[at.LARGEST, i]
         square, g = theta * p.lever[at.SQUARE, i], gain[s]
         low, high, grid = box[at.LO, i], box[at.HI, i], p.lever[at.GRID, i]
-        excess = max(g - linear, 0.0) if g > 0.0 else min(g + linear, 0.0)
-        t = 0.0
-        if excess != 0.0:
-            t = excess / (2.0 * square) if square > 0.0 else INF if excess > 0.0 else -INF
-        t = min(max(t, low), high)
+        t = least_at(linear, square, g, low, high)
         if grid > 0.0 and low < t < high:
             shift = p.lever[at.SHIFT, i]
             below = np.floor((t - shift) / grid) * grid + shift
@@ -65,6 +61,42 @@ def respond(p, box, allowed, i, gain, theta, share, choice):
             best = v
             choice[i] = t
     return best
+
+
+@inner
+def least_at(linear, square, gain, low, high):
+    """Where :func:`term` is least in an interval."""
+    excess, t = max(gain - linear, 0.0) if gain > 0.0 else min(gain + linear, 0.0), 0.0
+    if excess != 0.0:
+        t = excess / (2.0 * square) if square > 0.0 else INF if excess > 0.0 else -INF
+    return min(max(t, low), high)
+
+
+@inner
+def absolute(p, box, allowed, i, theta, share, sizes):
+    """The largest sum of absolute terms of what :func:`respond` minimises over a lever's box, gain * u being
+    at most ``sizes`` * abs(u)."""
+    s, most = p.start[i], 0.0
+    if p.lever[at.LABEL, i] > 0.0:
+        for j in range(s, p.start[i + 1]):
+            if allowed[j] != 0:
+                most = max(most, theta * p.column[at.COST, j] + share * p.column[at.TOP, j] + abs(sizes[j]))
+        return most
+    if box[at.MODE, i] == 2:
+        return 0.0
+    far = max(abs(box[at.LO, i]), abs(box[at.HI, i]))
+    rate = theta * (p.lever[at.LINEAR, i] + p.lever[at.SQUARE, i] * far) + share * p.lever[at.LARGEST, i]
+    return theta * abs(p.lever[at.FIXED, i]) + (rate + abs(sizes[s])) * far
+
+
+@inner
+def times(p, line, u):
+    """A line's terms at a point."""
+    total = 0.0
+    for i in range(len(u)):
+        c = p.start[i]
+        total += line[c + int(u[i])] if p.lever[at.LABEL, i] > 0.0 else line[c] * u[i]
+    return total
 
 
 @inner
@@ -201,23 +233,10 @@ def cost_at(p, u):
     return total + top
 
 
-@compiled
-def least_cost(p, box, allowed, i):
+@inner
+def least_cost(p, w, box, allowed, i):
     """The least of :func:`cost_of` over a lever's box; inf where nothing is left."""
-    best = INF
-    if p.lever[at.LABEL, i] > 0.0:
-        for j in range(p.start[i], p.start[i + 1]):
-            if allowed[j] != 0:
-                best = min(best, p.column[at.COST, j])
-        return best
-    if box[at.MODE, i] != 1:
-        best = 0.0
-    if box[at.MODE, i] != 2 and box[at.LO, i] <= box[at.HI, i]:
-        t = min(max(0.0, box[at.LO, i]), box[at.HI, i])
-        best = min(
-            best, p.lever[at.FIXED, i] + p.lever[at.LINEAR, i] * abs(t) + p.lever[at.SQUARE, i] * t * t
-        )
-    return best
+    return respond(p, box, allowed, i, w.col[at.NOTHING], 1.0, 0.0, w.at[at.IDLE])
 
 
 @compiled
@@ -256,7 +275,7 @@ def remains(box, i):
 
 
 @compiled
-def contract(p, box, allowed, budget):
+def contract(p, w, box, allowed, budget):
     """Cut off what costs more than the budget by itself; False where nothing is left.
 
     Every lever pays at least its least cost; what the others leave of the budget bounds each.
@@ -268,14 +287,14 @@ def contract(p, box, allowed, budget):
                 to_whole(p, box, i)
             if not remains(box, i):
                 return False
-        total += least_cost(p, box, allowed, i)
+        total += least_cost(p, w, box, allowed, i)
     if not (total < INF and budget < INF):
         return total < INF
     spare = (budget - total) + (abs(budget) + total) * p.cost + p.tiny
     if spare < 0.0:
         return False
     for i in range(p.lever.shape[1]):
-        money = (spare + least_cost(p, box, allowed, i)) * p.up
+        money = (spare + least_cost(p, w, box, allowed, i)) * p.up
         if p.lever[at.LABEL, i] > 0.0:
             for j in range(p.start[i], p.start[i + 1]):
                 if p.column[at.COST, j] > money or p.column[at.TOP, j] > budget:

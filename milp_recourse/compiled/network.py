@@ -1,4 +1,4 @@
-r"""The network at a point, its gradient, and linear bounds over a box.
+r"""The network at a point, and linear bounds over a box.
 
 Each ReLU z -> max(0, z) with z in [l, h], l < 0 < h, lies below s z + t with s = h / (h - l), t = max(-s l,
 (1 - s) h), and above alpha z for any alpha in [0, 1]. Put in from the last layer back to the levers, by the
@@ -13,231 +13,138 @@ from __future__ import annotations
 
 import math
 
-from milp_recourse.compiled.elementary import RELU, draw_lines, size_at, steepness, value
-from milp_recourse.compiled.layout import (
-    ALPHA,
-    AT_HIGH,
-    AT_LOW,
-    AT_REST,
-    CHEAP,
-    COST,
-    FALL,
-    FAR,
-    FIXED,
-    HI,
-    LABEL,
-    LARGEST,
-    LEAST,
-    LINEAR,
-    LO,
-    MODE,
-    RISE,
-    SCORE,
-    SLOPE,
-    SQUARE,
-    TOP,
-    ZH,
-    ZL,
-)
-from milp_recourse.compiled.work import cleared
+import numpy as np
+
+from milp_recourse.compiled import layout as at
+from milp_recourse.compiled.elementary import RELU, draw_lines, size_at
+from milp_recourse.compiled.elementary import value as curve
+from milp_recourse.compiled.levers import absolute, least_at, respond, term, times
+from milp_recourse.compiled.work import cleared, copied
 from milp_recourse.compiling import compiled, inner
 
 INF = math.inf
 
-
-@inner
-def from_levers(p, k, count, u, z):
-    """What the levers put into the first ``count`` arguments of layer k (0 or 1) at a point, into z."""
-    first, offset = p.first[0, k], p.offset[0, k]
-    for j in range(count):
-        z[j] = offset[j]
-    for i in range(len(u)):
-        c = p.start[i]
-        if p.lever[LABEL, i] > 0.0:
-            c += int(u[i])
-            for j in range(count):
-                z[j] += first[j, c]
-        elif u[i] != 0.0:
-            v = u[i]
-            for j in range(count):
-                z[j] += first[j, c] * v
-
-
-@compiled
-def from_causes(p, z0):
-    """The causal units' arguments z0, complete but for what they get from each other."""
-    for m in range(p.widths[0]):
-        for l in range(m):
-            z0[m] += p.caused[0, 0, m, l] * (value(p.kind[l], z0[l], p.edge[l]) - p.resting[l])
+CHORD = 2.0**32
+"""Slopes of upper lines are multiples of its inverse, as in certificates."""
 
 
 @inner
-def into_first(p, z0, count, z):
-    """Add what the causal units put into the first ``count`` arguments of layer 1."""
-    for m in range(p.widths[0]):
-        v = value(p.kind[m], z0[m], p.edge[m]) - p.resting[m]
-        if v != 0.0:
-            for j in range(count):
-                z[j] += p.caused[0, 1, j, m] * v
+def arguments(p, w, x, z, clipped):
+    """Every unit's argument where the columns have values x (labels have shares), into z, (K + 1, n); the
+    logit.
 
-
-@inner
-def later_layers(p, z):
-    """From the values of layer 1 in z[1] to the logit; fills z, (K + 1, n)."""
-    layers = len(p.widths)
-    for k in range(1, layers - 1):
-        m = p.widths[k + 1]
-        turned, after = p.turned[k], z[k + 1]
-        for i in range(m):
+    ``clipped``: whether those of curves stay inside their bounds, which relaxed points may leave.
+    """
+    layers, logit = len(p.widths), w.layer[0]
+    for k in range(2):
+        out, count = (logit, 1) if k == layers else (z[k], p.widths[k])
+        for j in range(count):
+            out[j] = p.offset[0, k, j]
+        for c in range(len(x)):
+            if x[c] != 0.0:
+                for j in range(count):
+                    out[j] += p.first[0, k, j, c] * x[c]
+        for m in range(p.widths[0]):  # in layer 0 each feeds those after it
+            if k == 0 and clipped and p.kind[m] != RELU:
+                z[0, m] = min(max(z[0, m], w.unit[at.ZL, 0, m]), w.unit[at.ZH, 0, m])
+            v = curve(p.kind[m], z[0, m], p.edge[m]) - p.resting[m]
+            for j in range(m + 1 if k == 0 else 0, count if v != 0.0 else 0):
+                out[j] += p.caused[0, k, j, m] * v
+    for k in range(1, layers):
+        after, count = (z[k + 1], p.widths[k + 1]) if k + 1 < layers else (logit, 1)
+        for i in range(count):
             after[i] = p.biases[k, i]
         for j in range(p.widths[k]):
             v = z[k, j]
             if v > 0.0:
-                for i in range(m):
-                    after[i] += v * turned[j, i]
-    last, before = p.weights[layers - 1, 0], z[layers - 1]
-    total = p.biases[layers - 1, 0]
-    for j in range(p.widths[layers - 1]):
-        if before[j] > 0.0:
-            total += last[j] * before[j]
-    return total
+                for i in range(count):
+                    after[i] += v * p.turned[k, j, i]
+    return logit[0]
 
 
 @compiled
-def logit_at(p, u, z, logit):
-    """The logit at a point; z gets every unit's argument, (K + 1, n). ``logit`` is work, (n,)."""
-    if p.widths[0] > 0:
-        from_levers(p, 0, p.widths[0], u, z[0])
-        from_causes(p, z[0])
-    if len(p.widths) == 1:
-        from_levers(p, 1, 1, u, logit)
-        into_first(p, z[0], 1, logit)
-        return logit[0]
-    from_levers(p, 1, p.widths[1], u, z[1])
-    into_first(p, z[0], p.widths[1], z[1])
-    return later_layers(p, z)
+def logit_at(p, w, u):
+    """The logit at a point, every unit's argument there into w.unit[Z], and the columns' values into
+    w.col[PLACE]."""
+    x = w.col[at.PLACE]
+    cleared(x)
+    for i in range(len(u)):
+        if p.lever[at.LABEL, i] > 0.0:
+            x[p.start[i] + int(u[i])] = 1.0
+        else:
+            x[p.start[i]] = u[i]
+    return arguments(p, w, x, w.unit[at.Z], False)
 
 
 @inner
-def logit_size(p, u, z0, work):
-    """The sum of absolute terms behind a point's logit; z0 are the causal units' arguments there. ``work`` is
-    (3, n)."""
-    widths = p.widths
-    size, new, causes = work[0], work[1], work[2]
-    sizes_at(p, u, z0, causes)
-    layers = len(widths)
-    count = widths[1] if layers > 1 else 1
+def logit_size(p, w):
+    """The sum of absolute terms behind the logit at the point of :func:`logit_at`, and into w.layer[2] those
+    behind the causal units."""
+    size, new, causes = w.layer[0], w.layer[1], w.layer[2]
+    for m in range(p.widths[0]):
+        _, total = at_point(p, w, p.first[:, 0, m], p.caused[:, 0, m], 0.0, p.offset[1, 0, m])
+        causes[m] = size_at(p.kind[m], w.unit[at.Z, 0, m], total, p.edge[m], p.line)
+    count = p.widths[1] if len(p.widths) > 1 else 1
     for j in range(count):
         size[j] = p.offset[1, 1, j]
-        for m in range(widths[0]):
+        for m in range(p.widths[0]):
             if p.caused[1, 1, j, m] > 0.0:
                 size[j] += p.caused[1, 1, j, m] * (causes[m] + abs(p.resting[m]))
-    for i in range(len(u)):
-        c = p.start[i]
-        v = 1.0
-        if p.lever[LABEL, i] > 0.0:
-            c += int(u[i])
-        else:
-            v = abs(u[i])
-        if v != 0.0:
-            for j in range(count):
-                size[j] += p.first[1, 1, j, c] * v
-    for k in range(1, layers):
-        m = widths[k + 1] if k + 1 < layers else 1
-        for i in range(m):
+    for c in range(w.col.shape[1]):
+        v = abs(w.col[at.PLACE, c])
+        for j in range(count if v > 0.0 else 0):
+            size[j] += p.first[1, 1, j, c] * v
+    for k in range(1, len(p.widths)):
+        count = p.widths[k + 1] if k + 1 < len(p.widths) else 1
+        for i in range(count):
             new[i] = abs(p.biases[k, i])
-        for j in range(widths[k]):
-            for i in range(m):
+        for j in range(p.widths[k]):
+            for i in range(count):
                 new[i] += abs(p.turned[k, j, i]) * size[j]
-        for i in range(m):
-            size[i] = new[i]
+        copied(new, size)
     return size[0]
 
 
 @compiled
-def sizes_at(p, u, z0, causes):
-    """The sums of absolute terms behind the causal units at a point, whose arguments are z0."""
+def at_point(p, w, form, caused, value, size):
+    """A form's value at the point of :func:`logit_at` and the sum of absolute terms behind it, added to what
+    is given, with w.layer[2] of :func:`logit_size`."""
+    for c in range(w.col.shape[1]):
+        v = w.col[at.PLACE, c]
+        if v != 0.0:
+            value += form[0, c] * v
+            size += form[1, c] * abs(v)
     for m in range(p.widths[0]):
-        total = p.offset[1, 0, m]
-        for i in range(len(u)):
-            c = p.start[i]
-            if p.lever[LABEL, i] > 0.0:
-                total += p.first[1, 0, m, c + int(u[i])]
-            else:
-                total += p.first[1, 0, m, c] * abs(u[i])
-        for l in range(m):
-            if p.caused[1, 0, m, l] > 0.0:
-                total += p.caused[1, 0, m, l] * (causes[l] + abs(p.resting[l]))
-        causes[m] = size_at(p.kind[m], z0[m], total, p.edge[m], p.line)
-
-
-@inner
-def gradient(p, z, out, work):
-    """The logit's gradient per column, at the point whose arguments are in z. ``work`` is (3, n)."""
-    widths = p.widths
-    layers = len(widths)
-    columns = len(out)
-    cleared(out)
-    a, b, causes = work[0], work[1], work[2]
-    for m in range(widths[0]):
-        causes[m] = 0.0
-    if layers == 1:
-        a[0] = 1.0
-    for j in range(widths[layers - 1] if layers > 1 else 0):
-        a[j] = p.weights[layers - 1, 0, j] if z[layers - 1, j] > 0.0 else 0.0
-    for k in range(layers - 1, 1, -1):
-        for i in range(widths[k - 1]):
-            b[i] = 0.0
-        for j in range(widths[k]):
-            v = a[j]
-            if v != 0.0:
-                for i in range(widths[k - 1]):
-                    b[i] += v * p.weights[k - 1, j, i]
-        for i in range(widths[k - 1]):
-            a[i] = b[i] if z[k - 1, i] > 0.0 else 0.0
-    for j in range(widths[1] if layers > 1 else 1):
-        v = a[j]
-        if v != 0.0:
-            for c in range(columns):
-                out[c] += v * p.first[0, 1, j, c]
-            for m in range(widths[0]):
-                causes[m] += v * p.caused[0, 1, j, m]
-    for m in range(widths[0] - 1, -1, -1):
-        v = causes[m]
-        if v != 0.0:
-            v *= steepness(p.kind[m], z[0, m], p.edge[m])
-        if v != 0.0:
-            for c in range(columns):
-                out[c] += v * p.first[0, 0, m, c]
-            for l in range(m):
-                causes[l] += v * p.caused[0, 0, m, l]
+        if caused[1, m] > 0.0:
+            value += caused[0, m] * (curve(p.kind[m], w.unit[at.Z, 0, m], p.edge[m]) - p.resting[m])
+            size += caused[1, m] * (w.layer[2, m] + abs(p.resting[m]))
+    return value, size
 
 
 @inner
 def relax(unit, k, first, count, up):
     """Slopes and constants of the lines of layer k's ReLUs ``first`` to ``count``, from the bounds of their
-    arguments and the slopes in ALPHA."""
-    zl, zh, alpha, slope, rise = unit[ZL, k], unit[ZH, k], unit[ALPHA, k], unit[SLOPE, k], unit[RISE, k]
+    arguments; a chord's slope is rounded down to a multiple of 1 / CHORD."""
     for j in range(first, count):
-        l, h = zl[j], zh[j]
-        rise[j] = 0.0
+        l, h, rise = unit[at.ZL, k, j], unit[at.ZH, k, j], 0.0
         if h <= 0.0:
-            slope[j] = alpha[j] = 0.0
+            slope, alpha = 0.0, 0.0
         elif l >= 0.0:
-            slope[j] = alpha[j] = 1.0
+            slope, alpha = 1.0, 1.0
         else:
-            s = h / (h - l)
-            slope[j], rise[j] = s, max(-s * l, (1.0 - s) * h) * up
+            slope, alpha = np.floor(h / (h - l) * CHORD) / CHORD, 1.0 if h > -l else 0.0
+            rise = max(-slope * l, (1.0 - slope) * h) * up + (h - l) / CHORD  # the checker's may be the next
+        unit[at.SLOPE, k, j], unit[at.ALPHA, k, j], unit[at.RISE, k, j] = slope, alpha, rise
 
 
 @compiled
 def relax_cause(n, unit, m):
     """Lines of one causal unit from the bounds of its argument; a curve's touch it in the middle."""
     if n.kind[m] == RELU:
-        unit[FALL, 0, m] = 0.0
+        unit[at.FALL, 0, m] = 0.0
         relax(unit, 0, m, m + 1, n.up)
     else:
-        draw_lines(unit, m, n.kind[m], n.edge[m], 0.5 * (unit[ZL, 0, m] + unit[ZH, 0, m]))
+        draw_lines(unit, m, n.kind[m], n.edge[m], 0.5 * (unit[at.ZL, 0, m] + unit[at.ZH, 0, m]))
 
 
 @inner
@@ -245,7 +152,7 @@ def relax_first(n, unit, relaxed):
     """Layer 1's lines over the columns and the causal units, into ``relaxed``."""
     columns, units = n.first.shape[3], n.widths[0]
     for side in range(2):
-        slopes = unit[SLOPE, 1] if side == 0 else unit[ALPHA, 1]
+        slopes = unit[at.SLOPE, 1] if side == 0 else unit[at.ALPHA, 1]
         for j in range(n.widths[1]):
             slope = slopes[j]
             for c in range(columns):
@@ -253,7 +160,7 @@ def relax_first(n, unit, relaxed):
             for m in range(units):
                 relaxed[side, j, columns + m] = slope * n.caused[0, 1, j, m]
             relaxed[side, j, columns + units] = slope * n.offset[0, 1, j] + (
-                unit[RISE, 1, j] if side == 0 else 0.0
+                unit[at.RISE, 1, j] if side == 0 else 0.0
             )
 
 
@@ -285,21 +192,21 @@ def second_lines(n, relaxed, second):
 
 
 @inner
-def back_causes(n, unit, coef, const, out, seen):
+def back_causes(n, unit, coef, const, out):
     """Put in the causal units: a line above sum of coef * (causal unit - at rest) + const, added to ``out``.
 
     Parameters
     ----------
     coef
-        (M,); used up.
+        (M,); used up; what each had goes into ``unit[SCORE]``.
     """
     for m in range(n.widths[0] - 1, -1, -1):
         a = coef[m]
-        seen[m] = a
+        unit[at.SCORE, 0, m] = a
         if a == 0.0:
             continue
-        slope = a * unit[SLOPE, 0, m] if a > 0.0 else a * unit[ALPHA, 0, m]
-        const += a * (unit[RISE, 0, m] if a > 0.0 else unit[FALL, 0, m])
+        slope = a * unit[at.SLOPE, 0, m] if a > 0.0 else a * unit[at.ALPHA, 0, m]
+        const += a * (unit[at.RISE, 0, m] if a > 0.0 else unit[at.FALL, 0, m])
         const += slope * n.offset[0, 0, m] - a * n.resting[m]
         if slope != 0.0:
             for c in range(len(out)):
@@ -327,9 +234,14 @@ def back(n, unit, relaxed, k, coef, const, out, causes):
     float
         The line's constant. ``unit[SCORE]`` gets the coefficient that each unit had.
     """
-    seen, columns, units = unit[SCORE], len(out), n.widths[0]
+    seen, columns, units = unit[at.SCORE], len(out), n.widths[0]
     for layer in range(k, 1, -1):
-        slope, rise, alpha, had = unit[SLOPE, layer], unit[RISE, layer], unit[ALPHA, layer], seen[layer]
+        slope, rise, alpha, had = (
+            unit[at.SLOPE, layer],
+            unit[at.RISE, layer],
+            unit[at.ALPHA, layer],
+            seen[layer],
+        )
         w, m = n.weights[layer - 1], n.widths[layer - 1]
         new = seen[layer - 1]
         for i in range(m):
@@ -359,139 +271,101 @@ def back(n, unit, relaxed, k, coef, const, out, causes):
             for m in range(units):
                 causes[m] += a * relaxed[side, j, columns + m]
             const += a * relaxed[side, j, columns + units]
-    return back_causes(n, unit, causes, const, out, seen[0]) if units > 0 else const
+    return back_causes(n, unit, causes, const, out) if units > 0 else const
 
 
 @inner
-def over_box(p, box, allowed, line):
+def over_box(p, w, line):
     """The largest value of a line's terms over a box (without its constant)."""
-    mode = box[MODE]
-    start = p.start
+    box, mode, start = w.box, w.box[at.MODE], p.start
     total = 0.0
     for i in range(p.lever.shape[1]):
         s = start[i]
-        if p.lever[LABEL, i] > 0.0:
+        if p.lever[at.LABEL, i] > 0.0:
             best = -INF
             for j in range(s, start[i + 1]):
-                if allowed[j] != 0 and line[j] > best:
+                if w.allowed[j] != 0 and line[j] > best:
                     best = line[j]
             total += best
         elif mode[i] != 2:
             g = line[s]
-            v = g * box[HI, i] if g > 0.0 else g * box[LO, i]
+            v = g * box[at.HI, i] if g > 0.0 else g * box[at.LO, i]
             if mode[i] == 0:
                 v = max(v, 0.0)
             total += v
     return total
 
 
+@inner
+def sizes_over_box(p, w, sizes):
+    """The largest sum of absolute terms of a line, or of a row of sizes, over a box."""
+    total = 0.0
+    for i in range(p.lever.shape[1]):
+        s = p.start[i]
+        if p.lever[at.LABEL, i] > 0.0:
+            most = 0.0
+            for c in range(s, p.start[i + 1]):
+                if w.allowed[c] != 0:
+                    most = max(most, abs(sizes[c]))
+            total += most
+        elif w.box[at.MODE, i] != 2:
+            total += abs(sizes[s]) * max(abs(w.box[at.LO, i]), abs(w.box[at.HI, i]))
+    return total
+
+
 @compiled
-def only_squares(p):
-    """Whether the cost is a sum of squares of numeric levers' changes."""
-    for i in range(p.lever.shape[1]):
-        other = p.lever[LABEL, i] + p.lever[LINEAR, i] + p.lever[LARGEST, i]
-        if other > 0.0 or not p.lever[SQUARE, i] > 0.0:
-            return False
-    return True
+def short(value, digits):
+    """A number at so many significant decimal digits."""
+    if not 0.0 < abs(value) < INF:
+        return value
+    scale = 10.0 ** min(max(digits - 1.0 - np.floor(math.log10(abs(value))), 0.0), 22.0)
+    result = np.floor(value * scale + 0.5) / scale
+    return result if abs(result) < INF else value
 
 
 @compiled
-def squares_radius(p, box, cut, limit, inverse):
-    r""":math:`C' + \sum cut_i^2 / 4 q_i` for :func:`within_squares`; 1 / q_i of every lever that moves
-    into ``inverse``."""
-    radius = limit
+def least_paid(p, w):
+    """What :func:`within` asks of every line alike: the least r of the box, at the point that w.at[IDLE]
+    gets, and the sum of absolute terms behind the largest."""
+    least, size = 0.0, 0.0
     for i in range(p.lever.shape[1]):
-        inverse[i] = 1.0 / p.lever[SQUARE, i] if box[MODE, i] != 2 else 0.0
-        radius += 0.25 * cut[p.start[i]] ** 2 * inverse[i]
-    return radius
+        share, cut = w.at[at.CUT_SHARES, i], w.col[at.CUT]
+        least += respond(p, w.box, w.allowed, i, cut, 1.0, share, w.at[at.IDLE])
+        size += absolute(p, w.box, w.allowed, i, 1.0, share, cut)
+    return least, size
 
 
 @inner
-def within_squares(p, box, line, const, top, budget, cut, cut_const, radius, inverse):
-    r""":func:`within` where the cost is a sum of squares: theta is the best one without the box, in closed
-    form.
-
-    With r(u) = sum of :math:`q_i u_i^2 - cut_i u_i \le C'` that is
-    :math:`\theta = \tfrac12 \sqrt{\sum g_i^2 / q_i} / \sqrt{C' + \sum cut_i^2 / 4 q_i}`.
-    """
-    pull = 0.0
+def _at_theta(p, w, theta):
+    r""":math:`\sum_i \max_{X_i} (g_i u_i - \theta r_i(u_i))` of the line in w.col[LINE], and r there."""
+    line, cut, start, box = w.col[at.LINE], w.col[at.CUT], p.start, w.box
+    value, paid = 0.0, 0.0
     for i in range(p.lever.shape[1]):
-        pull += line[p.start[i]] ** 2 * inverse[i]
-    if not (pull > 0.0 and radius > 0.0):
-        return top, 0.0
-    theta = 0.5 * math.sqrt(pull / radius)
-    value, size = theta * (budget + cut_const) + const, abs(const) + theta * (abs(budget) + abs(cut_const))
-    bend = 0.5 / theta
-    for i in range(p.lever.shape[1]):
-        if inverse[i] > 0.0:
-            s, q = p.start[i], theta * p.lever[SQUARE, i]
-            g, l, h = line[s] + theta * cut[s], box[LO, i], box[HI, i]
-            if box[MODE, i] == 0:
-                l, h = min(l, 0.0), max(h, 0.0)
-            t = min(max(g * inverse[i] * bend, l), h)
-            value += (g - q * t) * t
-            far = max(-l, h, 0.0)
-            size += (abs(line[s]) + theta * abs(cut[s]) + q * far) * far
-    value += p.budget * size + p.tiny
-    return (value, theta) if value < top else (top, 0.0)
+        s, share, mode = start[i], w.at[at.CUT_SHARES, i], box[at.MODE, i]
+        most, own = -INF, 0.0
+        if p.lever[at.LABEL, i] > 0.0:
+            for c in range(s, start[i + 1]):
+                r = p.column[at.COST, c] + share * p.column[at.TOP, c] - cut[c]
+                v = line[c] - theta * r
+                if w.allowed[c] != 0 and v > most:
+                    most, own = v, r
+        else:
+            if mode != 1:
+                most = 0.0
+            linear, square = p.lever[at.LINEAR, i] + share * p.lever[at.LARGEST, i], p.lever[at.SQUARE, i]
+            g = line[s] + theta * cut[s]
+            t = least_at(theta * linear, theta * square, g, box[at.LO, i], box[at.HI, i])
+            r = p.lever[at.FIXED, i] + term(linear, square, cut[s], t)
+            v = line[s] * t - theta * r
+            if mode != 2 and v > most:
+                most, own = v, r
+        value += most
+        paid += own
+    return value, paid
 
 
 @inner
-def offers(p, box, allowed, cut, cut_shares, offer):
-    r"""What :func:`within` asks of every line alike, per column into ``offer``, (6, P).
-
-    Of a numeric lever r at the ends of its interval and at rest (inf: not in the box), where r is least, how
-    much it is there, and the largest abs(u); of a label r (as at the lower end) and whether it is the
-    cheapest.
-
-    Returns
-    -------
-    (least, priced)
-        The sums of the least r, and of the absolute terms behind the largest.
-    """
-    least, priced = 0.0, 0.0
-    for i in range(p.lever.shape[1]):
-        s, share = p.start[i], cut_shares[i]
-        if p.lever[LABEL, i] > 0.0:
-            cheap, most, at = INF, 0.0, s
-            for j in range(s, p.start[i + 1]):
-                offer[CHEAP, j] = 0.0
-                if allowed[j] != 0:
-                    pays = p.column[COST, j] + share * p.column[TOP, j]
-                    most = max(most, pays + abs(cut[j]))
-                    offer[AT_LOW, j] = pays - cut[j]
-                    if offer[AT_LOW, j] < cheap:
-                        cheap, at = offer[AT_LOW, j], j
-            offer[CHEAP, at] = 1.0
-            least += cheap
-            priced += most
-            continue
-        offer[CHEAP, s] = offer[FAR, s] = offer[LEAST, s] = offer[AT_REST, s] = 0.0
-        offer[AT_LOW, s] = offer[AT_HIGH, s] = INF
-        if box[MODE, i] == 2:
-            continue
-        l, h, fixed, g = box[LO, i], box[HI, i], p.lever[FIXED, i], cut[s]
-        rate, square = p.lever[LINEAR, i] + share * p.lever[LARGEST, i], p.lever[SQUARE, i]
-        if box[MODE, i] == 1:
-            offer[AT_REST, s] = fixed if l <= 0.0 <= h else INF
-        offer[AT_LOW, s] = fixed + rate * abs(l) + square * l * l - g * l
-        offer[AT_HIGH, s] = fixed + rate * abs(h) + square * h * h - g * h
-        far = max(abs(l), abs(h))
-        t = l if offer[AT_LOW, s] < offer[AT_HIGH, s] else h
-        if square > 0.0:
-            excess = max(g - rate, 0.0) if g > 0.0 else min(g + rate, 0.0)
-            t = min(max(0.5 * excess / square, l), h)
-        value = fixed + rate * abs(t) + square * t * t - g * t
-        if offer[AT_REST, s] < value:
-            t, value = 0.0, offer[AT_REST, s]
-        offer[CHEAP, s], offer[LEAST, s], offer[FAR, s] = t, value, far
-        least += value
-        priced += abs(fixed) + (rate + abs(g)) * far + square * far * far
-    return least, priced
-
-
-@inner
-def within(p, box, allowed, line, const, top, budget, cut, cut_shares, cut_const, offer, least, priced):
+def within(p, w, const, top, budget, paid, digits):
     r"""An upper bound of a line over the part of a box that costs at most ``budget``, rounding included.
 
     With a cut u + constant >= 0 that holds at every feasible point of the node, and shares mu of the cost's
@@ -500,108 +374,48 @@ def within(p, box, allowed, line, const, top, budget, cut, cut_shares, cut_const
     .. math:: r(u) = \sum_i c_i(u_i) + \mu_i top_i |u_i| - cut \cdot u \le C + constant = C',
 
     and for any theta >= 0 the line is at most
-    :math:`\theta C' + \sum_i \max_{X_i} (g_i u_i - \theta r_i(u_i))`; without a square a maximum is at an end
-    or at rest. The right side is convex in theta; its minimum is enclosed by tangents.
+    :math:`\theta C' + \sum_i \max_{X_i} (g_i u_i - \theta r_i(u_i))`. This is convex in theta; its minimum
+    is enclosed by tangents. The line is w.col[LINE], the cut w.col[CUT] with w.scalar[CUT_CONST] and
+    w.at[CUT_SHARES]: zeros for the budget alone.
 
     Parameters
     ----------
     top
         The line's largest value over the box, constant included.
-    cut, cut_shares, cut_const
-        Zeros for the budget alone.
-    offer, least, priced
-        From :func:`offers`.
+    paid
+        From :func:`least_paid`.
+    digits
+        Significant decimal digits of theta, 0 for all.
 
     Returns
     -------
     (bound, theta)
         The upper bound, and the theta that it came from (0: the box alone).
     """
-    start, square, label = p.start, p.lever[SQUARE], p.lever[LABEL]
-    lo, hi, mode, d = box[LO], box[HI], box[MODE], p.lever.shape[1]
-    limit = budget + cut_const
-    # at theta = 0: what the line's maximiser spends; and the line where least is spent
-    spent, rest, size = 0.0, const, abs(const)
-    for i in range(d):
-        s = start[i]
-        if label[i] > 0.0:
-            best, own, far = -INF, 0.0, 0.0
-            for j in range(s, start[i + 1]):
-                if allowed[j] != 0:
-                    rest += line[j] * offer[CHEAP, j]
-                    far = max(far, abs(line[j]))
-                    if line[j] > best or (line[j] == best and offer[AT_LOW, j] < own):
-                        best, own = line[j], offer[AT_LOW, j]
-            spent += own
-            size += far
-            continue
-        g = line[s]
-        rest += g * offer[CHEAP, s]
-        size += abs(g) * offer[FAR, s]
-        if mode[i] == 2:
-            continue
-        if g == 0.0:
-            spent += offer[LEAST, s]
-        elif mode[i] == 0 and (hi[i] <= 0.0 if g > 0.0 else lo[i] >= 0.0):
-            continue
-        else:
-            spent += offer[AT_HIGH, s] if g > 0.0 else offer[AT_LOW, s]
+    line, limit, (least, size) = w.col[at.LINE], budget + w.scalar[at.CUT_CONST], paid
+    value, spent = _at_theta(p, w, 0.0)
     if spent <= limit or limit <= least:
         return top, 0.0
+    own = abs(const) + sizes_over_box(p, w, line)
     best, chosen = top, 0.0
     left_t, left_v, left_s = 0.0, top, limit - spent
-    right_t, right_v, right_s = 0.0, rest, limit - least
-    for _ in range(4):
+    right_t, right_v, right_s = 0.0, const + times(p, line, w.at[at.IDLE]), limit - least
+    for _ in range(2):
         theta = ((left_v - left_s * left_t) - (right_v - right_s * right_t)) / (right_s - left_s)
+        if digits > 0:
+            theta = short(theta, digits)
         if not theta > left_t:
             break
-        value, cost = theta * limit + const, 0.0
-        for i in range(d):
-            s = start[i]
-            if label[i] > 0.0:
-                most, own = -INF, 0.0
-                for j in range(s, start[i + 1]):
-                    v = line[j] - theta * offer[AT_LOW, j]
-                    if allowed[j] != 0 and v > most:
-                        most, own = v, offer[AT_LOW, j]
-                value += most
-                cost += own
-                continue
-            own = offer[AT_REST, s]
-            most = -theta * own
-            if mode[i] == 2:
-                continue
-            if square[i] > 0.0:
-                rate = p.lever[LINEAR, i] + cut_shares[i] * p.lever[LARGEST, i]
-                g = line[s] / theta + cut[s]
-                excess = max(g - rate, 0.0) if g > 0.0 else min(g + rate, 0.0)
-                t = min(max(0.5 * excess / square[i], lo[i]), hi[i])
-                pays = p.lever[FIXED, i] + rate * abs(t) + square[i] * t * t - cut[s] * t
-                v = line[s] * t - theta * pays
-                if v > most:
-                    most, own = v, pays
-            else:
-                low, high = (
-                    line[s] * lo[i] - theta * offer[AT_LOW, s],
-                    line[s] * hi[i] - theta * offer[AT_HIGH, s],
-                )
-                if low > most:
-                    most, own = low, offer[AT_LOW, s]
-                if high > most:
-                    most, own = high, offer[AT_HIGH, s]
-            value += most
-            cost += own
-        bound = value + p.budget * (size + theta * priced) + p.tiny
+        value, spent = _at_theta(p, w, theta)
+        value += theta * limit + const
+        bound = value + p.budget * (own + theta * (size + abs(limit))) + p.tiny
         if bound < best:
             best, chosen = bound, theta
-        slope = limit - cost
-        expected = left_v + left_s * (theta - left_t)
+        slope, expected = limit - spent, left_v + left_s * (theta - left_t)
         if slope < 0.0:
             left_t, left_v, left_s = theta, value, slope
         else:
             right_t, right_v, right_s = theta, value, slope
-            if slope == 0.0:
-                break
-        if value - expected <= 0.02 * (top - expected):
+        if slope == 0.0 or value - expected <= 0.02 * (top - expected):
             break
     return best, chosen

@@ -12,18 +12,16 @@ import math
 from milp_recourse.compiled import layout as at
 from milp_recourse.compiled.elementary import LOG, RELU, draw_lines, is_open
 from milp_recourse.compiled.interior import solve_node
-from milp_recourse.compiled.levers import contract, relevel, remains, respond, term
+from milp_recourse.compiled.levers import absolute, contract, relevel, remains, respond, term
 from milp_recourse.compiled.network import (
-    offers,
-    only_squares,
+    least_paid,
     over_box,
     relax,
     relax_cause,
     relax_first,
     second_lines,
-    squares_radius,
+    sizes_over_box,
     within,
-    within_squares,
 )
 from milp_recourse.compiled.numerics import TINY
 from milp_recourse.compiled.rows import (
@@ -39,7 +37,6 @@ from milp_recourse.compiled.rows import (
     residual_lines,
     sizes_direct,
     sizes_next,
-    sizes_over_box,
     stated_rows,
     summed,
     unit_line,
@@ -54,8 +51,8 @@ EMPTY = INF, INF, 0, 0, -1
 
 
 @inner
-def _within_ball(p, w, box, allowed, line, rest, const, top, size):
-    r"""An upper bound of a line with its constant over the part of the box that is in the ball.
+def _within_ball(p, w, const, top, size):
+    r"""An upper bound of the line in w.col[LINE] with its constant over what of the box is in the ball.
 
     Any multipliers v of the residuals give one,
 
@@ -67,16 +64,14 @@ def _within_ball(p, w, box, allowed, line, rest, const, top, size):
 
     Parameters
     ----------
-    rest
-        Work, (P,).
     top
         The line's largest value over the box, constant included: what is returned where the ball says no
         more.
     size
         The sum of absolute terms behind the line.
     """
-    columns = len(rest)
-    copied(line, rest)
+    rest = w.col[at.GAIN]
+    copied(w.col[at.LINE], rest)
     spread, radius, value, doubt, last = 0.0, 0.0, const, size, len(p.noise) - 1
     for f in range(len(p.noise) - 1, -1, -1):
         weight, noise = p.precision[f], p.noise[f]
@@ -89,7 +84,7 @@ def _within_ball(p, w, box, allowed, line, rest, const, top, size):
             continue
         side = 1 if rate > 0.0 else 0  # v = rate; the line is tangent u + ball, for v > 0 its negative
         value += abs(rate) * w.ball[side, f] - rate * noise
-        for c in range(columns):
+        for c in range(len(rest)):
             rest[c] += abs(rate) * w.tangent[side, f, c]
         spread += rate * rate / weight
         doubt += abs(rate) * (w.ball[at.BALL_SIZE, f] + abs(noise))
@@ -98,14 +93,14 @@ def _within_ball(p, w, box, allowed, line, rest, const, top, size):
         if radius < 0.0:
             return -INF
     reach = math.sqrt(radius * spread) * (1.0 + p.line)
-    value += reach + over_box(p, box, allowed, rest) + p.line * (doubt + reach) + p.tiny
+    value += reach + over_box(p, w, rest) + p.line * (doubt + reach) + p.tiny
     return min(top, value)
 
 
 @compiled
-def contract_by_ball(p, w, box, allowed, line, rest):
+def contract_by_ball(p, w):
     """Cut the levers' intervals to what the ball allows; False where nothing is left."""
-    i = -1
+    box, line, i = w.box, w.col[at.LINE], -1
     for f in range(len(p.noise)):
         column, i = p.owner[f], 0
         while p.start[i] != column:
@@ -116,7 +111,7 @@ def contract_by_ball(p, w, box, allowed, line, rest):
             cleared(line)
             line[column] = 1.0 if side == 0 else -1.0
             far = max(abs(box[at.LO, i]), abs(box[at.HI, i]))
-            top = _within_ball(p, w, box, allowed, line, rest, 0.0, INF, far)
+            top = _within_ball(p, w, 0.0, INF, far)
             if side == 0:
                 box[at.HI, i] = min(box[at.HI, i], top)
             else:
@@ -127,68 +122,38 @@ def contract_by_ball(p, w, box, allowed, line, rest):
 
 
 @compiled
-def _budget_terms(p, w, budget):
-    """What :func:`_paid` asks of every line alike, with the parent's cut: whether costs are squares, then
-    their radius, or what :func:`~milp_recourse.compiled.network.offers` returns."""
-    cut = w.col[at.CUT]
-    if only_squares(p):
-        return True, squares_radius(p, w.box, cut, budget + w.scalar[at.CUT_CONST], w.at[at.INVERSE]), 0.0
-    least, priced = offers(p, w.box, w.allowed, cut, w.at[at.CUT_SHARES], w.offer)
-    return False, least, priced
-
-
-@inner
-def _paid(p, w, const, top, budget, terms):
-    """The largest value of the line in w.col[LINE] with its constant, at most ``top``, over what meets the
-    parent's cut and costs at most the budget."""
-    if not budget < INF:
-        return top
-    squares, one, other = terms
-    line, cut, cut_const = w.col[at.LINE], w.col[at.CUT], w.scalar[at.CUT_CONST]
-    if squares:
-        inverse = w.at[at.INVERSE]
-        top, _ = within_squares(p, w.box, line, const, top, budget, cut, cut_const, one, inverse)
-    else:
-        shares = w.at[at.CUT_SHARES]
-        top, _ = within(
-            p, w.box, w.allowed, line, const, top, budget, cut, shares, cut_const, w.offer, one, other
-        )
-    return top
-
-
-@compiled
 def _bound_layers(p, w, budget):
     """Bounds of every open unit's argument.
 
     Returns
     -------
-    (ball, terms)
-        -1 where the node is empty, 1 where the ball cuts the box, else 0; :func:`_budget_terms`.
+    (ball, paid)
+        -1 where the node is empty, 1 where the ball cuts the box, else 0; what
+        :func:`~milp_recourse.compiled.network.within` asks for.
     """
-    terms, ball = _budget_terms(p, w, budget), 0
-    if not _bound_layer(p, w, budget, terms, 0, 0):
-        return -1, terms
+    paid, ball = least_paid(p, w), 0
+    if not bound_layer(p, w, budget, paid, 0, 0, 0):
+        return -1, paid
     if len(p.noise) > 0:
-        for turn in range(2 if p.bent else 1):
-            if turn > 0 and not _bound_layer(p, w, budget, terms, 0, 0):
-                return -1, terms  # a smaller box, and curves nearer to their lines
-            ball = residual_lines(p, w, w.box, w.allowed)
-            if ball > 0 and not contract_by_ball(p, w, w.box, w.allowed, w.col[at.LINE], w.col[at.GAIN]):
-                ball = -1
-            if ball < 0:
-                return -1, terms
-            terms = _budget_terms(p, w, budget)
+        ball = residual_lines(p, w)
+        if ball > 0 and not contract_by_ball(p, w):
+            ball = -1
+        if ball < 0:
+            return -1, paid
+        paid = least_paid(p, w)
     # a parent's cut, which has a constant, holds the ball's multiplier already
     used = 0 if w.scalar[at.CUT_CONST] != 0.0 and w.scalar[at.BEST_COST] < INF else ball
     for k in range(1, len(p.widths)):
-        if not _bound_layer(p, w, budget, terms, k, used):
-            return -1, terms
-    return ball, terms
+        if not bound_layer(p, w, budget, paid, k, used, 0):
+            return -1, paid
+    return ball, paid
 
 
 @inner
-def _bound_layer(p, w, budget, terms, k, ball):
-    """Bounds of one layer's open arguments, and its lines; False where the node is empty."""
+def bound_layer(p, w, budget, paid, k, ball, digits):
+    """Bounds of one layer's open arguments, and its lines; False where the node is empty.
+
+    ``digits`` are those of the thetas that w.unit[THETA_HIGH] and w.unit[THETA_LOW] get."""
     unit, size = w.unit, w.layer[0]
     if k > 0:
         sizes_next(p, w, k)
@@ -200,7 +165,7 @@ def _bound_layer(p, w, budget, terms, k, ball):
         unit[at.ZS, k, j] = size[j]
         curved = k == 0 and p.kind[j] != RELU
         if (curved or unit[at.ZL, k, j] < 0.0 < unit[at.ZH, k, j]) and not _bound_unit(
-            p, w, budget, terms, k, j, ball, curved
+            p, w, budget, paid, k, j, ball, curved, digits
         ):
             return False
         if k == 0:
@@ -213,18 +178,19 @@ def _bound_layer(p, w, budget, terms, k, ball):
 
 
 @inner
-def _bound_unit(p, w, budget, terms, k, j, ball, curved):
+def _bound_unit(p, w, budget, paid, k, j, ball, curved, digits):
     """Bounds of one argument over the box, the ball (if ``ball`` is positive) and the budget; False where
     none is left."""
     zl, zh, size = w.unit[at.ZL, k], w.unit[at.ZH, k], w.unit[at.ZS, k, j]
     slack, line = p.line * size + p.tiny, w.col[at.LINE]
     for side in (1.0, -1.0):
         const = argument_line(p, w, k, j, side) + slack
-        top = over_box(p, w.box, w.allowed, line) + const
+        top = over_box(p, w, line) + const
         if top > 0.0 and ball > 0:
-            top = _within_ball(p, w, w.box, w.allowed, line, w.col[at.GAIN], const, top, size)
+            top = _within_ball(p, w, const, top, size)
         if top > 0.0 or curved:
-            top = _paid(p, w, const, top, budget, terms)
+            top, theta = within(p, w, const, top, budget, paid, digits)
+            w.unit[at.THETA_HIGH if side > 0.0 else at.THETA_LOW, k, j] = theta
         if side > 0.0:
             zh[j] = min(zh[j], top)
         else:
@@ -235,8 +201,6 @@ def _bound_unit(p, w, budget, terms, k, j, ball, curved):
         if zh[j] <= 0.0:
             return False
         zl[j] = max(zl[j], p.edge[j] if zh[j] > 2.0 * p.edge[j] else TINY)
-    if zl[j] < 0.0 < zh[j] and not curved:
-        w.unit[at.ALPHA, k, j] = 1.0 if zh[j] > -zl[j] else 0.0
     return zl[j] <= zh[j]
 
 
@@ -261,45 +225,37 @@ def examine(p, w, target, lines, steps):
         ball's row, or -1.
     """
     relevel(p, w.box)
-    if not contract(p, w.box, w.allowed, target):
+    if not contract(p, w, w.box, w.allowed, target):
         return EMPTY
     relevel(p, w.box)
-    cuts, terms = _bound_layers(p, w, target)
+    cuts, paid = _bound_layers(p, w, target)
     if cuts < 0:
         return EMPTY
     unsure = open_units(p, w.unit)
     sizes_next(p, w, len(p.widths))
     slack = p.line * (w.layer[0, 0] + abs(p.need_low)) + p.tiny
-    if not _logit_row(p, w, slack, 0):
-        return EMPTY
-    top = over_box(p, w.box, w.allowed, w.col[at.LINE]) + w.row[at.CONSTS, 0]
-    w.scalar[at.ROOM] = _paid(p, w, w.row[at.CONSTS, 0], top, target, terms)
     bends = False
     for m in range(p.widths[0]):
         bends = bends or p.kind[m] != RELU
-    count = _split_rows(p, w, w.row.shape[1] - lines - (lines if bends else 1) * p.row.shape[1] - 2)
-    if count >= 0:
-        count = stated_rows(p, w, w.box, w.allowed, count, False)
+    count, ball = first_rows(p, w, slack, cuts, lines, bends)
     if count < 0:
         return EMPTY
-    ball = -1
-    if cuts > 0:
-        ball, count = count, count + 1
-        w.row[at.INSIDE, ball], w.row[at.CONSTS, ball] = ball_slack(p, w), 0.0
-        cleared(w.rows[ball])
+    copied(w.rows[0], w.col[at.LINE])
+    top = over_box(p, w, w.col[at.LINE]) + w.row[at.CONSTS, 0]
+    w.scalar[at.ROOM], _ = within(p, w, w.row[at.CONSTS, 0], top, target, paid, 0)
     bound, value, solved = -INF, -INF, count
     for turn in range(lines):
         solved = count
-        value = solve_node(
-            p, w, w.box, w.allowed, count, ball, target, w.at[at.POINT], w.at[at.CHOICE], steps, unsure == 0
-        )
+        value = solve_node(p, w, count, ball, target, w.at[at.POINT], w.at[at.CHOICE], steps, unsure == 0)
         bound = max(bound, value)
         if bound >= target or turn + 1 == lines or unsure == 0:
             break
         relaxed_arguments(p, w)
-        if not _tighter(p, w):
+        if not (tighter(p, w, 0) | (bends and _nearer(p, w))):
             break
-        count, cut_off = _rows_again(p, w, slack, count, ball, bends)
+        if len(p.widths) > 1:
+            relax_first(p, w.unit, w.relaxed)
+        count, cut_off = _rows_again(p, w, slack, count, ball, bends, turn + 1)
         if count < 0:
             return EMPTY
         if not cut_off:
@@ -310,16 +266,47 @@ def examine(p, w, target, lines, steps):
 
 
 @compiled
-def _logit_row(p, w, slack, count):
-    """The logit's line as row ``count``; False where it is nowhere high enough."""
+def first_rows(p, w, slack, cuts, lines, bends):
+    """The rows of a node: a line above the logit, signs and intervals split on, the problem's own, and a
+    place for the ball's if it cuts the box.
+
+    Parameters
+    ----------
+    slack
+        Of the logit.
+    lines
+        How many there may be above the logit, and with curves, of the problem's own rows.
+
+    Returns
+    -------
+    (count, ball)
+        Of rows, -1 - r where row r leaves nothing; the ball's number, or -1.
+    """
+    if not logit_row(p, w, slack, 0, 0):
+        return -1, -1
+    room = w.row.shape[1] - lines - (lines if bends else 1) * p.row.shape[1] - 2
+    count, ball = _split_rows(p, w, room), -1
+    if count >= 0:
+        count = stated_rows(p, w, count, False)
+    if count >= 0 and cuts > 0:
+        ball, count = count, count + 1
+        w.row[at.INSIDE, ball], w.row[at.CONSTS, ball] = ball_slack(p, w), 0.0
+        cleared(w.rows[ball])
+    return count, ball
+
+
+@compiled
+def logit_row(p, w, slack, count, turn):
+    """The logit's line as row ``count``, the line number ``turn`` of the node; False where it is nowhere high
+    enough."""
     const = unit_line(p, w, len(p.widths), 0, 1.0) - p.need_low + slack
-    return keep_row(p, w, w.box, w.allowed, const, 8.0 * slack, count, len(p.widths))
+    return keep_row(p, w, const, 8.0 * slack, count, len(p.widths), -1 - turn)
 
 
 @compiled
 def _split_rows(p, w, room):
     """Rows for the signs and the intervals of arguments that were split on, from row 1 on, of at most
-    ``room`` rows; how many rows there are then, -1 where nothing is left."""
+    ``room`` rows; how many rows there are then, -1 - r where row r leaves nothing."""
     unit, count = w.unit, 1
     for k in range(len(p.widths)):
         for j in range(p.widths[k]):
@@ -334,37 +321,44 @@ def _split_rows(p, w, room):
                 if not asked or count >= room:
                     continue
                 const += unit_line(p, w, k, j, side)
-                if not never_negative(p, w, w.box, w.allowed, const):
-                    if not keep_row(p, w, w.box, w.allowed, const, 2.0 * slack, count, max(k, 1)):
-                        return -1
+                if not never_negative(p, w, const):
+                    what = k * unit.shape[2] + j
+                    if not keep_row(p, w, const, 2.0 * slack, count, max(k, 1), what):
+                        return -1 - count
                     if k == 0 and p.kind[j] != RELU:  # curves and the ball are bounded over the box alone
-                        cut_by_row(p, w, w.box, w.allowed, count)
+                        cut_by_row(p, w, count)
                     count += 1
     return count
 
 
 @compiled
-def _tighter(p, w):
-    """Choose lower slopes, and draw curves' lines, that are tight at the relaxed optimum; whether that
-    changes any."""
+def tighter(p, w, first):
+    """Choose lower slopes of ReLUs, from a first layer on, that are tight at the relaxed optimum; whether
+    that changes any."""
     changed, unit = False, w.unit
-    for k in range(len(p.widths)):
+    for k in range(first, len(p.widths)):
         for j in range(p.widths[k]):
-            if k == 0 and p.kind[j] != RELU:
-                if is_open(unit, j):
-                    changed = True
-                    draw_lines(unit, j, p.kind[j], p.edge[j], unit[at.ZB, 0, j])
-            elif unit[at.ZL, k, j] < 0.0 < unit[at.ZH, k, j]:
+            curved = k == 0 and p.kind[j] != RELU
+            if not curved and unit[at.ZL, k, j] < 0.0 < unit[at.ZH, k, j]:
                 a = 1.0 if unit[at.ZB, k, j] > 0.0 else 0.0
                 changed = changed or a != unit[at.ALPHA, k, j]
                 unit[at.ALPHA, k, j] = a
-    if changed and len(p.widths) > 1:
-        relax_first(p, unit, w.relaxed)
     return changed
 
 
 @compiled
-def _rows_again(p, w, slack, count, ball, bends):
+def _nearer(p, w):
+    """Draw curves' lines where the relaxed optimum is; whether that changes any."""
+    changed = False
+    for m in range(p.widths[0]):
+        if p.kind[m] != RELU and is_open(w.unit, m):
+            changed = True
+            draw_lines(w.unit, m, p.kind[m], p.edge[m], w.unit[at.ZB, 0, m])
+    return changed
+
+
+@compiled
+def _rows_again(p, w, slack, count, ball, bends, turn):
     """More rows with the lines at hand: the logit's, and those through curves, with the ball's lines.
 
     Returns
@@ -372,14 +366,14 @@ def _rows_again(p, w, slack, count, ball, bends):
     (count, cut off)
         Of rows, -1 where nothing is left; whether they cut off the relaxed optimum.
     """
-    if not _logit_row(p, w, slack, count):
+    if not logit_row(p, w, slack, count, turn):
         return -1, True
     cut_off = reached(w, count) < 0.0
     count += cut_off
     if bends:
         before = count
-        count = stated_rows(p, w, w.box, w.allowed, count, True)
-        if count < 0 or (ball >= 0 and residual_lines(p, w, w.box, w.allowed) < 0):
+        count = stated_rows(p, w, count, True)
+        if count < 0 or (ball >= 0 and residual_lines(p, w) < 0):
             return -1, True
         cut_off = cut_off or ball >= 0
         for r in range(before, count):
@@ -390,8 +384,9 @@ def _rows_again(p, w, slack, count, ball, bends):
 @compiled
 def take_cut(p, w, count):
     """The rows summed with the last multipliers, a valid cut for children: cut u + constant >= 0."""
-    total, slack = summed(w, count, w.col[at.CUT], w.col[at.SIZE])
-    slack += sizes_over_box(p, w.box, w.allowed, w.col[at.SIZE])
+    prices, cut = w.row[at.MULTIPLIERS], w.col[at.CUT]
+    total, slack = summed(w.rows, w.row[at.CONSTS], prices, count, cut, w.col[at.SIZE])
+    slack += sizes_over_box(p, w, w.col[at.SIZE])
     w.scalar[at.CUT_CONST] = total + p.dual * slack + p.tiny
     copied(w.at[at.SHARES], w.at[at.CUT_SHARES])
 
@@ -410,20 +405,14 @@ def tighten(p, w, bound, target):
     for i in range(p.lever.shape[1]):
         share, choice = w.at[at.SHARES, i], w.at[at.CHOICE]
         least, s = respond(p, box, allowed, i, gain, 1.0, share, choice), p.start[i]
+        room = least + spare + 2.0 * p.dual * absolute(p, box, allowed, i, 1.0, share, size) + p.tiny
         if p.lever[at.LABEL, i] > 0.0:
-            far = 0.0
             for j in range(s, p.start[i + 1]):
-                if allowed[j] != 0:
-                    far = max(far, p.column[at.COST, j] + share * p.column[at.TOP, j] + size[j])
-            room = spare + 2.0 * p.dual * far + p.tiny
-            for j in range(s, p.start[i + 1]):
-                if p.column[at.COST, j] + share * p.column[at.TOP, j] - gain[j] - least > room:
+                if p.column[at.COST, j] + share * p.column[at.TOP, j] - gain[j] > room:
                     allowed[j] = 0
         elif box[at.MODE, i] == 1:
             linear, square = p.lever[at.LINEAR, i] + share * p.lever[at.LARGEST, i], p.lever[at.SQUARE, i]
-            far = max(abs(box[at.LO, i]), abs(box[at.HI, i]))
-            room = least - p.lever[at.FIXED, i] + spare + p.tiny
-            room += 2.0 * p.dual * ((linear + size[s]) * far + square * far * far)
+            room -= p.lever[at.FIXED, i]
             # the least value is the one in the bound, at whole values only
             for end in (at.LO, at.HI):
                 box[end, i] = _last_paid(linear, square, gain[s], choice[i], box[end, i], room)

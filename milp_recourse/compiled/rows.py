@@ -8,28 +8,19 @@ line at hand is w.col[LINE].
 from __future__ import annotations
 
 from milp_recourse.compiled import layout as at
-from milp_recourse.compiled.elementary import RELU, is_open
+from milp_recourse.compiled.elementary import RELU, is_open, steepness
 from milp_recourse.compiled.elementary import value as curve
-from milp_recourse.compiled.network import back, back_causes, into_first, later_layers, over_box
+from milp_recourse.compiled.network import (
+    arguments,
+    back,
+    back_causes,
+    over_box,
+    relax_first,
+    sizes_over_box,
+)
+from milp_recourse.compiled.numerics import HUGE
 from milp_recourse.compiled.work import cleared, copied
 from milp_recourse.compiling import compiled, inner
-
-
-@inner
-def sizes_over_box(p, box, allowed, sizes):
-    """The largest sum of absolute terms of a row of sizes over a box."""
-    total = 0.0
-    for i in range(p.lever.shape[1]):
-        s = p.start[i]
-        if p.lever[at.LABEL, i] > 0.0:
-            most = 0.0
-            for c in range(s, p.start[i + 1]):
-                if allowed[c] != 0:
-                    most = max(most, sizes[c])
-            total += most
-        elif box[at.MODE, i] != 2:
-            total += sizes[s] * max(abs(box[at.LO, i]), abs(box[at.HI, i]))
-    return total
 
 
 @inner
@@ -40,7 +31,10 @@ def _size_through_causes(n, unit, sizes, count):
         v = abs(n.resting[m])
         if n.kind[m] != RELU:
             v += max(abs(unit[at.SLOPE, 0, m]), abs(unit[at.ALPHA, 0, m])) * unit[at.ZS, 0, m]
-            v += max(abs(unit[at.RISE, 0, m]), abs(unit[at.FALL, 0, m]))
+            fall = abs(unit[at.FALL, 0, m])
+            v += max(
+                abs(unit[at.RISE, 0, m]), fall if fall < HUGE else 0.0
+            )  # HUGE: far below, rounding or not
         elif unit[at.ZH, 0, m] > 0.0:
             v += unit[at.ZS, 0, m]
             if unit[at.ZL, 0, m] < 0.0:
@@ -54,7 +48,7 @@ def sizes_direct(p, w, k, first, count):
     """Sums of absolute terms behind arguments ``first`` to ``count`` of layer k (0 or 1), into w.layer[0]."""
     size = w.layer[0]
     for j in range(first, count):
-        size[j] = p.offset[1, k, j] + sizes_over_box(p, w.box, w.allowed, p.first[1, k, j])
+        size[j] = p.offset[1, k, j] + sizes_over_box(p, w, p.first[1, k, j])
         size[j] += _size_through_causes(p, w.unit, p.caused[1, k, j], j if k == 0 else p.widths[0])
 
 
@@ -108,7 +102,7 @@ def argument_line(p, w, k, i, side):
     for m in range(units):
         causes[m] = w.second[row, columns + m, i]
     const = side * p.biases[1, i] + w.second[row, columns + units, i]
-    return back_causes(p, w.unit, causes, const, line, w.unit[at.SCORE, 0])
+    return back_causes(p, w.unit, causes, const, line)
 
 
 @inner
@@ -119,19 +113,42 @@ def form_line(p, w, form, caused, const, side):
         line[c] = side * form[c]
     for m in range(units):
         causes[m] = side * caused[m]
-    return back_causes(p, w.unit, causes, side * const, line, w.unit[at.SCORE, 0])
+    return back_causes(p, w.unit, causes, side * const, line)
+
+
+@compiled
+def linearise(p, w):
+    """The logit along the linear pieces, and the tangents to curves, of the point whose units' arguments are
+    in w.unit[Z]: its gradient into w.col[GRAD], and its constant. The units' lines are these then."""
+    unit = w.unit
+    for k in range(len(p.widths)):
+        for j in range(p.widths[k]):
+            z, rest = unit[at.Z, k, j], 0.0
+            if k > 0:
+                on = 1.0 if z > 0.0 else 0.0
+            else:
+                on = steepness(p.kind[j], z, p.edge[j])
+                rest = curve(p.kind[j], z, p.edge[j]) - on * z
+                unit[at.ZL, 0, j], unit[at.ZH, 0, j], unit[at.ZS, 0, j] = 0.0, on, abs(z)
+            unit[at.SLOPE, k, j] = unit[at.ALPHA, k, j] = on
+            unit[at.RISE, k, j] = unit[at.FALL, k, j] = rest
+    if len(p.widths) > 1:
+        relax_first(p, unit, w.relaxed)
+    const = unit_line(p, w, len(p.widths), 0, 1.0)
+    copied(w.col[at.LINE], w.col[at.GRAD])
+    return const
 
 
 @inner
-def never_negative(p, w, box, allowed, const):
+def never_negative(p, w, const):
     """Whether the line in w.col[LINE] with this constant is nowhere negative in the box."""
     for c in range(w.col.shape[1]):
         w.col[at.GAIN, c] = -w.col[at.LINE, c]
-    return const - over_box(p, box, allowed, w.col[at.GAIN]) >= 0.0
+    return const - over_box(p, w, w.col[at.GAIN]) >= 0.0
 
 
 @inner
-def keep_row(p, w, box, allowed, const, inside, count, layer):
+def keep_row(p, w, const, inside, count, layer, what):
     """Take w.col[LINE] + const >= 0 as row ``count``; False where nothing in the box meets it.
 
     Parameters
@@ -140,9 +157,11 @@ def keep_row(p, w, box, allowed, const, inside, count, layer):
         How far inside the convex problem's point is to stay.
     layer
         The units that the line was put together from lie in layers below this.
+    what
+        -1, -2, ... for lines above the logit; layer * width + unit of what was split on; the number of a row
+        that the problem states, after all of these. w.ints[KINDS] gets it.
     """
-    if over_box(p, box, allowed, w.col[at.LINE]) + const < 0.0:
-        return False
+    w.ints[at.KINDS, count] = what
     copied(w.col[at.LINE], w.rows[count])
     w.row[at.CONSTS, count] = const
     w.row[at.INSIDE, count] = inside
@@ -150,14 +169,14 @@ def keep_row(p, w, box, allowed, const, inside, count, layer):
         for q in range(w.unit.shape[2]):
             w.seen[0, count, t, q] = w.unit[at.SCORE, t, q] if t < layer else 0.0
             w.seen[1, count, t, q] = w.unit[at.ALPHA, t, q]
-    return True
+    return over_box(p, w, w.col[at.LINE]) + const >= 0.0
 
 
 @inner
-def cut_by_row(p, w, box, allowed, r):
+def cut_by_row(p, w, r):
     """Cut the intervals of numeric levers that are acted on to what row ``r`` leaves of them where every
     other term is as large as it can be."""
-    top = over_box(p, box, allowed, w.rows[r]) + w.row[at.CONSTS, r]
+    box, top = w.box, over_box(p, w, w.rows[r]) + w.row[at.CONSTS, r]
     for i in range(p.lever.shape[1]):
         a, low, high = w.rows[r, p.start[i]], box[at.LO, i], box[at.HI, i]
         if a == 0.0 or box[at.MODE, i] != 1 or p.lever[at.LABEL, i] > 0.0:
@@ -171,26 +190,16 @@ def cut_by_row(p, w, box, allowed, r):
 
 
 @compiled
-def stated_size(p, w, box, allowed, r):
+def stated_size(p, w, r):
     """The sum of absolute terms behind one of the problem's own rows."""
-    size = sizes_over_box(p, box, allowed, p.row[1, r]) + p.row_const[1, r]
+    size = sizes_over_box(p, w, p.row[1, r]) + p.row_const[1, r]
     return size + _size_through_causes(p, w.unit, p.row_caused[1, r], p.widths[0])
 
 
 @compiled
-def stated_row(p, w, box, allowed, r, count):
-    """Add a row of the problem's own if the box does not imply it; the new count, -1 if nothing is left."""
-    slack = p.line * stated_size(p, w, box, allowed, r) + p.tiny
-    const = form_line(p, w, p.row[0, r], p.row_caused[0, r], p.row_const[0, r], 1.0) + slack
-    if never_negative(p, w, box, allowed, const):
-        return count
-    return count + 1 if keep_row(p, w, box, allowed, const, 4.0 * slack, count, 1) else -1
-
-
-@compiled
-def stated_rows(p, w, box, allowed, count, bent):
-    """The problem's own rows that the box does not imply; how many rows there are then, -1 where nothing is
-    left.
+def stated_rows(p, w, count, bent):
+    """The problem's own rows that the box does not imply; how many rows there are then, -1 - r where row r
+    leaves nothing.
 
     Parameters
     ----------
@@ -198,20 +207,23 @@ def stated_rows(p, w, box, allowed, count, bent):
         Whether those through curves alone: the others are there.
     """
     for r in range(p.row.shape[1]):
-        if bent:
-            through = False
-            for m in range(p.widths[0]):
-                through = through or (p.kind[m] != RELU and p.row_caused[0, r, m] != 0.0)
-            if not through:
-                continue
-        count = stated_row(p, w, box, allowed, r, count)
-        if count < 0:
-            return -1
+        asked = not bent
+        for m in range(p.widths[0]):
+            asked = asked or (p.kind[m] != RELU and p.row_caused[0, r, m] != 0.0)
+        if not asked:
+            continue
+        slack = p.line * stated_size(p, w, r) + p.tiny
+        const = form_line(p, w, p.row[0, r], p.row_caused[0, r], p.row_const[0, r], 1.0) + slack
+        if not never_negative(p, w, const):
+            what = w.unit.shape[1] * w.unit.shape[2] + r
+            if not keep_row(p, w, const, 4.0 * slack, count, 1, what):
+                return -1 - count
+            count += 1
     return count
 
 
 @inner
-def residual_lines(p, w, box, allowed):
+def residual_lines(p, w):
     """Lines above every residual and its negative, into w.tangent and w.ball.
 
     Returns
@@ -221,44 +233,83 @@ def residual_lines(p, w, box, allowed):
     """
     most, least, slack = 0.0, 0.0, 0.0
     for f in range(len(p.noise)):
-        weight, last = p.precision[f], p.bent and f == len(p.noise) - 1
-        if weight == 0.0 and not last:
+        if not in_ball(p, f):
             continue
-        size = sizes_over_box(p, box, allowed, p.residual[1, f])
+        form, caused, noise, low, high = p.residual[0, f], p.residual_caused[0, f], p.noise[f], 0.0, 0.0
+        rest = p.excess if is_linear(p, f) else 0.0
+        size = sizes_over_box(p, w, p.residual[1, f]) + abs(rest)
         size += _size_through_causes(p, w.unit, p.residual_caused[1, f], p.widths[0])
-        at_rest = p.excess if last else 0.0
-        size += abs(at_rest)
         w.ball[at.BALL_SIZE, f] = size
-        low, high = 0.0, 0.0
         for side in range(2):
-            sign = 1.0 if side == 0 else -1.0
-            const = (
-                form_line(p, w, p.residual[0, f], p.residual_caused[0, f], at_rest, sign)
-                + p.line * size
-                + p.tiny
-            )
+            const = form_line(p, w, form, caused, rest, 1.0 - 2.0 * side) + p.line * size + p.tiny
             w.ball[side, f] = const
             copied(w.col[at.LINE], w.tangent[side, f])
             for m in range(p.widths[0]):
                 w.ball_seen[side, f, m] = w.unit[at.SCORE, 0, m]
-            far = over_box(p, box, allowed, w.col[at.LINE]) + const
+            far = over_box(p, w, w.col[at.LINE]) + const
             if side == 0:
-                high = p.noise[f] + far
+                high = noise + far
             else:
-                low = p.noise[f] - far
-        if last:
+                low = noise - far
+        if is_linear(p, f):
             w.ball[at.BALL_ROOM, f] = -low
             most += high
             least += low
             slack += 4.0 * size
-            continue
-        near = max(low, -high, 0.0)
-        most += weight * (max(low * low, high * high) - p.noise[f] ** 2)
-        least += weight * (near * near - p.noise[f] ** 2)
-        slack += weight * (near + abs(p.noise[f]) + size) ** 2
+        else:
+            weight, near = p.precision[f], max(low, -high, 0.0)
+            most += weight * (max(low * low, high * high) - noise**2)
+            least += weight * (near * near - noise**2)
+            slack += weight * (near + abs(noise) + size) ** 2
     if least > p.line * slack + p.tiny:
         return -1
     return 1 if most > 0.0 else 0
+
+
+@inner
+def is_linear(p, f):
+    """Whether a residual is the ball's linear part."""
+    return p.bent and f == len(p.noise) - 1
+
+
+@inner
+def in_ball(p, f):
+    """Whether a residual is in the ball at all."""
+    return p.precision[f] > 0.0 or is_linear(p, f)
+
+
+@inner
+def touching(p, f, where):
+    """How a tangent to the ball at that value of a residual asks for its lines: (side, rate); of the ball's
+    linear part for a line below it, whatever the value."""
+    if is_linear(p, f):
+        return 1, 1.0
+    return (1 if where > 0.0 else 0), 2.0 * p.precision[f] * abs(where)
+
+
+@inner
+def ball_row(p, w, r, phat):
+    r"""The tangent to the plausibility ball at residuals phat, as row r with its constant, rounding included.
+
+    For any phat, :math:`(n + \rho)^2 \ge 2 \hat p (n + \rho) - \hat p^2`, so the ball implies
+
+    .. math:: \sum_f w_f \big( (\hat p_f - n_f)^2 - 2 \hat p_f \rho_f \big) \ge 0,
+
+    where a residual is replaced by the line above :math:`-\hat p_f \rho_f`, and the ball's linear part L by
+    the one above -L: a row that is valid in the node whatever phat is.
+    """
+    cleared(w.rows[r])
+    const, size = 0.0, 0.0
+    for f in range(len(p.noise)):
+        if not in_ball(p, f):
+            continue
+        weight, n, here = p.precision[f], p.noise[f], phat[f]
+        side, rate = touching(p, f, here)
+        const += weight * (here - n) * (here - n) + rate * w.ball[side, f]
+        size += weight * (abs(here) + abs(n)) ** 2 + rate * w.ball[at.BALL_SIZE, f]
+        for c in range(w.rows.shape[1]):
+            w.rows[r, c] += rate * w.tangent[side, f, c]
+    w.row[at.CONSTS, r] = const + p.line * size + p.tiny
 
 
 @compiled
@@ -267,7 +318,7 @@ def ball_slack(p, w):
     total = 0.0
     for f in range(len(p.noise)):
         size = w.ball[at.BALL_SIZE, f]
-        if p.bent and f == len(p.noise) - 1:
+        if is_linear(p, f):
             total += size
         elif p.precision[f] > 0.0:
             total += p.precision[f] * size * (2.0 * size + abs(p.noise[f]))
@@ -285,10 +336,7 @@ def ball_seen(p, w, r):
             w.seen[0, r, t, q] = 0.0
             w.seen[1, r, t, q] = w.unit[at.ALPHA, t, q]
     for f in range(len(p.noise)):
-        where = w.ball[at.BEST_PHAT, f]
-        side, rate = 1 if where > 0.0 else 0, 2.0 * p.precision[f] * abs(where)
-        if p.bent and f == len(p.noise) - 1:
-            side, rate = 1, 1.0
+        side, rate = touching(p, f, w.ball[at.BEST_PHAT, f])
         for m in range(p.widths[0]):
             w.seen[0, r, 0, m] += rate * w.ball_seen[side, f, m]
 
@@ -297,26 +345,10 @@ def ball_seen(p, w, r):
 def relaxed_arguments(p, w):
     """Every unit's argument at the relaxed optimum, into w.unit[ZB]; w.col[SHARE], which holds the shares of
     labels, gets the numeric levers' coordinates."""
-    zb, x = w.unit[at.ZB], w.col[at.SHARE]
     for i in range(p.lever.shape[1]):
         if not p.lever[at.LABEL, i] > 0.0:
-            x[p.start[i]] = w.at[at.POINT, i]
-    for k in range(min(len(p.widths), 2)):
-        for j in range(p.widths[k]):
-            zb[k, j] = p.offset[0, k, j]
-        for c in range(len(x)):
-            if x[c] != 0.0:
-                for j in range(p.widths[k]):
-                    zb[k, j] += p.first[0, k, j, c] * x[c]
-    for m in range(p.widths[0]):
-        if p.kind[m] != RELU:  # the relaxed optimum may put the argument outside its interval
-            zb[0, m] = min(max(zb[0, m], w.unit[at.ZL, 0, m]), w.unit[at.ZH, 0, m])
-        v = curve(p.kind[m], zb[0, m], p.edge[m]) - p.resting[m]
-        for l in range(m + 1, p.widths[0]):
-            zb[0, l] += p.caused[0, 0, l, m] * v
-    if len(p.widths) > 1:
-        into_first(p, zb[0], p.widths[1], zb[1])
-        later_layers(p, zb)
+            w.col[at.SHARE, p.start[i]] = w.at[at.POINT, i]
+    arguments(p, w, w.col[at.SHARE], w.unit[at.ZB], True)
 
 
 @compiled
@@ -328,21 +360,21 @@ def reached(w, r):
     return total
 
 
-@compiled
-def summed(w, count, line, size):
-    """The rows times the last multipliers, summed into ``line``, and their absolute terms into ``size``; the
-    constant and its absolute terms."""
+@inner
+def summed(rows, consts, prices, count, line, size):
+    """The rows times their prices, summed into ``line``, and their absolute terms into ``size``; the constant
+    and its absolute terms."""
     total, slack = 0.0, 0.0
     cleared(line)
     cleared(size)
     for r in range(count):
-        v = w.row[at.MULTIPLIERS, r]
+        v = prices[r]
         if v > 0.0:
-            total += v * w.row[at.CONSTS, r]
-            slack += v * abs(w.row[at.CONSTS, r])
+            total += v * consts[r]
+            slack += v * abs(consts[r])
             for c in range(len(line)):
-                line[c] += v * w.rows[r, c]
-                size[c] += v * abs(w.rows[r, c])
+                line[c] += v * rows[r, c]
+                size[c] += v * abs(rows[r, c])
     return total, slack
 
 

@@ -88,9 +88,6 @@ class Pool(NamedTuple):
     state: NDArray[np.int64]
 
 
-MUCH = 2.0**-7
-"""A node is examined again under a new target where the best cost has fallen by so much; else it is split."""
-
 OFTEN = 32
 """Without an action, one is searched for whenever the number of nodes has grown by one in so many."""
 
@@ -295,8 +292,8 @@ def _doubtful(p, w):
     """Whether a node's point (then in w.at[ANCHOR]) is accepted and inside all else but for rounding."""
     u = w.at[at.ANCHOR]
     copied(w.at[at.CHOICE], u)
-    logit = logit_at(p, u, w.unit[at.Z], w.layer[0])
-    return logit >= p.need_low - logit_slack(p, w, u) and inside(p, w, u, -COARSE)
+    logit = logit_at(p, w, u)
+    return logit >= p.need_low - logit_slack(p, w) and inside(p, w, -COARSE)
 
 
 @entry
@@ -363,7 +360,7 @@ def _node(p, w, t, slot, lines, steps, dives, patient):
     copied(w.at[at.POINT], choice)
     try_point(p, w, choice)
     leaf, best = unsure == 0 and settled(p, w), w.scalar[at.BEST_COST]
-    if best < before and (leaf or best < before * (1.0 - MUCH) or bound >= target_of(w)):
+    if best < before and (leaf or bound >= target_of(w)):
         if not leaf:
             _pull_best(p, w)
         _push(t, slot, bound)  # under the new target
@@ -403,7 +400,9 @@ def _dive(p, w, t, dives, before):
     if t.state[2] < t.state[3] + max(1, rest // often):
         return MORE
     t.state[3] = t.state[2]
-    hops(p, w, p.box, p.allowed, w.at[at.START], 10 if dives == 1 else DIVE)
+    copied(p.box, w.box)
+    copied(p.allowed, w.allowed)
+    hops(p, w, w.at[at.START], 10 if dives == 1 else DIVE)
     if w.scalar[at.BEST_COST] < before:
         _pull_best(p, w)
     if p.row.shape[1] > 0 and not w.scalar[at.BEST_COST] < INF:  # a corner of rows may be all there is

@@ -26,8 +26,9 @@ class Work(NamedTuple):
     unit
         Per unit: bounds of its argument, its sign if it was split on, sums of absolute terms, slope of its
         lower line, its argument at a point and at the relaxed optimum, what the bound loses there, slope and
-        constant of its upper line, constant of its lower line (of causal units; 0 for others),
-        (11, K + 1, n). A curve was split on at its argument's lower end (1), its upper end (2) or both (3).
+        constant of its upper line, constant of its lower line (of causal units; 0 for others), and the thetas
+        of its bounds within the budget, (13, K + 1, n). A curve was split on at its argument's lower end (1),
+        its upper end (2) or both (3).
     relaxed
         Layer 1's upper and lower lines over columns and causal units, their constants last, (2, n, P + M +
         1).
@@ -36,25 +37,21 @@ class Work(NamedTuple):
     seen
         The coefficient of every unit in each row, and its lower line's slope there, (2, R, K + 1, n).
     at
-        Points and shares of the maximum, (12, d).
+        Points and shares of the maximum, (11, d).
     col
-        Lines and prices per column, (7, P).
-    offer
-        See :func:`milp_recourse.compiled.network.offers`, (6, P).
+        Lines, prices and points per column, (8, P).
     rows, row
         A Lagrangian's rows, (R, P), and their constants, prices and how far inside a point is to stay, (4,
         R).
     tangent, ball, ball_seen, pull
         Lines above the residuals and above their negatives, (2, F, P), their constants and what the convex
-        problem makes of them, (10, F), the causal units' coefficients in them, (2, F, M), and the lines in
+        problem makes of them, (8, F), the causal units' coefficients in them, (2, F, M), and the lines in
         its variables.
-    kept
-        The causal units' bounds while others take their place, (2, M).
     aside, aside_allowed, ends, order
-        A proof's node while parts of it are looked at: box and what is left of it, (7, d) and (P,), its
+        A proof's node while parts of it are looked at: box and what is left of it, (3, d) and (P,), its
         intervals, (2, d), and its splits, (K + 1, n).
-    vec, ints, kvec, a, m
-        The convex problem's variables, rows and matrices.
+    vec, pair, ints, kvec, a, m
+        The convex problem's variables, its inequalities' slacks and multipliers, rows and matrices.
     layer
         One layer's values, (3, n).
     scalar
@@ -71,19 +68,18 @@ class Work(NamedTuple):
     seen: Array
     at: Array
     col: Array
-    offer: Array
     rows: Array
     row: Array
     tangent: Array
     ball: Array
     ball_seen: Array
     pull: Array
-    kept: Array
     aside: Array
     aside_allowed: NDArray[np.uint8]
     ends: Array
     order: NDArray[np.int64]
     vec: Array
+    pair: Array
     ints: NDArray[np.int64]
     kvec: Array
     a: Array
@@ -102,27 +98,26 @@ def workspace(p: Problem) -> Work:
     return Work(
         np.zeros((3, d)),
         np.zeros(columns, dtype=np.uint8),
-        np.zeros((11, layers, n)),
+        np.zeros((13, layers, n)),
         np.zeros((2, n, columns + units + 1)),
         np.zeros((2, columns + units + 1, n)),
         np.zeros((2, rows, layers, n)),
-        np.zeros((12, d)),
-        np.zeros((7, columns)),
-        np.zeros((6, columns)),
+        np.zeros((11, d)),
+        np.zeros((8, columns)),
         np.zeros((rows, columns)),
         np.zeros((4, rows)),
         np.zeros((2, f, columns)),
-        np.zeros((10, f)),
+        np.zeros((8, f)),
         np.zeros((2, f, units)),
         np.zeros((2, f, v)),
-        np.zeros((2, units)),
-        np.zeros((7, d)),
+        np.zeros((3, d)),
         np.zeros(columns, dtype=np.uint8),
         np.zeros((2, d)),
         np.zeros((layers, n), dtype=np.int64),
-        np.zeros((17, v)),
+        np.zeros((8, v)),
+        np.zeros((5, 2 * v + k)),
         np.zeros((5, max(v, k)), dtype=np.int64),
-        np.zeros((10, k)),
+        np.zeros((5, k)),
         np.zeros((k, v)),
         np.zeros((k, k)),
         np.zeros((3, n)),

@@ -12,7 +12,7 @@ import numpy as np
 def steps(trials: int) -> None:
     """Random iterates, by the functions themselves against a dense solve; run where nothing is compiled."""
     from milp_recourse.compiled import interior
-    from milp_recourse.compiled.layout import DIAGONAL, DL, DY, LAM, RD, RL, RP, THETA, ZZ, H, Q, S, V, Y
+    from milp_recourse.compiled import layout as at
 
     rng = np.random.default_rng(0)
     ways = (
@@ -23,28 +23,30 @@ def steps(trials: int) -> None:
         m, k, bends = (int(n) for n in rng.integers(1, 7, 3))
         every = k + bends
         size = max(m, every)
-        vec, kvec = np.zeros((17, m)), np.zeros((10, every))
-        vec[Q], vec[ZZ], vec[V] = rng.uniform(0, 1, (3, m))
-        vec[Y], vec[RD] = rng.uniform(0.05, 0.95, m), rng.normal(0, 1, m)
-        kvec[S], kvec[LAM], kvec[DIAGONAL] = rng.uniform(0.05, 2.0, (3, every))
-        kvec[RP], kvec[RL] = rng.normal(0, 1, (2, every))
+        vec, pair, kvec = np.zeros((8, m)), np.zeros((5, 2 * m + k)), np.zeros((5, every))
+        pair[at.SLACK], pair[at.PRICE] = rng.uniform(0.05, 2.0, (2, 2 * m + k))
+        pair[at.REST] = rng.normal(0, 1, 2 * m + k)
+        kvec[at.DIAGONAL], kvec[at.RP] = rng.uniform(0.05, 2.0, every), rng.normal(0, 1, every)
         a = rng.normal(0, 1, (every, m)) * (rng.random((every, m)) < 0.8)
-        stiff = 2.0 * vec[Q] + vec[ZZ] / vec[Y] + vec[V] / (1.0 - vec[Y])
-        vec[THETA], pull = 1.0 / stiff, rng.normal(0, 1, m)
+        stiff, pull = rng.uniform(0.1, 20.0, m), rng.normal(0, 1, m)
+        vec[at.THETA] = 1.0 / stiff
         rows, curves = a[:k], a[k:]
+        slack, price, rest = pair[at.SLACK, 2 * m :], pair[at.PRICE, 2 * m :], pair[at.REST, 2 * m :]
         dense = np.block(
             [
-                [np.diag(stiff) + curves.T @ np.diag(1.0 / kvec[DIAGONAL, k:]) @ curves, -rows.T],
-                [rows, np.diag(kvec[S, :k] / kvec[LAM, :k])],
+                [np.diag(stiff) + curves.T @ np.diag(1.0 / kvec[at.DIAGONAL, k:]) @ curves, -rows.T],
+                [rows, np.diag(slack / price)],
             ]
         )
-        wanted = np.linalg.solve(dense, np.concatenate([pull, kvec[RL, :k] / kvec[LAM, :k] - kvec[RP, :k]]))
+        wanted = np.linalg.solve(dense, np.concatenate([pull, rest / price - kvec[at.RP, :k]]))
         for factored, step in ways:
-            vec[H], matrix = pull, np.zeros((size, size))
-            factored(vec, kvec, a, matrix, m, k, every)
-            step(vec, kvec, a, matrix, m, k, every)
-            made = np.concatenate([vec[DY], kvec[DL, :k]])
+            vec[at.H], matrix = pull, np.zeros((size, size))
+            factored(vec, pair, kvec, a, matrix, m, k, every)
+            step(vec, pair, kvec, a, matrix, m, k, every)
+            made = np.concatenate([pair[at.DS, :m], pair[at.DL, 2 * m :]])
             assert np.abs(made - wanted).max() <= 1e-8 * (1.0 + np.abs(wanted).max())
+            moved = rows @ pair[at.DS, :m] + kvec[at.RP, :k]
+            assert np.abs(pair[at.DS, 2 * m :] - moved).max() <= 1e-7 * (1.0 + np.abs(moved).max())
 
 
 def test_both_systems_give_newtons_step() -> None:

@@ -116,9 +116,10 @@ def test_a_row_cuts_levers_to_what_it_leaves(monkeypatch: pytest.MonkeyPatch) ->
         points[:, box[at.MODE] == 2] = 0.0
         const = -float(np.quantile(points @ row, 0.9))
         p = SimpleNamespace(lever=lever, start=np.arange(4), up=1.0 + 2.0**-50, tiny=2.0**-900)
-        w = SimpleNamespace(rows=row[None], row=np.array([[const]]))
+        allowed = np.ones(3, dtype=np.uint8)
+        w = SimpleNamespace(rows=row[None], row=np.array([[const]]), box=box, allowed=allowed)
         before, inside = box.copy(), points[points @ row + const >= 0.0]
-        cut_by_row(p, w, box, np.ones(3, dtype=np.uint8), 0)
+        cut_by_row(p, w, 0)
         acted = box[at.MODE] == 1
         assert (inside >= box[at.LO])[:, acted].all()
         assert (inside <= box[at.HI])[:, acted].all()

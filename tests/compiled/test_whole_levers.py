@@ -17,7 +17,8 @@ from milp_recourse.solve import solve
 
 def test_the_least_term_is_at_most_that_of_every_whole_value(monkeypatch: pytest.MonkeyPatch) -> None:
     """Also where the ends of the box lie between whole values, as what a ball cuts off does."""
-    monkeypatch.setattr(levers, "term", getattr(levers.term, "py_func", levers.term))
+    for name in ("term", "least_at"):
+        monkeypatch.setattr(levers, name, getattr(getattr(levers, name), "py_func", getattr(levers, name)))
     respond = getattr(levers.respond, "py_func", levers.respond)
     rng, between = np.random.default_rng(1), 0
     for _ in range(3000):

@@ -5,10 +5,12 @@ its formula says.
 from __future__ import annotations
 
 import math
+import os
+import subprocess
+import sys
 from types import SimpleNamespace
 
 import numpy as np
-import pytest
 
 from milp_recourse.compiled.layout import (
     COST,
@@ -22,8 +24,6 @@ from milp_recourse.compiled.layout import (
     SQUARE,
     TOP,
 )
-
-pytestmark = pytest.mark.filterwarnings("ignore:divide by zero", "ignore:invalid value")
 
 
 def drawn(rng: np.random.Generator):
@@ -71,30 +71,49 @@ def points(rng: np.random.Generator, p, box, allowed, cut, shares, line, count: 
     return values, pays
 
 
-def test_nothing_that_is_paid_for_is_above_the_bound() -> None:
-    """Random levers, boxes, cuts; at its theta the bound is the formula's maximum, to what points miss."""
-    from milp_recourse.compiled import network
+def check() -> None:
+    """Random levers, boxes, cuts; at its theta the bound is the formula's maximum, to what points miss. Run
+    where nothing is compiled."""
+    from milp_recourse.compiled import layout as at
+    from milp_recourse.compiled.network import least_paid, within
 
-    within = getattr(network.within, "py_func", network.within)
-    offers = getattr(network.offers, "py_func", network.offers)
     rng = np.random.default_rng(0)
     tighter = 0
-    for _ in range(400):
+    for trial in range(400):
         p, box, allowed, cut, shares, line = drawn(rng)
         values, pays = points(rng, p, box, allowed, cut, shares, line, 4000)
         limit, const = float(np.quantile(pays, rng.random() * 0.6)), 0.2
         top = float(values.max()) + const + 0.1
-        offer = np.full((6, len(line)), math.nan)
-        least, priced = offers(p, box, allowed, cut, shares, offer)
-        assert least <= pays.min() + 1e-12
-        bound, theta = within(
-            p, box, allowed, line, const, top, limit - 0.3, cut, shares, 0.3, offer, least, priced
+        w = SimpleNamespace(
+            box=box,
+            allowed=allowed,
+            col=np.zeros((7, len(line))),
+            at=np.zeros((11, len(shares))),
+            scalar=np.zeros(14),
         )
-        paid = pays <= limit
+        w.col[at.LINE], w.col[at.CUT], w.at[at.CUT_SHARES], w.scalar[at.CUT_CONST] = line, cut, shares, 0.3
+        paid = least_paid(p, w)
+        assert paid[0] <= pays.min() + 1e-12
+        digits = 3 * (trial % 2)
+        bound, theta = within(p, w, const, top, limit - 0.3, paid, digits)
+        inside = pays <= limit
         assert bound <= top
-        assert bound >= values[paid].max(initial=-math.inf) + const - 1e-12
+        assert bound >= values[inside].max(initial=-math.inf) + const - 1e-12
+        assert not digits or float(f"{theta:.3g}") == theta
         if theta > 0.0:
             tighter += 1
             there = theta * limit + float((values - theta * pays).max()) + const
             assert there - 1e-12 <= bound <= there + 0.05
     assert tighter > 100
+
+
+def test_nothing_that_is_paid_for_is_above_the_bound() -> None:
+    """Of random lines over random boxes, a cut among them or not, theta in full or at three digits."""
+    ran = subprocess.run(
+        [sys.executable, "-c", "from tests.compiled.test_within import check; check()"],
+        env={**os.environ, "NUMBA_DISABLE_JIT": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stderr
