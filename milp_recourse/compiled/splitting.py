@@ -13,6 +13,7 @@ from milp_recourse.compiled.levers import cost_of, knot_inside, top_of
 from milp_recourse.compiled.numerics import COARSE
 from milp_recourse.compiled.rows import relaxed_arguments
 from milp_recourse.compiling import compiled, inner
+from milp_recourse.result import RELATIVE_GAP as GAP
 
 INF = math.inf
 
@@ -26,6 +27,15 @@ split. With more levers they compete with signs while more units are open than t
 
 HALVINGS = 4.0
 """How often a continuous lever is thought to be halved."""
+
+LITTLE = 2.0**-10
+"""Splits on percentile costs that lose less than this share of the lever's cost come last."""
+
+EACH = 0.25
+"""Part of its share of the gap that a percentile cost may lose without being split."""
+
+LAST = 2.0**-60
+"""What a loss counts for that comes last."""
 
 
 @compiled
@@ -244,13 +254,13 @@ def _lost_by_lever(p, w, i, count):
     grid, fixed = p.lever[at.GRID, i], p.lever[at.FIXED, i]
     if p.lever[at.KNOTS, i] > 0.0 and (mode == 0 or (mode == 1 and l < h)):
         own, most = cost_of(p, i, t), top_of(p, i, t)
-        best = max(own - p.lever[at.LINEAR, i] * abs(t) - fixed, 0.0)
-        best += w.at[at.SHARES, i] * max(most - p.lever[at.LARGEST, i] * abs(t), 0.0)
-        knot = knot_inside(p, i, l, h, t)
-        best, value = (
-            (best if best > COARSE * (own + most) else -1.0),
-            (knot if knot < INF else _between(p, w, i)),
-        )
+        loss = max(own - p.lever[at.LINEAR, i] * abs(t) - fixed, 0.0)
+        loss += w.at[at.SHARES, i] * max(most - p.lever[at.LARGEST, i] * abs(t), 0.0)
+        forgiven = 0.5 * (GAP * min(w.scalar[at.BEST_COST], w.scalar[at.CEILING]) + w.scalar[at.ALLOWANCE])
+        if loss > max(COARSE * (own + most), EACH * forgiven / p.lever.shape[1]):
+            best = loss if loss >= LITTLE * (own + most) else loss * LAST
+            knot = knot_inside(p, i, l, h, t)
+            value = knot if knot < INF else _between(p, w, i)
     for r in range(count):
         moved += w.row[at.MULTIPLIERS, r] * abs(w.rows[r, p.start[i]])
     if grid > 0.0 and mode == 1 and l < h:
