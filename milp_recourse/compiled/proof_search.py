@@ -41,13 +41,8 @@ from milp_recourse.compiled.network import (
     relax_first,
     short,
 )
-<<<<<<< HEAD
-from milp_recourse.compiled.node import contract_by_ball
-from milp_recourse.compiled.numerics import BELOW, FARTHEST, HUGE, ROUNDOFF, TINY
-=======
 from milp_recourse.compiled.node import bound_layer, contract_by_ball, first_rows, logit_row, tighter
-from milp_recourse.compiled.numerics import BELOW, FARTHEST, ROUNDOFF, TINY
->>>>>>> slim
+from milp_recourse.compiled.numerics import BELOW, FARTHEST, HUGE, ROUNDOFF, TINY
 from milp_recourse.compiled.problem import Problems, case
 from milp_recourse.compiled.rows import (
     in_ball,
@@ -308,19 +303,11 @@ def _parallels(p, unit, m):
     A logarithm's argument is taken from its edge on. If it reaches further the rule has no line below, and
     what is drawn here is too low for any proof.
     """
-<<<<<<< HEAD
-    kind, edge, l, h = p.kind[m], p.edge[m], unit[ZL, 0, m], unit[ZH, 0, m]
+    kind, edge, l, h = p.kind[m], p.edge[m], unit[at.ZL, 0, m], unit[at.ZH, 0, m]
     width, beyond = h - l, kind == LOG and l < edge
     if beyond:
-        l = unit[ZL, 0, m] = edge if h > edge else min(h, TINY)
-    if kind == SQUARED:
-=======
-    kind, edge, l, h = p.kind[m], p.edge[m], unit[at.ZL, 0, m], unit[at.ZH, 0, m]
-    width = h - l
-    if kind == LOG and l < edge:
         l = unit[at.ZL, 0, m] = edge if h > edge else min(h, TINY)
     if kind == SQUARE:
->>>>>>> slim
         slope = l + h
         over, under = h, 0.5 * slope
     else:
@@ -332,17 +319,10 @@ def _parallels(p, unit, m):
             under = -over
     # the checker's slope may be the next, its interval a little shorter
     room = 4.0 * width * (1.0 + abs(slope)) / CHORD + p.tiny
-<<<<<<< HEAD
-    room += 2.0 * p.line * unit[ZS, 0, m] * (abs(steepness(kind, l, edge)) + abs(steepness(kind, h, edge)))
-    unit[SLOPE, 0, m] = unit[ALPHA, 0, m] = slope
-    unit[RISE, 0, m] = highest(kind, slope, l, h, over, edge) + room
-    unit[FALL, 0, m] = -HUGE if beyond else lowest(kind, slope, l, h, under, edge) - room
-=======
     room += 2.0 * p.line * unit[at.ZS, 0, m] * (abs(steepness(kind, l, edge)) + abs(steepness(kind, h, edge)))
     unit[at.SLOPE, 0, m] = unit[at.ALPHA, 0, m] = slope
     unit[at.RISE, 0, m] = highest(kind, slope, l, h, over, edge) + room
-    unit[at.FALL, 0, m] = lowest(kind, slope, l, h, under, edge) - room
->>>>>>> slim
+    unit[at.FALL, 0, m] = -HUGE if beyond else lowest(kind, slope, l, h, under, edge) - room
 
 
 @compiled
