@@ -22,7 +22,7 @@ USUAL_COST, USUAL_LENGTH = (-7, 14), (-4, 10)
 """Largest cost, and longest lever in its cost scale, between these powers of two are left as they are."""
 
 _COST, _LENGTH = 5, 3
-_FURTHEST = 900
+_FURTHEST = 400
 _SMALLEST = 2.0**-960
 """Below this, multiplying by a power of two may round up; such a bound counts as 0."""
 
