@@ -161,7 +161,9 @@ def no_effects(instance: Instance) -> Effects:
         end = begin + len(f.columns)
         if f.name in levers:
             i = levers.index(f.name)
-            value[0, begin:end, start[i] : start[i + 1]] = np.transpose(f.lookup) if is_label(f) else 1.0
+            value[0, begin:end, start[i] : start[i + 1]] = (
+                1.0 if f.lookup is None or not is_label(f) else f.lookup.T
+            )
         begin = end
     none = Forms(np.zeros((1, 0, columns)), np.zeros((1, 0, columns)))
     flags = np.zeros((1, d), dtype=np.uint8)
