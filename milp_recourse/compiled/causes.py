@@ -376,30 +376,27 @@ class _Composer:
         self._add(form, at)
 
     def _unit(self, atom: Elementary) -> None:
-        argument, at = self._form(atom.argument), self._values(atom.argument)
+        form = atom.argument
         if atom.function == "indicator":
+            at = self._values(form)
             self._add(self._indicator(atom), [_indicator_at(v, atom.level) for v in at])
             return
-        value = np.zeros(self.shape)
-        resting = [_unit_at(atom.function, v) for v in at]
-        if argument[0].any():
-            if atom.function == "logit":
-                rest = Affine.of(1) - atom.argument
-                one_less = self._form(rest)
-                value[:, self._cause("log", atom.argument, argument, at)] = 1.0
-                value[:, self._cause("log", rest, one_less, self._values(rest))] = -1.0
-            else:
-                value[:, self._cause(atom.function, atom.argument, argument, at)] = 1.0
-        self._add(np.stack([value, np.abs(value)]), resting)
+        value, causes = np.zeros(self.shape), [(atom.function, form, 1.0)]
+        if atom.function == "logit":
+            causes = [("log", form, 1.0), ("log", Affine.of(1) - form, -1.0)]
+        if self._form(form)[0].any():
+            for function, argument, sign in causes:
+                value[:, self._cause(function, argument)] = sign
+        self._add(np.stack([value, np.abs(value)]), [_unit_at(atom.function, v) for v in self._values(form)])
 
-    def _cause(self, function: str, form: Affine, argument: Array, at: list[Any]) -> int:
+    def _cause(self, function: str, form: Affine) -> int:
         """The column of a causal unit; same arguments, same unit."""
-        key = function, tuple(sorted(form.terms.items()))
+        key, at = (function, tuple(sorted(form.terms.items()))), self._values(form)
         if key in self.known and self.forms_at[self.known[key]] == form.constant:
             return self.known[key]
         column = self.columns + len(self.arguments)
         self.known[key], self.forms_at[column] = column, form.constant
-        self.arguments.append(argument)
+        self.arguments.append(self._form(form))
         self.arguments_at.append(at)
         self.kinds.append(KINDS[function])
         self.resting.append([_unit_at(function, v) for v in at])

@@ -303,32 +303,19 @@ def _widest(p, w):
     """
     most, which = 0.0, -1
     for i in range(p.lever.shape[1]):
-        c, own, width = p.start[i], -1, w.box[at.HI, i] - w.box[at.LO, i]
+        s, lost = p.start[i], 0.0
         if p.lever[at.LABEL, i] > 0.0:
-            own, width = c + int(w.at[at.POINT, i]), 1.0
-            c = _farthest(p, w, i, own)
-            if c < 0:
-                continue
-        elif w.box[at.MODE, i] == 2 or not width > COARSE * max(abs(w.box[at.LO, i]), abs(w.box[at.HI, i])):
-            continue
-        lost = width * _lost_along(p, w, c, own)
+            own = s + int(w.at[at.POINT, i])
+            for c in range(s, p.start[i + 1]):
+                if w.allowed[c] != 0 and c != own:
+                    lost = max(lost, _lost_along(p, w, c, own))
+        else:
+            l, h = w.box[at.LO, i], w.box[at.HI, i]
+            if w.box[at.MODE, i] != 2 and h - l > COARSE * max(abs(l), abs(h)):
+                lost = (h - l) * _lost_along(p, w, s, -1)
         if lost > most:
             most, which = lost, i
     return most, which
-
-
-@compiled
-def _farthest(p, w, i, own):
-    """The allowed label whose column differs most from that of ``own``, by scores; -1 for none."""
-    most, which, score = 0.0, -1, w.unit[at.SCORE]
-    for c in range(p.start[i], p.start[i + 1]):
-        far = 0.0
-        for k in range(min(len(p.widths), 2) if w.allowed[c] != 0 else 0):
-            for j in range(p.widths[k]):
-                far += score[k, j] * abs(p.first[0, k, j, c] - p.first[0, k, j, own])
-        if far > most:
-            most, which = far, c
-    return which
 
 
 @inner

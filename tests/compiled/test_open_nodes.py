@@ -15,6 +15,7 @@ def shuffled(trials: int) -> None:
     from milp_recourse.compiled import search
 
     rng, size = np.random.default_rng(0), 40
+    w = SimpleNamespace(scalar=np.full(20, np.inf))  # no action is in hand
     for _ in range(trials):
         made = np.zeros(size, dtype=np.int64), np.zeros(size), np.zeros(6, dtype=np.int64)
         t = SimpleNamespace(heap=made[0], bound=made[1], state=made[2])
@@ -24,16 +25,16 @@ def shuffled(trials: int) -> None:
             what = rng.random()
             if not inside or (what < 0.5 and free):
                 slot = int(rng.choice(free))
-                t.bound[slot] = rng.integers(0, 10)
-                search._push(t, slot)
+                search._push(t, slot, float(rng.integers(0, 10)))
                 inside.add(slot)
             elif what < 0.75:
-                top = int(search._pop(t))
+                top = int(search._next(t, w))
                 assert t.bound[top] == min(t.bound[sorted(inside)])
                 inside.remove(top)
             else:
                 slot = int(rng.choice(sorted(inside)))
-                search._take(t, slot)
+                t.state[4] = slot + 1  # a child of the node before
+                assert search._next(t, w) == slot
                 inside.remove(slot)
             n = int(t.state[0])
             assert set(t.heap[:n].tolist()) == inside
