@@ -16,8 +16,8 @@ PLOT = 150  # height of a histogram's plot, pixels
 def histogram(values: Sequence[float], unit: str) -> Html:
     """Costs: how many people have which.
 
-    Bins are of equal width up to three times the 90th percentile, or the largest value if that is less or that
-    percentile is 0; the last one also holds everything above, and says so.
+    Bins are of equal width up to three times the 90th percentile, or the largest value if that is less or
+    that percentile is 0; the last one also holds everything above, and says so.
 
     Parameters
     ----------
