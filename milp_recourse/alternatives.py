@@ -19,9 +19,6 @@ from milp_recourse.solve import check_options
 
 By = Literal["leaf", "features"]
 
-MOST_LEVERS = 8
-"""Most levers for one recourse per set of features: 8 levers have 255 sets, each a problem of its own."""
-
 
 @dataclass(frozen=True)
 class Alternative:
@@ -79,15 +76,10 @@ def alternatives(
     Raises
     ------
     BadInput
-        The file breaks the format, or the count is below 1.
+        The file breaks the format, the count is below 1, or ``apart`` below 0.
     Unsupported
         ``leaf`` of anything but one tree without causes and plausibility; ``features`` where a set stays
         open.
-
-    References
-    ----------
-    One recourse per accepting leaf, nearest first, is the setting of the Acceptability and Weighted
-    Proximity study.
     """
     check_options(time_limit)
     if count < 1:

@@ -172,8 +172,8 @@ def solve_as_finished(
 def batch_size(population: Population, back_end: Backend) -> int:
     """How many applicants are solved together: fewer where each has many configurations.
 
-    With more than four levers every one doubles the work of an applicant, so that half as many are
-    taken: the first rows are there after the same time. Trees are solved one by one anyway.
+    Beyond :data:`_FEW_LEVERS` every lever doubles the work of an applicant and halves the back end's own
+    ``batch``; :data:`_TOGETHER` are the most. Trees are solved one by one anyway.
     """
     if not isinstance(back_end, BatchBackend):
         return 1

@@ -26,7 +26,7 @@ class BabBackend:
     name = "bab"
     proves = True
     batch = 1024
-    """Applicants lowered together."""
+    """Most applicants lowered together; :func:`milp_recourse.solve.batch_size` takes fewer."""
 
     def unavailable(self) -> str | None:
         """Never."""

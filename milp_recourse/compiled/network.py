@@ -364,6 +364,24 @@ def _at_theta(p, w, theta):
     return value, paid
 
 
+SPENT = 0.1
+"""A theta is good enough where what its point costs differs from the budget by so much of it."""
+
+
+@inner
+def _of_squares(p, w, room):
+    r"""The best theta of :func:`within` for the line in w.col[LINE] where the cost is a sum of squares and
+    the box is large, :math:`\tfrac12 \sqrt{\sum_i g_i^2 / q_i} / \sqrt{room}`; 0 for other costs."""
+    pull = 0.0
+    for i in range(p.lever.shape[1]):
+        if w.box[at.MODE, i] != 2:
+            square = p.lever[at.SQUARE, i]
+            if not square > 0.0 or p.lever[at.LINEAR, i] > 0.0:
+                return 0.0
+            pull += w.col[at.LINE, p.start[i]] ** 2 / square
+    return 0.5 * math.sqrt(pull / room)
+
+
 @inner
 def within(p, w, const, top, budget, paid, digits):
     r"""An upper bound of a line over the part of a box that costs at most ``budget``, rounding included.
@@ -375,7 +393,8 @@ def within(p, w, const, top, budget, paid, digits):
 
     and for any theta >= 0 the line is at most
     :math:`\theta C' + \sum_i \max_{X_i} (g_i u_i - \theta r_i(u_i))`. This is convex in theta; its minimum
-    is enclosed by tangents. The line is w.col[LINE], the cut w.col[CUT] with w.scalar[CUT_CONST] and
+    is enclosed by tangents; of squares it is known but for the box. The line is w.col[LINE], the cut
+    w.col[CUT] with w.scalar[CUT_CONST] and
     w.at[CUT_SHARES]: zeros for the budget alone.
 
     Parameters
@@ -393,15 +412,21 @@ def within(p, w, const, top, budget, paid, digits):
         The upper bound, and the theta that it came from (0: the box alone).
     """
     line, limit, (least, size) = w.col[at.LINE], budget + w.scalar[at.CUT_CONST], paid
-    value, spent = _at_theta(p, w, 0.0)
-    if spent <= limit or limit <= least:
+    if limit <= least:
         return top, 0.0
     own = abs(const) + sizes_over_box(p, w, line)
-    best, chosen = top, 0.0
-    left_t, left_v, left_s = 0.0, top, limit - spent
+    best, chosen, theta = top, 0.0, _of_squares(p, w, limit - least)
+    left_t, left_v, left_s = 0.0, top, INF
     right_t, right_v, right_s = 0.0, const + times(p, line, w.at[at.IDLE]), limit - least
-    for _ in range(2):
-        theta = ((left_v - left_s * left_t) - (right_v - right_s * right_t)) / (right_s - left_s)
+    for turn in range(2):
+        known = turn == 0 and theta > 0.0
+        if not known:
+            if left_s == INF:
+                _, spent = _at_theta(p, w, 0.0)
+                left_s = limit - spent
+                if left_s >= 0.0:
+                    break
+            theta = ((left_v - left_s * left_t) - (right_v - right_s * right_t)) / (right_s - left_s)
         if digits > 0:
             theta = short(theta, digits)
         if not theta > left_t:
@@ -412,10 +437,10 @@ def within(p, w, const, top, budget, paid, digits):
         if bound < best:
             best, chosen = bound, theta
         slope, expected = limit - spent, left_v + left_s * (theta - left_t)
+        if abs(slope) <= SPENT * limit if known else value - expected <= 0.02 * (top - expected):
+            break
         if slope < 0.0:
             left_t, left_v, left_s = theta, value, slope
         else:
             right_t, right_v, right_s = theta, value, slope
-        if slope == 0.0 or value - expected <= 0.02 * (top - expected):
-            break
     return best, chosen

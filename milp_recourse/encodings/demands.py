@@ -1,9 +1,10 @@
 r"""Rows and 0/1 columns for what conditions ask: alternatives, and which features are acted on.
 
-An alternative gets a column :math:`z`, and what it demands holds where :math:`z = 1`: a sum that is at least
-:math:`l` by its derived bounds becomes :math:`\sum_i c_i x'_i - b \ge l (1 - z)`, which says nothing where z
-= 0. "Any of" is :math:`\sum_j z_j \ge z`; counts are sums of the features' own 0/1 columns (Williams, Model
-Building in Mathematical Programming, section 9.2).
+An alternative gets a column :math:`z`, and what it demands holds where :math:`z = 1`: a row
+:math:`\sum_i c_i x'_i - b \ge 0` whose left side is at least :math:`l` by derived bounds becomes
+:math:`\sum_i c_i x'_i - b \ge \min(l, 0) (1 - z)`, which says nothing where z = 0. "Any
+of" is :math:`\sum_j z_j \ge z`; counts are sums of the features' own 0/1 columns (Williams, Model Building in
+Mathematical Programming, section 9.2).
 """
 
 from __future__ import annotations

@@ -42,7 +42,8 @@ def build_scm(model: Any, features: Sequence[Feature]) -> StructuralCausalModel:
     Raises
     ------
     BadInput
-        Unknown features, a cycle, a label as cause or effect, features that are not Loan's.
+        Unknown features, a cycle, a link of scale 0, Loan's equations over other features. Labels are refused
+        later (:func:`~milp_recourse.instance.check_whole`).
     """
     names = [f.name for f in features]
     if model.name in _LOANS:

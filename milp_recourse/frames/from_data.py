@@ -100,7 +100,7 @@ def own_offsets(
 
 
 def without_offsets(preferences: Preferences) -> Preferences:
-    """The preferences with everybody's offset."""
+    """One person's preferences without an offset of their own: the instance's applies."""
     return replace(preferences, density_offset=None)
 
 

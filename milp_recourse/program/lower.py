@@ -229,6 +229,12 @@ def _two_slopes(
 
     :math:`g(a) = u (a - x) / s` with s the scale of the change's direction and u, a power of two, the
     scale of g: its values are at most 1 in size.
+
+    Returns
+    -------
+    (g, u, values)
+        g as a form of the action; u; and g's values at the ends of the interval and at the factual. Two are
+        the least that a table holds: a lever of one value gets a second beside it.
     """
     cost, x, (low, high) = instance.cost, instance.factual[name], instance.levers[name]
     slopes = [1 / Fraction(cost.decrease[name]), 1 / Fraction(cost.scale[name])]
@@ -245,7 +251,8 @@ def _two_slopes(
 
 
 def _farthest_logit(instance: Instance, name: str, ranges: dict[str, Enclosure]) -> float:
-    """Largest |logit| of a sigmoid-linked feature's share when it is not acted on itself."""
+    """An upper bound, by interval arithmetic, of the abs(logit) of a sigmoid-linked feature's share where it
+    is not acted on itself."""
     m = instance.scm.mechanisms[name]
     factual = {f: Enclosure.of(instance.factual[f]) for f in instance.scm.features}
     share = (factual[name] - Enclosure.of(m.link.offset)) / m.link.scale

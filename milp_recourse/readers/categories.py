@@ -74,7 +74,8 @@ def _stored_by_lightgbm(model: Any) -> list[list[object]] | None:
 
 
 def _of_lightgbm(model: Any, frame: Any) -> dict[int, Codes]:
-    """A label that the fit did not have is missing to LightGBM."""
+    """Labels and codes of the category columns, by column. A label that the fit did not have is missing to
+    LightGBM."""
     mine = _category_columns(frame)
     stored = _stored_by_lightgbm(model)
     if stored is None:  # predict takes the DataFrame's own
@@ -104,7 +105,8 @@ def _stored_by_xgboost(model: Any) -> dict[int, dict[str, Any]]:
 
 
 def _of_xgboost(model: Any, frame: Any) -> dict[int, Codes]:
-    """XGBoost refuses a category that the fit did not have, even one that no row holds."""
+    """Labels and codes of the category columns, by column. XGBoost refuses a category that the fit did not
+    have, even one that no row holds."""
     mine = _category_columns(frame)
     stored = _stored_by_xgboost(model)
     if not stored:  # the codes are the DataFrame's own

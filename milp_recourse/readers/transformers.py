@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
+
 from milp_recourse.readers.classes import plain
 from milp_recourse.readers.operations import Operation, stand_in
 from milp_recourse.readers.refusal import refuse
@@ -79,7 +81,7 @@ class Walk:
             return self._by_columns(step, tracks, where)
         if isinstance(step, pipeline.FeatureUnion):
             return self._side_by_side(step, tracks, where)
-        if type(step) is FunctionTransformer and (step.func is None or _only_checks(step.func)):
+        if type(step) is FunctionTransformer and (step.func is None or _only_checks(step)):
             return tracks
         follow = self._followers().get(type(step))
         if follow is not None:
@@ -215,14 +217,19 @@ def _missing(value: object) -> bool:
     return type(value).__name__ == "NAType" or (isinstance(value, float) and math.isnan(value))
 
 
-def _only_checks(function: Any) -> bool:
-    """Whether a function is a partial of scikit-learn's ``check_array``, which passes values through.
+def _only_checks(step: Any) -> bool:
+    """Whether a function transformer applies a partial of scikit-learn's ``check_array`` that leaves doubles
+    as they are: one without a ``dtype``, or with float64.
 
     Histogram boosting puts one before its numeric columns.
     """
     from sklearn.utils import check_array
 
-    return getattr(function, "func", None) is check_array
+    if getattr(step.func, "func", None) is not check_array or step.func.args:
+        return False
+    asked = {**step.func.keywords, **(step.kw_args or {})}.get("dtype")
+    kinds = asked if isinstance(asked, list | tuple) else [asked]
+    return all(kind in (None, "numeric") or np.dtype(kind) == np.float64 for kind in kinds)
 
 
 def _among(label: object, known: Sequence[object]) -> bool:

@@ -14,7 +14,7 @@ def action_in_words(instance: Instance, result: Result) -> str:
 
 
 def describe_action(instance: Instance, action: Mapping[str, float | int | str]) -> str:
-    """The changes an action makes, as in a result; ``none needed`` for the empty one."""
+    """What an action changes, in words, labels being labels; ``none needed`` for the empty one."""
     parts = []
     for name, value in action.items():
         before = instance.feature(name).shown(instance.factual[name])
@@ -29,7 +29,7 @@ def describe_action(instance: Instance, action: Mapping[str, float | int | str])
 
 
 def short(value: float | int | str | None, digits: int = 6) -> str:
-    """A value in a few characters: ``-`` for None, significant digits for floats."""
+    """A value in a few characters: ``-`` for None, numbers, whole ones too, to so many significant digits."""
     if value is None:
         return "-"
     return value if isinstance(value, str) else f"{value:.{digits}g}"

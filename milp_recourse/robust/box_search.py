@@ -50,7 +50,7 @@ from milp_recourse.robust.uncertainty import Uncertainty
 
 @dataclass(order=True)
 class _Case:
-    """Ways out that are taken, ordered by the lower bound of the case that it is a part of."""
+    """The ways out taken so far; ordered by the bound proven for the case it was split from."""
 
     bound: float
     order: int
@@ -63,7 +63,8 @@ class TreeSearch(CertainSearch):
     Raises
     ------
     Unsupported
-        A lever's value is missing; or a feature that is moved along a curve or a bend is uncertain.
+        A lever's value is missing; or a lever moves other features, and one whose causes move does not follow
+        them by a sum of multiples. What is uncertain is not looked at.
     """
 
     def __init__(

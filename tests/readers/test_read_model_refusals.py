@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, OneHotEncoder, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
+from sklearn.utils import check_array
 
 from milp_recourse.errors import RecourseError
 from milp_recourse.readers import model_columns, read_model
@@ -41,6 +43,16 @@ def logistic() -> Any:
 
 def piped(*steps: Any, table: pd.DataFrame = X) -> Any:
     return make_pipeline(*steps).fit(table, Y)
+
+
+def checking(**keywords: Any) -> Any:
+    return FunctionTransformer(partial(check_array, **keywords))
+
+
+@pytest.mark.parametrize("dtype", [None, np.float64, [np.float64], "numeric"])
+def test_a_check_of_the_array_leaves_values_as_they_are(dtype: Any) -> None:
+    """Where it asks for doubles or for nothing."""
+    agrees(piped(checking(dtype=dtype), logistic()), X, X)
 
 
 def agrees(model: Any, table: pd.DataFrame, people: pd.DataFrame, desired: object = None) -> None:
@@ -216,6 +228,16 @@ REFUSED: dict[str, tuple[Any, str]] = {
     ),
     "a function": (
         lambda: read_model(make_pipeline(FunctionTransformer(np.sqrt), LogisticRegression()).fit(X, Y), X),
+        "got FunctionTransformer",
+    ),
+    "a function that rounds": (
+        lambda: read_model(piped(checking(dtype=np.float16), LogisticRegression()), X),
+        "got FunctionTransformer",
+    ),
+    "its keywords round": (
+        lambda: read_model(
+            piped(FunctionTransformer(partial(check_array), kw_args={"dtype": [np.float32]}), logistic()), X
+        ),
         "got FunctionTransformer",
     ),
     "an indicator": (

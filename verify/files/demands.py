@@ -27,11 +27,12 @@ class Count:
 
 TRUE = Parts(True, ())
 Open = Any
-"""A :data:`~verify.kernel.problem.Demand` with counts in it."""
+"""A :data:`~verify.kernel.problem.Demand` in which counts may still stand; :func:`settled` replaces them."""
 
 
 def join(every: bool, parts: Sequence[Open]) -> Open:
-    """All or any of some demands: constants settled, equal kinds spliced in, repeats dropped, one bare."""
+    """All or any of some demands. Constants are settled, parts of the same kind are spliced in, repeats are
+    dropped; if one part remains, it is returned without a wrapper."""
     ends_it = FALSE if every else TRUE
     if ends_it in parts:
         return ends_it

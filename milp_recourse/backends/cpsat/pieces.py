@@ -188,7 +188,7 @@ class PieceModel(SatModel):
     # -- constraints ---------------------------------------------------------------------
 
     def _columns(self) -> None:
-        """The cells of columns hold what their forms, rounded to doubles, may be there."""
+        """A column is in a cell only where its form, rounded to a double, may lie in that cell."""
         piece = self.piece
         for i, (column, form) in enumerate(zip(piece.columns, self._wholes(piece.forms), strict=True)):
             exact = bool(piece.forms.exact[i])
@@ -206,7 +206,7 @@ class PieceModel(SatModel):
             coarse = max(0, form.size.bit_length() - GRID_BITS)
             most = (form.size >> coarse) + 1
             n = self.model.new_int_var(0, most, f"r{k}")
-            for sign in (1, -1):  # 2^coarse n > |form| - error - 2^coarse
+            for sign in (1, -1):  # holds for n = floor(abs(residual) / 2^coarse), and for more
                 self.model.add((n + 1) * 2**coarse >= sign * form.expression - math.floor(form.error) - 1)
             squares.append(self._square(n, most, f"rr{k}"))
             weight = Fraction(float(weights[k]) * (1 - 2.0**-52)) * (Fraction(2**coarse) / form.unit) ** 2

@@ -59,7 +59,7 @@ LEVERS = ("income", "credit_lines", "real_estate_loans", "utilization")
 """Globally actionable (the paper, section 5.2), in the order of the features."""
 
 COUNTS = ("age", "dependents", "credit_lines", "real_estate_loans", *LATE)
-"""Whole numbers in the data."""
+"""Columns of whole numbers, which :func:`dequantised` adds noise to."""
 
 SHARES = (0.5, 0.25, 0.25)
 """Of train, validation and test (the paper, appendix C.3)."""

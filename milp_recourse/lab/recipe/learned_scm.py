@@ -2,8 +2,9 @@ r"""A structural causal model learned from rows and a causal graph, in a form th
 
 Every feature with causes obeys :math:`x_i = f_i(x_{pa(i)}) + u_i` with a small ReLU network :math:`f_i`
 and normal :math:`u_i`, fitted by least squares, which is maximum likelihood for such noise. Additive noise is
-what makes counterfactuals piecewise linear in an action and plausibility a ball: a scale that depends on the
-causes would divide the residual of a feature that is acted on by a ReLU network.
+what makes counterfactuals piecewise linear in an action and plausibility a ball. If the noise's scale
+depended on the causes, the residual of a feature that is acted on would have to be divided by a ReLU
+network's value.
 """
 
 from __future__ import annotations

@@ -14,17 +14,17 @@ PLOT = 150  # height of a histogram's plot, pixels
 
 
 def histogram(values: Sequence[float], unit: str) -> Html:
-    """How many people have which value.
+    """Costs: how many people have which.
 
-    Bins are of equal width up to three times the 90th percentile (or the largest value, if that is less);
-    the last one also holds everything above, and says so.
+    Bins are of equal width up to three times the 90th percentile, or the largest value if that is less or
+    that percentile is 0; the last one also holds everything above, and says so.
 
     Parameters
     ----------
     values
         At least one, none negative.
     unit
-        What is counted, for the tooltips: ``people``.
+        What is counted, for the labels: ``people``.
     """
     high, cut = max(values), 3 * _quantile(values, 0.9)
     end = high if high <= cut or not cut else cut

@@ -66,7 +66,7 @@ def pill(kind: Outcome) -> Html:
 
 
 def changes_table(person: Person, stays: bool = True) -> Html:
-    """Before and after per feature, by cause; features that stay only if asked for."""
+    """Before and after per feature, by cause; features that stay too, unless ``stays`` is false."""
     stay = person.caused("unchanged") if stays else []
     found = outcome(person) in (Outcome.PROVEN, Outcome.UNPROVEN)
     idle = "Could have changed, need not" if found or outcome(person) is Outcome.ACCEPTED else "May change"
