@@ -319,37 +319,42 @@ class Lowered:
         labels = self.levers.numbers[0, at.LABEL] > 0.0
         self.has_labels, self.label, self.unit = labels.any(), labels[lever], self.levers.unit[:, lever]
         self.own = (self.start[:-1] + np.where(labels, self.levers.x, 0.0).astype(np.int64))[:, lever]
-        self.following = np.argwhere((effects.follows > 0) & labels).tolist()
+        box, self.ranges, self.allowed = (
+            one[:, None].repeat(cases, 1)
+            for one in (self.levers.box, self.levers.intervals, self.levers.allowed)
+        )
+        box[:, :, at.MODE][:, effects.acts > 0] = ACTED
+        box[:, :, at.MODE][:, effects.follows > 0] = IDLE
+        for c, i in np.argwhere((effects.follows > 0) & labels).tolist():
+            self.allowed[:, c, self.start[i] : self.start[i + 1]] = 0
+            self.allowed[np.arange(len(box)), c, self.own[:, self.start[i]]] = 1
+        self.box = box
+        self.offsets = self._offsets()
+        self._measured: dict[bytes, list[Array]] = {}
         self.bent_to = np.argwhere(np.isfinite(effects.ends).any(axis=2)).tolist()
 
     def problems(self, k: int) -> Problems:
         """The arrays of one of the applicants."""
         instance, effects, levers = self.instances[k], self.effects, self.levers
         cases = len(effects.acts)
-        box, ends = (one[k][None].repeat(cases, 0) for one in (levers.box, levers.intervals))
-        box[:, at.MODE][effects.acts > 0] = ACTED
-        box[:, at.MODE][effects.follows > 0] = IDLE
-        allowed = levers.allowed[k][None].repeat(cases, 0)
-        for c, i in self.following:
-            allowed[c, self.start[i] : self.start[i + 1]] = 0
-            allowed[c, self.own[k, self.start[i]]] = 1
+        box, ends = self.box[k], self.ranges[k]
         row_const = self._at_rest(instance)
         self._cut_ends(k, box, ends, row_const)
-        first, rows, residuals = (self._on_coordinates(form, k) for form in self.forms)
+        first, rows, residuals = self._on_coordinates(k)
         base = self._base(k)
         dearest = max(base[:, 0].tolist()) + self.dearest[k]
         resting = effects.resting[k if len(effects.resting) > 1 else 0]
         return Problem(
             **self.shared,
-            lever=levers.numbers[k].copy(),
+            lever=levers.numbers[k],
             knot=self._knots(k),
             box=box,
-            allowed=allowed,
+            allowed=self.allowed[k],
             column=levers.column[k],
             ends=ends,
             base=base,
             first=first,
-            offset=self._offsets(k),
+            offset=self.offsets[k],
             resting=resting if len(resting) == cases else resting.repeat(cases, 0),
             row=rows,
             row_const=row_const,
@@ -359,17 +364,17 @@ class Lowered:
             ceiling=dearest * (1.0 + 4.0 * self.shared["cost"]) + self.shared["tiny"],
         )
 
-    def _offsets(self, k: int) -> Array:
-        """Layers 0 and 1 at the factual and the sums of absolute terms behind them, (C, 2, 2, n)."""
+    def _offsets(self) -> Array:
+        """Layers 0 and 1 at every factual and the sums of absolute terms behind them, (n, C, 2, 2, n)."""
         effects, network = self.effects, self.effects.network
         weight, bias = network.weights[0], network.biases[0]
-        row = self.inputs[k] if effects.inputs_at is None else effects.inputs_at
-        argument = effects.arguments_at[k if len(effects.arguments_at) > 1 else 0]
-        units = argument.shape[1]
-        offset = np.zeros((len(effects.acts), 2, 2, self.forms[0].shape[3]))
-        offset[:, 0, 0, :units], offset[:, 1, 0, :units] = argument, np.abs(argument)
-        offset[:, 0, 1, : len(bias)] = row @ weight.T + bias
-        offset[:, 1, 1, : len(bias)] = np.abs(row) @ self.sizes[0].T + self.sizes[1]
+        row = self.inputs[:, None] if effects.inputs_at is None else effects.inputs_at[None]
+        argument = effects.arguments_at
+        units = argument.shape[2]
+        offset = np.zeros((*self.box.shape[:2], 2, 2, self.forms[0].shape[3]))
+        offset[:, :, 0, 0, :units], offset[:, :, 1, 0, :units] = argument, np.abs(argument)
+        offset[:, :, 0, 1, : len(bias)] = row @ weight.T + bias
+        offset[:, :, 1, 1, : len(bias)] = np.abs(row) @ self.sizes[0].T + self.sizes[1]
         return offset
 
     def _knots(self, k: int) -> Array:
@@ -414,8 +419,19 @@ class Lowered:
             ends[c, :, i] = low, high
             box[c, :2, i] = in_units(low, high, levers.x[k, i], levers.unit[k, i])
 
-    def _on_coordinates(self, form: Array, k: int) -> Array:
-        """A form on an applicant's coordinates: changes in units, labels less their own."""
+    def _on_coordinates(self, k: int) -> list[Array]:
+        """Layers, rows and residuals on an applicant's coordinates: changes in units, labels less their own.
+
+        Units are powers of two, and few.
+        """
+        key = self.unit[k].tobytes() + self.own[k].tobytes()
+        if key not in self._measured:
+            if len(self._measured) >= MOST_UNITS:
+                self._measured.clear()
+            self._measured[key] = [self._measured_in(form, k) for form in self.forms]
+        return self._measured[key]
+
+    def _measured_in(self, form: Array, k: int) -> Array:
         result, label = form * self.unit[k], self.label
         if self.has_labels:
             own = self.own[k][label]
@@ -423,6 +439,10 @@ class Lowered:
             result[:, 1][..., label] += form[:, 1][..., own]
             result[:, 1][..., own] = 0.0
         return result
+
+
+MOST_UNITS = 16
+"""Combinations of units and own labels whose forms are kept."""
 
 
 def _ends(stated: Sequence[Stated]) -> list[tuple[int, float, float]]:
