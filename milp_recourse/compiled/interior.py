@@ -550,6 +550,11 @@ def _relaxed_optimum(p, w, m, point):
             point[i] = float(main - start[i])
 
 
+DIVERGED = 2.0**40
+"""Complementarity with which a convex problem is given up: nothing meets its rows by as much as is asked,
+and its point only gets worse."""
+
+
 @inner
 def solve_node(p, w, count, ball, target, point, choice, steps, exactly):
     """Bound the least cost over w.box subject to the rows in w.rows, w.row[CONSTS] (rows u + consts >= 0).
@@ -602,6 +607,8 @@ def solve_node(p, w, count, ball, target, point, choice, steps, exactly):
         if curved:
             _ball_at(p, w, m, k - 1, ball_scale, w.row[at.INSIDE, ball])
         mu = _residuals(vec, pair, kvec, a, m, k)
+        if mu > DIVERGED:
+            break
         if step >= 3:  # the bound that these multipliers prove
             _prices(p, w, m, k, scale)
             if curved:

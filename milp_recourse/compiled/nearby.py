@@ -77,7 +77,7 @@ def inward(
 ) -> dict[str, float] | None:
     """An action in a search's box whose exact logit is further above what is needed than that of one that
     only the deployed model refuses: by parts of what rounding can do to the deployed logit there, the
-    smallest first.
+    smallest first, as long as :data:`SECONDS` last.
     """
     instance, problem = state.instance, state.problem
     assert isinstance(instance.classifier, ReluNetwork)
@@ -87,7 +87,10 @@ def inward(
     )
     if nearly is None:
         return None
+    late = time.perf_counter() + SECONDS
     for part in parts:
+        if time.perf_counter() > late:
+            break
         room = part * nearly[1]
         raised = problem._replace(need_low=problem.need_low + room, need_high=problem.need_high + room)
         found = _found(Run(instance, raised))

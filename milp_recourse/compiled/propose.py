@@ -97,8 +97,8 @@ class Run:
         a search whose last one fails (the deployed model may refuse what is accepted exactly) is made again.
     action, cost
         The cheapest action that was judged feasible, and its cost rounded up; None and inf without one.
-    refused
-        The last cheaper action that nothing but the deployed model refuses, or None.
+    refused, refusals
+        The last cheaper action that nothing but the deployed model refuses, or None; how many there were.
     """
 
     def __init__(
@@ -122,6 +122,7 @@ class Run:
         self.careful, self.unconfirmed = careful, False
         self.action: dict[str, float] | None = None
         self.refused: tuple[dict[str, float], int] | None = None
+        self.refusals = 0
         self.cost, self.asked = math.inf, math.inf
         search.begin(self.work, self.tree, self.instance.gap_allowance, self.problem.ceiling)
 
@@ -203,7 +204,7 @@ class Run:
             self.action, self.cost = action, float(verdict.cost)
             w.at[at.BEST], w.scalar[at.BEST_COST], w.scalar[at.BEST_CASE] = values, self.cost, c
         elif not (verdict.faults or verdict.accepted_deployed):
-            self.refused = action, c
+            self.refused, self.refusals = (action, c), self.refusals + 1
         return verdict
 
     def _offer_point(self, values: NDArray[np.float64], c: int) -> tuple[dict[str, float], Judgement]:
@@ -290,7 +291,8 @@ def searched(
     else:
         state.offer(*careful)
     if made is None or state.unconfirmed:
-        found = state.accepted_near()
+        known = [] if state.action is None else [(state.action, int(state.work.scalar[at.BEST_CASE]))]
+        found = known + state.accepted_near()
         state.begin(careful=True)
         for one in found:
             state.offer(*one)
@@ -336,6 +338,10 @@ MOST_REFUSED = 100
 """How often an action may be refused while the open nodes stay as they are."""
 
 
+FEW_REFUSED = 30
+"""How often nothing but the deployed model may refuse an action before one inside the edge is looked for."""
+
+
 def search_on(
     state: Run,
     ended: Callable[[], str | None],
@@ -376,6 +382,9 @@ def search_on(
                     break
         elif why in (search.ASK, search.ASK_LAST):
             state.answer(why == search.ASK_LAST)
+            if state.refusals > FEW_REFUSED and not state.careful:  # again, from an action inside the edge
+                state.unconfirmed = True
+                break
         elif why == search.FULL:
             if 2 * len(tree.heap) * bytes_each > MOST_BYTES:
                 message = "the open nodes fill the memory"

@@ -115,3 +115,14 @@ def test_a_search_without_a_proof_ends(name: str) -> None:
     assert result.action
     assert result.nodes is not None
     assert result.nodes < 5000
+
+
+@pytest.mark.parametrize("name", ["bigw-30089", "f32edge-20058", "f32big-8021"])
+def test_a_search_is_not_led_on_by_points_of_no_worth(name: str) -> None:
+    """A convex problem whose rows nothing meets by as much as is asked is given up; else its last point was
+    far from the edge, and every leaf asked about another one (40 000 nodes). Where the deployed model refuses
+    one action after the other, one inside the edge is looked for before the search goes on (28 000)."""
+    result = solved(read_instance(Path(__file__).parent / "endless" / f"{name}.json"), "bab", 60.0)
+    assert result.status is Status.OPTIMAL
+    assert result.nodes is not None
+    assert result.nodes < 1000
