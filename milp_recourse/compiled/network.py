@@ -326,13 +326,18 @@ def short(value, digits):
 @compiled
 def least_paid(p, w):
     """What :func:`within` asks of every line alike: the least r of the box, at the point that w.at[IDLE]
-    gets, and the sum of absolute terms behind the largest."""
-    least, size = 0.0, 0.0
+    gets; the sum of absolute terms behind the largest; and whether costs are squares alone, whose inverses
+    w.at[INVERSE] gets, 0 for a lever that rests."""
+    least, size, squares = 0.0, 0.0, not p.has_largest
     for i in range(p.lever.shape[1]):
-        share, cut = w.at[at.CUT_SHARES, i], w.col[at.CUT]
+        share, cut, square = w.at[at.CUT_SHARES, i], w.col[at.CUT], p.lever[at.SQUARE, i]
         least += respond(p, w.box, w.allowed, i, cut, 1.0, share, w.at[at.IDLE])
         size += absolute(p, w.box, w.allowed, i, 1.0, share, cut)
-    return least, size
+        w.at[at.INVERSE, i] = 1.0 / square if square > 0.0 and w.box[at.MODE, i] != 2 else 0.0
+        rests_or_square = square > 0.0 or w.box[at.MODE, i] == 2
+        others = p.lever[at.LABEL, i] + p.lever[at.LINEAR, i] + p.lever[at.FIXED, i]
+        squares = squares and rests_or_square and others == 0.0
+    return least, size, squares
 
 
 @inner
@@ -369,17 +374,23 @@ SPENT = 0.1
 
 
 @inner
-def _of_squares(p, w, room):
-    r"""The best theta of :func:`within` for the line in w.col[LINE] where the cost is a sum of squares and
-    the box is large, :math:`\tfrac12 \sqrt{\sum_i g_i^2 / q_i} / \sqrt{room}`; 0 for other costs."""
-    pull = 0.0
+def _at_theta_of_squares(p, w, theta):
+    """:func:`_at_theta` where costs are squares alone, and the sum of absolute terms."""
+    value, paid, size, bend = 0.0, 0.0, 0.0, 0.5 / theta
     for i in range(p.lever.shape[1]):
-        if w.box[at.MODE, i] != 2:
-            square = p.lever[at.SQUARE, i]
-            if not square > 0.0 or p.lever[at.LINEAR, i] > 0.0:
-                return 0.0
-            pull += w.col[at.LINE, p.start[i]] ** 2 / square
-    return 0.5 * math.sqrt(pull / room)
+        inverse = w.at[at.INVERSE, i]
+        if inverse > 0.0:
+            s, square, low, high = p.start[i], p.lever[at.SQUARE, i], w.box[at.LO, i], w.box[at.HI, i]
+            if w.box[at.MODE, i] == 0:
+                low, high = min(low, 0.0), max(high, 0.0)
+            line, cut = w.col[at.LINE, s], w.col[at.CUT, s]
+            t = min(max((line + theta * cut) * inverse * bend, low), high)
+            r = (square * t - cut) * t
+            value += line * t - theta * r
+            paid += r
+            far = max(-low, high, 0.0)
+            size += (abs(line) + theta * (abs(cut) + square * far)) * far
+    return value, paid, size
 
 
 @inner
@@ -411,13 +422,15 @@ def within(p, w, const, top, budget, paid, digits):
     (bound, theta)
         The upper bound, and the theta that it came from (0: the box alone).
     """
-    line, limit, (least, size) = w.col[at.LINE], budget + w.scalar[at.CUT_CONST], paid
+    line, limit, (least, size, squares) = w.col[at.LINE], budget + w.scalar[at.CUT_CONST], paid
     if limit <= least:
         return top, 0.0
-    own = abs(const) + sizes_over_box(p, w, line)
-    best, chosen, theta = top, 0.0, _of_squares(p, w, limit - least)
+    best, chosen, pull = top, 0.0, 0.0
+    for i in range(p.lever.shape[1] if squares else 0):  # the best theta where the box is large
+        pull += line[p.start[i]] ** 2 * w.at[at.INVERSE, i]
+    theta = 0.5 * math.sqrt(pull / (limit - least))
     left_t, left_v, left_s = 0.0, top, INF
-    right_t, right_v, right_s = 0.0, const + times(p, line, w.at[at.IDLE]), limit - least
+    right_t, right_v, right_s = 0.0, 0.0, INF
     for turn in range(2):
         known = turn == 0 and theta > 0.0
         if not known:
@@ -426,14 +439,20 @@ def within(p, w, const, top, budget, paid, digits):
                 left_s = limit - spent
                 if left_s >= 0.0:
                     break
+            if right_s == INF:
+                right_v, right_s = const + times(p, line, w.at[at.IDLE]), limit - least
             theta = ((left_v - left_s * left_t) - (right_v - right_s * right_t)) / (right_s - left_s)
         if digits > 0:
             theta = short(theta, digits)
         if not theta > left_t:
             break
-        value, spent = _at_theta(p, w, theta)
+        if squares:
+            value, spent, own = _at_theta_of_squares(p, w, theta)
+        else:
+            value, spent = _at_theta(p, w, theta)
+            own = sizes_over_box(p, w, line) + theta * size
         value += theta * limit + const
-        bound = value + p.budget * (own + theta * (size + abs(limit))) + p.tiny
+        bound = value + p.budget * (abs(const) + own + theta * abs(limit)) + p.tiny
         if bound < best:
             best, chosen = bound, theta
         slope, expected = limit - spent, left_v + left_s * (theta - left_t)

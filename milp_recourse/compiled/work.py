@@ -37,7 +37,7 @@ class Work(NamedTuple):
     seen
         The coefficient of every unit in each row, and its lower line's slope there, (2, R, K + 1, n).
     at
-        Points and shares of the maximum, (11, d).
+        Points, shares of the maximum, and inverses of squares, (12, d).
     col
         Lines, prices and points per column, (8, P).
     rows, row
@@ -102,7 +102,7 @@ def workspace(p: Problem) -> Work:
         np.zeros((2, n, columns + units + 1)),
         np.zeros((2, columns + units + 1, n)),
         np.zeros((2, rows, layers, n)),
-        np.zeros((11, d)),
+        np.zeros((12, d)),
         np.zeros((8, columns)),
         np.zeros((rows, columns)),
         np.zeros((4, rows)),

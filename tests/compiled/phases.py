@@ -36,6 +36,10 @@ the exact judgement of the action found included; the result. ``judgement`` is o
 of those who have an action."""
 
 
+CHUNK = 256
+"""Applicants lowered together, as in populations."""
+
+
 def timed(work: Callable[[], Any]) -> tuple[float, Any]:
     """Processor milliseconds, and what came out."""
     start = time.process_time()
@@ -81,7 +85,13 @@ def once(people: int, watch: Watch) -> tuple[np.ndarray, np.ndarray, np.ndarray,
     instances = sharing([population[k] for k in range(people)])
     one, _ = timed(lambda: already_good_among(instances))
     two, scaled = timed(lambda: [cost_units(instance) for instance in instances])
-    three, groups = timed(lambda: list(lowered([instance for instance, _ in scaled])))
+    three, groups = timed(
+        lambda: [
+            ([first + k for k in members], group)
+            for first in range(0, people, CHUNK)
+            for members, group in lowered([instance for instance, _ in scaled[first : first + CHUNK]])
+        ]
+    )
     spent, nodes = np.zeros((people, len(PHASES))), np.zeros(people)
     spent[:, 0] = (one + two + three) / people
     judged = np.zeros(people)
