@@ -408,6 +408,7 @@ def _entry(function: Callable[..., Any], compiler: type[_PartCompiler], counts: 
     bare: Any = {"no_cfunc_wrapper": True, "pipeline_class": compiler, "_nrt": counts}
     made: Any = numba.njit(error_model="numpy", nogil=True, **bare)(function)
     if not inspect.isfunction(made):  # NUMBA_DISABLE_JIT=1 leaves the function as it is
+        made.get_call_template = _for_any_number(made.get_call_template)
         try:
             made._cache = _Cache(function)
         except (RuntimeError, OSError):  # nowhere to write: compiled in every process

@@ -112,7 +112,8 @@ class Run:
         self.work, self.tree = memory(problem)
         self.starts = np.zeros((0, problem.lever.shape[1]))
         if starts is not None:
-            self.starts = coordinates(instance, problem, np.asarray(starts, dtype=float))
+            given = coordinates(instance, problem, np.asarray(starts, dtype=float))
+            self.starts = np.ascontiguousarray(given)  # another layout would be compiled anew
         self._fixed: dict[frozenset[str], Program] = {}
         self.few = problem.lever.shape[1] <= FEW and not len(self.starts)
         self.begin(careful=False)
