@@ -77,8 +77,9 @@ class BabBackend:
         self, instances: Sequence[Instance], options: Options
     ) -> Iterator[tuple[int, Proposal]]:
         """Networks, lowered together and searched one by one; actions are judged after several searches."""
+        from milp_recourse.compiled.engine import Closed, judged, searched
         from milp_recourse.compiled.problem import impossible, lowered
-        from milp_recourse.compiled.propose import Closed, judged, ready, searched
+        from milp_recourse.compiled.propose import ready
 
         def proposals() -> Iterator[tuple[int, Proposal]]:
             for person, seconds, found in waiting:
