@@ -35,19 +35,19 @@ SLICE = 0.05
 """Seconds that compiled code may take before Python looks at the clock."""
 
 MOST_BYTES = 4e9
-"""Memory that one applicant's open nodes may take."""
+"""Most bytes that one applicant's open nodes may take."""
 
 
 STUCK = "a box became too small to split"
 """The message where rounding keeps an exact engine from a proof."""
 
 REFUSED = "the deployed model refuses cheaper actions by its rounding: set accept.margin to cover it"
-"""The message where the deployed model does."""
+"""The message where the rounding of the deployed model keeps it from a proof."""
 
 
 @cache
 def ready() -> None:
-    """Compile what this process has not compiled yet, or load it from disk; the former is announced."""
+    """Compile the engine, or load it from disk, once per process. Compiling is announced."""
     with announced():
         instance = smallest()
         state = Run(instance, lower(instance))
@@ -98,7 +98,10 @@ class Run:
     action, cost
         The cheapest action that was judged feasible, and its cost rounded up; None and inf without one.
     refused, refusals
-        The last cheaper action that nothing but the deployed model refuses, or None; how many there were.
+        The last cheaper action that nothing but the deployed model refuses, with its configuration, or None;
+        how many there were.
+    refused_bound
+        The least bound of nodes that held one point, which only the deployed model refuses.
     """
 
     def __init__(
@@ -123,7 +126,7 @@ class Run:
         self.action: dict[str, float] | None = None
         self.refused: tuple[dict[str, float], int] | None = None
         self.refusals = 0
-        self.cost, self.asked = math.inf, math.inf
+        self.cost, self.refused_bound = math.inf, math.inf
         search.begin(self.work, self.tree, self.instance.gap_allowance, self.problem.ceiling)
 
     @property
@@ -143,7 +146,7 @@ class Run:
         return int(search.run(*memory, share, *how, around, self.starts))
 
     def closed(self, seconds: float) -> Closed:
-        """What is left when the search has closed: other searches may use the memory now."""
+        """What the search has found, copied out of the memory, which other searches may use from now on."""
         w, t = self.work, self.tree
         values = w.at[at.BEST].copy() if float(w.scalar[at.BEST_COST]) < math.inf else None
         bound = float(t.bound[t.heap[0]]) if t.state[0] else math.inf
@@ -180,7 +183,7 @@ class Run:
             if any(self.offer(near, c).feasible for near in onto_rows(self._fixed[acted], action)):
                 return
         if last and verdict.accepted_exact and not verdict.faults:  # only the deployed model refuses
-            self.asked = min(self.asked, float(w.scalar[at.STUCK_BOUND]))
+            self.refused_bound = min(self.refused_bound, float(w.scalar[at.STUCK_BOUND]))
 
     def offer(self, action: dict[str, float], c: int, values: NDArray[np.float64] | None = None) -> Judgement:
         """Judge an action of a configuration exactly; keep it if it is feasible and cheaper, and remember it
@@ -196,7 +199,7 @@ class Run:
             return verdict
         if verdict.feasible:
             w = self.work
-            if values is None:  # which need not say it exactly
+            if values is None:  # coordinates may be rounded; the action counts
                 row = np.array(
                     [action.get(f.name, self.instance.factual[f.name]) for f in self.instance.features]
                 )
@@ -212,8 +215,10 @@ class Run:
         return action, self.offer(action, c, values)
 
     def accepted_near(self) -> list[tuple[dict[str, float], int]]:
-        """An action, with its configuration, next to the one that only the deployed model refuses, else
-        anywhere, if one is found. The search's memory is used for that: it goes on from the roots only.
+        """An action with its configuration, or nothing: next to the one that only the deployed model refuses,
+        or, while no action is in hand, anywhere.
+
+        This overwrites the search's memory, so the search itself can only begin anew afterwards.
         """
         if self.refused is None:
             return []
@@ -264,10 +269,10 @@ def searched(
     problem: Problems | None = None,
     careful: tuple[dict[str, float], int] | None = None,
 ) -> Closed | Proposal:
-    """A search, with its action still to be judged where its first nodes close it.
+    """A search. If its first nodes close it, its action is still to be judged (:func:`judged`).
 
-    Whoever has many applicants judges after several searches: right after compiled code, whose instructions
-    then fill the processor's caches, Python needs twice the time.
+    With many applicants it pays to judge after several searches: right after compiled code, whose
+    instructions then fill the processor's caches, Python needs twice the time.
 
     Parameters
     ----------
@@ -348,13 +353,22 @@ def search_on(
     watch: Callable[[float, float], object] = lambda cost, bound: None,
     postponed: bool = False,
 ) -> tuple[float, str | None] | None:
-    """Search until it is proven: the bound, and why it ended before; None if judging may be ``postponed``,
-    and nothing else is left to do after the first nodes.
+    """Search until the best action, or that there is none, is proven.
 
     Parameters
     ----------
     ended
-        Why to end now, if there is a reason; asked after every slice.
+        Gives a reason to end now, or None; it is called before every slice.
+    watch
+        Gets the cost in hand and the bound after every slice.
+    postponed
+        Whether an action that the first slice proves is to be judged by the caller.
+
+    Returns
+    -------
+    (bound, message)
+        The proven bound, and why the search ended before its proof, or None; None instead of both where
+        judging is postponed.
     """
     p, w, tree = state.problem, state.work, state.tree
     look, around = (0, -1) if state.few else (LOOKS * FIRST, 0)
@@ -367,7 +381,7 @@ def search_on(
         if postponed and why == search.DONE and math.isinf(tree.stuck[0]):
             return None
         postponed, confirmed = False, state.confirm()
-        if not confirmed and not state.careful:  # again, with every action judged
+        if not confirmed and not state.careful:  # the caller begins again, with every action judged
             break
         watch(state.cost, float(tree.bound[tree.heap[0]]) if tree.state[0] else 0.0)
         if why == search.DONE:
@@ -382,7 +396,9 @@ def search_on(
                     break
         elif why in (search.ASK, search.ASK_LAST):
             state.answer(why == search.ASK_LAST)
-            if state.refusals > FEW_REFUSED and not state.careful:  # again, from an action inside the edge
+            if (
+                state.refusals > FEW_REFUSED and not state.careful
+            ):  # begin again with an action inside the edge
                 state.unconfirmed = True
                 break
         elif why == search.FULL:
@@ -397,7 +413,7 @@ def search_on(
         elif took > 2 * SLICE:
             share = max(share // 2, 1)
     bound = float(tree.bound[tree.heap[0]]) if tree.state[0] else math.inf
-    stuck = min(float(tree.stuck[0]), state.asked)
+    stuck = min(float(tree.stuck[0]), state.refused_bound)
     if stuck < state.target and message is None:
         message = STUCK
     bound = min(bound, stuck)
