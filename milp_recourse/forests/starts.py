@@ -1,7 +1,7 @@
-"""Good actions for an ensemble, quickly: climb to acceptance, pull back, exchange. Proves nothing.
+"""Good actions for an ensemble, found quickly: climb to acceptance, pull back, exchange. Nothing is proven.
 
-Whether a point is accepted is decided by its deployed score, which sums along an axis only stand in for where
-they are clear of the threshold.
+The deployed score decides whether a point is accepted. Sums along an axis stand in for it only where they are
+clear of the threshold by more than rounding.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from milp_recourse.forests.tree_arrays import (
 
 
 @entry
-def price_of(w, x):  # type: ignore[no-untyped-def]
+def cost_of(w, x):  # type: ignore[no-untyped-def]
     """What a point costs."""
     total, widest = 0.0, 0.0
     for i in range(len(x)):
@@ -33,13 +33,14 @@ def price_of(w, x):  # type: ignore[no-untyped-def]
 
 @compiled
 def _needed(w):  # type: ignore[no-untyped-def]
-    """What the sum of the trees' values has to be above, but for rounding."""
+    """What the sum of the trees' values has to be above, rounding aside."""
     return w.threshold * len(w.root) if w.mean else w.threshold
 
 
 @compiled
 def _climb(w, x, greedy):  # type: ignore[no-untyped-def]
-    """Move one axis at a time to where most score is gained (per cost, if greedy) until accepted."""
+    """Move one axis at a time to where most score is gained (per cost, if greedy); returns whether the point
+    becomes accepted."""
     axes, values, sums = len(x), np.empty(len(w.root)), np.empty(len(w.added))
     needed = _needed(w)
     values_at(w, x, values)
@@ -67,9 +68,10 @@ def _climb(w, x, greedy):  # type: ignore[no-untyped-def]
 
 @compiled
 def _cheapest(w, x, i, values, sums, limit):  # type: ignore[no-untyped-def]
-    """The cheapest accepted cell of axis i below a limit, all others held; or -1."""
+    """The cheapest cell of axis i that costs less than ``limit`` and with which the point is accepted, the
+    other axes held; -1 for none."""
     sums_along(w, x, i, values, sums)
-    needed, here = _needed(w), x[i]
+    needed, before = _needed(w), x[i]
     best, at, moved = limit, -1, False
     for c in range(w.axis_from[i], w.axis_from[i + 1]):
         dear = w.added[c] + w.linf * w.widest[c]
@@ -82,14 +84,14 @@ def _cheapest(w, x, i, values, sums, limit):  # type: ignore[no-untyped-def]
             if good:
                 best, at = dear, c
     if moved:
-        x[i] = here
+        x[i] = before
         update_values(w, x, i, values)
     return at
 
 
 @compiled
 def _pull(w, x, order, values, sums):  # type: ignore[no-untyped-def]
-    """Every axis in turn to its cheapest accepted cell until nothing changes."""
+    """Move every axis in turn to its cheapest accepted cell, until nothing changes."""
     changed = True
     while changed:
         changed = False
@@ -105,9 +107,10 @@ def _pull(w, x, order, values, sums):  # type: ignore[no-untyped-def]
 
 @compiled
 def _exchange(w, x, values, sums):  # type: ignore[no-untyped-def]
-    """Give up (part of) one move and make up for it on another axis; whether it got cheaper."""
+    """Take back all or part of one axis' move and make up for it on another axis; returns whether that made
+    the point cheaper."""
     axes = len(x)
-    cost = price_of(w, x)
+    cost = cost_of(w, x)
     for i in range(axes):
         if x[i] == w.start[i]:
             continue
@@ -122,19 +125,19 @@ def _exchange(w, x, values, sums):  # type: ignore[no-untyped-def]
             for j in range(axes):
                 if j == i:
                     continue
-                was = x[j]
+                before = x[j]
                 x[j] = w.start[j]
-                room = cost - price_of(w, x) + w.added[x[j]] + w.linf * w.widest[x[j]]
-                x[j] = was
+                room = cost - cost_of(w, x) + w.added[x[j]] + w.linf * w.widest[x[j]]
+                x[j] = before
                 if room <= 0.0:
                     continue
                 better = _cheapest(w, x, j, values, sums, room * (1.0 - 1e-12))
                 if better >= 0:
                     x[j] = better
-                    if price_of(w, x) < cost * (1.0 - 1e-12):
+                    if cost_of(w, x) < cost * (1.0 - 1e-12):
                         update_values(w, x, j, values)
                         return True
-                    x[j] = was
+                    x[j] = before
             x[i] = old
         update_values(w, x, i, values)
     return False
@@ -154,6 +157,7 @@ def _polish(w, x, order):  # type: ignore[no-untyped-def]
 
 @entry
 def _search(w, starts, kicks):  # type: ignore[no-untyped-def]
+    """The cheapest accepted point of several tries, and its cost; see :func:`good_point`."""
     np.random.seed(0)
     axes = len(w.start)
     best, cost, order = w.start.copy(), np.inf, np.arange(axes)
@@ -168,7 +172,7 @@ def _search(w, starts, kicks):  # type: ignore[no-untyped-def]
         else:
             order = np.argsort(-(w.added[x] + w.linf * w.widest[x]))
         _polish(w, x, order)
-        now = price_of(w, x)
+        now = cost_of(w, x)
         if now < cost:
             best, cost = x, now
     return best, cost
@@ -178,8 +182,8 @@ def _search(w, starts, kicks):  # type: ignore[no-untyped-def]
 def _begin(w, starts, best, cost, n):  # type: ignore[no-untyped-def]
     """The point that try n begins with, and whether it is accepted.
 
-    First the given ones; then two from the cheapest; then the best, perturbed, or while there is none a
-    random one. From each it is climbed to acceptance.
+    The first tries climb from the given points, the next two from the cheapest point, later ones from the
+    best point, perturbed, or, while there is none, from a random one.
     """
     x = w.start.copy()
     if n < len(starts):
@@ -216,5 +220,6 @@ def good_point(w: TreeArrays, starts: Ints, kicks: int) -> tuple[Ints, float]:
 
 
 def polished(w: TreeArrays, x: Ints) -> tuple[Ints, float]:
-    """A point, climbed to acceptance if need be and pulled back; cost inf where the climb gets stuck."""
+    """The accepted point that climbing and pulling back make of a point, and its cost; inf if the climb gets
+    stuck."""
     return good_point(w, x[None], -2)  # no try but the first
