@@ -252,7 +252,7 @@ def _read(person: Person, problem: Instance, path: str) -> dict[str, float]:
     return factual
 
 
-def people_of(frame: pd.DataFrame, names: Sequence[str]) -> Iterator[tuple[str, Person]]:
+def people_in(frame: pd.DataFrame, names: Sequence[str]) -> Iterator[tuple[str, Person]]:
     """A frame's rows as values by feature, with missing values as None and truth values as 1 and 0.
 
     Yields for each row the path that error messages name, and the values.

@@ -21,7 +21,7 @@ from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.domain.scenario import Scenario
 from milp_recourse.domain.scm import StructuralCausalModel
 from milp_recourse.errors import BadInput
-from milp_recourse.factuals import ID, as_table, check_missing, not_judged, people_of
+from milp_recourse.factuals import ID, as_table, check_missing, not_judged, people_in
 from milp_recourse.result import gap_tolerance
 
 if TYPE_CHECKING:
@@ -469,7 +469,7 @@ class Population:
             own = own * len(frame)
         if len(own) != len(frame):
             raise BadInput("preferences", f"{len(own)}", f"one for all, or one per row ({len(frame)})")
-        table, unreadable = as_table(people_of(frame, names), template)
+        table, unreadable = as_table(people_in(frame, names), template)
         unreadable |= not_judged(
             template.features, template.conditions, table, own, unreadable, template.cost
         )

@@ -23,7 +23,7 @@ from milp_recourse.domain.scm import StructuralCausalModel
 from milp_recourse.errors import BadInput, is_number
 from milp_recourse.factuals import FactualTable, check_person, not_judged
 from milp_recourse.formats.feature_json import features_to_list
-from milp_recourse.frames.answers import Answers, Interrupted, asked
+from milp_recourse.frames.answers import Answers, Interrupted, compared_with_model
 from milp_recourse.frames.arguments import (
     by_column,
     cost_in_words,
@@ -35,7 +35,7 @@ from milp_recourse.frames.arguments import (
 from milp_recourse.frames.columns import TableColumn, is_missing, printable
 from milp_recourse.frames.conditions_argument import conditions_of
 from milp_recourse.frames.features_of_columns import (
-    Said,
+    ColumnArguments,
     causal_model,
     cause_columns,
     classifier_over,
@@ -155,7 +155,7 @@ class Recourse:
             raise BadInput("margin", margin, "None, or a finite number, 0 or more")
         if predict is not None and not callable(predict):
             raise BadInput("predict", type(predict).__name__, "None, or a function of a DataFrame")
-        said = Said(
+        arguments = ColumnArguments(
             immutable=some_columns("immutable", immutable, X.columns),
             increase=some_columns("increase", increase, X.columns),
             decrease=some_columns("decrease", decrease, X.columns),
@@ -169,7 +169,7 @@ class Recourse:
         self._wants = desires(desired, self.reading.classes)
         word = own_predict(model, X, self.reading.classes) if predict is None else predict
         self._predict = None if word is None else in_types_of(X, word)
-        self.columns = table_columns(self.reading, X, said, cause_columns(scm, X))
+        self.columns = table_columns(self.reading, X, arguments, cause_columns(scm, X))
         self._plausibility = Plausibility.of(plausibility)
         ends = self._plausibility.domains(self.columns, X)
         self.columns = tuple(
@@ -391,7 +391,7 @@ class Recourse:
 
     @cached_property
     def _known_rows(self) -> KnownRows | None:
-        """What the model itself says about rows of X; None where it cannot be asked."""
+        """The model's own predictions for rows of X; None if the model has no ``predict``."""
         if self._predict is None:
             return None
         return ask_model(self._predict, self._wants, self.X, self.columns)
@@ -404,7 +404,9 @@ class Recourse:
         how: Mapping[str, Any],
     ) -> Answers:
         doubt = None if self._known_rows is None else self._known_rows.doubt(self._problem)
-        judged, confirmed = asked(rows, self.columns, results, self._predict, self._wants, doubt)
+        compared, confirmed = compared_with_model(
+            rows, self.columns, results, self._predict, self._wants, doubt
+        )
         facts = {"desired": self.reading.desired, "cost": self._cost}
         if population is not None and population.template.accept.margin:
             accept = population.template.accept
@@ -417,7 +419,7 @@ class Recourse:
         ties = _ties(self._problem)
         if ties is not None:
             facts["ties"] = ties
-        return Answers(rows, self.columns, population, judged, confirmed, facts, how)
+        return Answers(rows, self.columns, population, compared, confirmed, facts, how)
 
 
 def _ties(problem: Instance) -> str | None:
