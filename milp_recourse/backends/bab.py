@@ -78,8 +78,9 @@ class BabBackend:
     ) -> Iterator[tuple[int, Proposal]]:
         """The same for networks, lowered together and searched one by one; actions are judged after several
         searches."""
+        from milp_recourse.compiled.engine import Closed, judged, searched
         from milp_recourse.compiled.problem import impossible, lowered
-        from milp_recourse.compiled.propose import Closed, judged, ready, searched
+        from milp_recourse.compiled.propose import ready
 
         def proposals() -> Iterator[tuple[int, Proposal]]:
             for person, seconds, found in waiting:

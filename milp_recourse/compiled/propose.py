@@ -1,4 +1,4 @@
-"""From an instance to a proposal: lower, search in compiled code slice by slice, judge exactly."""
+"""One applicant's search: in compiled code, slice by slice, with what it finds judged exactly in between."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from functools import cache
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,10 +25,8 @@ from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.domain.scm import Link, Mechanism, StructuralCausalModel
 from milp_recourse.instance import Instance, Preferences
 from milp_recourse.judge import Judgement, judge
-from milp_recourse.options import Options
 from milp_recourse.program.lower import lower as neutral
 from milp_recourse.program.model import Program
-from milp_recourse.result import Proposal
 
 SLICE = 0.05
 """Seconds that compiled code may take before Python looks at the clock."""
@@ -40,9 +37,6 @@ MOST_BYTES = 4e9
 
 STUCK = "a box became too small to split"
 """The message where rounding keeps an exact engine from a proof."""
-
-REFUSED = "the deployed model refuses cheaper actions by its rounding: set accept.margin to cover it"
-"""The message where the rounding of the deployed model keeps it from a proof."""
 
 
 @cache
@@ -115,7 +109,8 @@ class Run:
         self.work, self.tree = memory(problem)
         self.starts = np.zeros((0, problem.lever.shape[1]))
         if starts is not None:
-            self.starts = coordinates(instance, problem, np.asarray(starts, dtype=float))
+            given = coordinates(instance, problem, np.asarray(starts, dtype=float))
+            self.starts = np.ascontiguousarray(given)  # another layout would be compiled anew
         self._fixed: dict[frozenset[str], Program] = {}
         self.few = problem.lever.shape[1] <= FEW and not len(self.starts)
         self.begin(careful=False)
@@ -124,7 +119,7 @@ class Run:
         """Forget what was found, and open the roots."""
         self.careful, self.unconfirmed = careful, False
         self.action: dict[str, float] | None = None
-        self.refused: tuple[dict[str, float], int] | None = None
+        self.refused: dict[str, float] | None = None
         self.refusals = 0
         self.cost, self.refused_bound = math.inf, math.inf
         search.begin(self.work, self.tree, self.instance.gap_allowance, self.problem.ceiling)
@@ -144,14 +139,6 @@ class Run:
         dives = 2 if self.few else 1
         how = MOST_LINES, 40, dives, not self.unconfirmed, self.careful
         return int(search.run(*memory, share, *how, around, self.starts))
-
-    def closed(self, seconds: float) -> Closed:
-        """What the search has found, copied out of the memory, which other searches may use from now on."""
-        w, t = self.work, self.tree
-        values = w.at[at.BEST].copy() if float(w.scalar[at.BEST_COST]) < math.inf else None
-        bound = float(t.bound[t.heap[0]]) if t.state[0] else math.inf
-        case = int(w.scalar[at.BEST_CASE])
-        return Closed(self.instance, self.problem, values, case, bound, int(t.state[2]), seconds)
 
     def confirm(self) -> bool:
         """Judge the search's best action exactly. If it is not feasible: False, and the search goes back
@@ -180,13 +167,13 @@ class Run:
             acted = frozenset(action)
             if acted not in self._fixed:
                 self._fixed[acted] = neutral(self.instance).fix(acted, prune=False)
-            if any(self.offer(near, c).feasible for near in onto_rows(self._fixed[acted], action)):
+            if any(self.offer(near).feasible for near in onto_rows(self._fixed[acted], action)):
                 return
         if last and verdict.accepted_exact and not verdict.faults:  # only the deployed model refuses
             self.refused_bound = min(self.refused_bound, float(w.scalar[at.STUCK_BOUND]))
 
-    def offer(self, action: dict[str, float], c: int, values: NDArray[np.float64] | None = None) -> Judgement:
-        """Judge an action of a configuration exactly; keep it if it is feasible and cheaper, and remember it
+    def offer(self, action: dict[str, float], values: NDArray[np.float64] | None = None) -> Judgement:
+        """Judge an action exactly; keep it if it is feasible and cheaper, and remember it
         if it is cheaper and only the deployed model refuses it.
 
         Parameters
@@ -205,128 +192,15 @@ class Run:
                 )
                 values = coordinates(self.instance, self.problem, row[None])[0]
             self.action, self.cost = action, float(verdict.cost)
-            w.at[at.BEST], w.scalar[at.BEST_COST], w.scalar[at.BEST_CASE] = values, self.cost, c
+            w.at[at.BEST], w.scalar[at.BEST_COST] = values, self.cost
         elif not (verdict.faults or verdict.accepted_deployed):
-            self.refused, self.refusals = (action, c), self.refusals + 1
+            self.refused, self.refusals = action, self.refusals + 1
         return verdict
 
     def _offer_point(self, values: NDArray[np.float64], c: int) -> tuple[dict[str, float], Judgement]:
         """Judge the action that coordinates stand for, as :meth:`offer` does; returns it with the verdict."""
         action = decode(self.instance, self.problem, values, c)
-        return action, self.offer(action, c, values)
-
-    def accepted_near(self) -> list[tuple[dict[str, float], int]]:
-        """An action with its configuration, or nothing: next to the one that only the deployed model refuses,
-        or, while no action is in hand, anywhere.
-
-        This overwrites the search's memory, so the search itself can only begin anew afterwards.
-        """
-        if self.refused is None:
-            return []
-        from milp_recourse.compiled.nearby import PARTS, inward, near  # which search by this class
-
-        refused, c = self.refused
-        found = near(self.instance, refused)
-        if found is None and self.action is None:
-            found = inward(self, refused, PARTS[4::6])
-        return [] if found is None else [(found, c)]
-
-
-class Closed(NamedTuple):
-    """A search that closed with its first nodes and whose action has not been judged yet.
-
-    Attributes
-    ----------
-    values, case
-        Coordinates of its best action, None without one, and the configuration.
-    bound, nodes, seconds
-        What it proves, how many nodes it examined, and in what time.
-    """
-
-    instance: Instance
-    problem: Problems
-    values: NDArray[np.float64] | None
-    case: int
-    bound: float
-    nodes: int
-    seconds: float
-
-
-def solve(instance: Instance, options: Options, problem: Problems | None = None) -> Proposal:
-    """The proposal of the compiled engine, for an instance that it covers.
-
-    Parameters
-    ----------
-    problem
-        Its arrays, where they are at hand.
-    """
-    found = searched(instance, options, problem)
-    return judged(found, options) if isinstance(found, Closed) else found
-
-
-def searched(
-    instance: Instance,
-    options: Options,
-    problem: Problems | None = None,
-    careful: tuple[dict[str, float], int] | None = None,
-) -> Closed | Proposal:
-    """A search. If its first nodes close it, its action is still to be judged (:func:`judged`).
-
-    With many applicants it pays to judge after several searches: right after compiled code, whose
-    instructions then fill the processor's caches, Python needs twice the time.
-
-    Parameters
-    ----------
-    careful
-        An action that was refused, and its configuration: then every cheaper one is judged at once
-        (:class:`Run`).
-    """
-    begun = time.perf_counter()
-    late = math.inf if options.time_limit is None else begun + options.time_limit
-
-    def ended() -> str | None:
-        return "the time limit was reached" if time.perf_counter() > late else None
-
-    state = Run(instance, problem, options.starts)
-    watch = options.watch or (lambda cost, bound: None)
-    made = None
-    if careful is None:
-        made = search_on(state, ended, watch, postponed=options.watch is None)
-        if made is None:
-            return state.closed(time.perf_counter() - begun)
-    else:
-        state.offer(*careful)
-    if made is None or state.unconfirmed:
-        known = [] if state.action is None else [(state.action, int(state.work.scalar[at.BEST_CASE]))]
-        found = known + state.accepted_near()
-        state.begin(careful=True)
-        for one in found:
-            state.offer(*one)
-        made = search_on(state, ended, watch)
-        assert made is not None
-    (bound, message), nodes = made, int(state.tree.state[2])
-    if bound < state.target:
-        message = REFUSED if message == STUCK and state.refused is not None else message
-        for one in state.accepted_near():
-            state.offer(*one)
-            bound = min(bound, max(0.0, state.target))
-    seconds = time.perf_counter() - begun
-    return Proposal(state.action, bound, "rigorous", nodes, message, seconds)
-
-
-def judged(found: Closed, options: Options) -> Proposal:
-    """The proposal of a search that has closed; it is made again where its action does not pass."""
-    begun, action, bound = time.perf_counter(), None, found.bound
-    if found.values is not None:
-        action = decode(found.instance, found.problem, found.values, found.case)
-        verdict = judge(found.instance, action)
-        if not verdict.feasible:
-            again = searched(found.instance, options, found.problem, careful=(action, found.case))
-            assert isinstance(again, Proposal)
-            return again
-        bound = min(bound, sufficient(found.instance, float(verdict.cost)))
-    seconds = found.seconds + time.perf_counter() - begun
-    return Proposal(action, max(0.0, bound), "rigorous", found.nodes, seconds=seconds)
+        return action, self.offer(action, values)
 
 
 def sufficient(instance: Instance, cost: float) -> float:

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from milp_recourse.compiled import layout as at
-from milp_recourse.compiled.elementary import RELU, distance, is_open, steepness
+from milp_recourse.compiled.elementary import RELU, distance, is_open
 from milp_recourse.compiled.elementary import value as curve
 from milp_recourse.compiled.levers import cost_of, knot_inside, top_of
 from milp_recourse.compiled.numerics import COARSE
@@ -325,15 +325,19 @@ def _widest(p, w):
 @inner
 def _lost_along(p, w, c, own):
     """Units' scores times the derivatives of their arguments along a column, less the column ``own`` unless
-    that is -1, at the relaxed optimum."""
-    zb, moved, score = w.unit[at.ZB], w.layer, w.unit[at.SCORE]
+    that is -1, where every unit is the line above it.
+
+    An open unit's own slope is 0 at many relaxed optima: a lever that moves the others through it would
+    never be split, however wide, and those that are split would become ever narrower.
+    """
+    moved, score, slope = w.layer, w.unit[at.SCORE], w.unit[at.SLOPE]
     total, causes = 0.0, w.layer[2]
     for k in range(min(len(p.widths), 2)):
         for j in range(p.widths[k]):
             moved[2 - k, j] = p.first[0, k, j, c] - (p.first[0, k, j, own] if own >= 0 else 0.0)
     for m in range(p.widths[0]):
         total += score[0, m] * abs(causes[m])
-        steep = steepness(p.kind[m], zb[0, m], p.edge[m]) * causes[m]
+        steep = slope[0, m] * causes[m]
         if steep != 0.0:
             for l in range(m + 1, p.widths[0]):
                 causes[l] += p.caused[0, 0, l, m] * steep
@@ -346,9 +350,10 @@ def _lost_along(p, w, c, own):
             after[i] = 0.0
         for j in range(p.widths[k]):
             total += score[k, j] * abs(here[j])
-            if zb[k, j] > 0.0 and here[j] != 0.0:
+            steep = slope[k, j] * here[j]
+            if steep != 0.0:
                 for i in range(count):
-                    after[i] += p.turned[k, j, i] * here[j]
+                    after[i] += p.turned[k, j, i] * steep
     return total
 
 

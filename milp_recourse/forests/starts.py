@@ -14,7 +14,6 @@ from milp_recourse.forests.factors import Ints
 from milp_recourse.forests.tree_arrays import (
     TreeArrays,
     deployed,
-    score_at,
     summed,
     sums_along,
     update_values,
@@ -38,8 +37,8 @@ def _needed(w):  # type: ignore[no-untyped-def]
     return w.threshold * len(w.root) if w.mean else w.threshold
 
 
-@entry
-def climb(w, x, greedy):  # type: ignore[no-untyped-def]
+@compiled
+def _climb(w, x, greedy):  # type: ignore[no-untyped-def]
     """Move one axis at a time to where most score is gained (per cost, if greedy); returns whether the point
     becomes accepted."""
     axes, values, sums = len(x), np.empty(len(w.root)), np.empty(len(w.added))
@@ -144,8 +143,8 @@ def _exchange(w, x, values, sums):  # type: ignore[no-untyped-def]
     return False
 
 
-@entry
-def polish(w, x, order):  # type: ignore[no-untyped-def]
+@compiled
+def _polish(w, x, order):  # type: ignore[no-untyped-def]
     """Pull an accepted point back and exchange moves, until neither makes it cheaper."""
     values, sums = np.empty(len(w.root)), np.empty(len(w.added))
     values_at(w, x, values)
@@ -172,7 +171,7 @@ def _search(w, starts, kicks):  # type: ignore[no-untyped-def]
                 order[i], order[j] = order[j], order[i]
         else:
             order = np.argsort(-(w.added[x] + w.linf * w.widest[x]))
-        polish(w, x, order)
+        _polish(w, x, order)
         now = cost_of(w, x)
         if now < cost:
             best, cost = x, now
@@ -183,15 +182,15 @@ def _search(w, starts, kicks):  # type: ignore[no-untyped-def]
 def _begin(w, starts, best, cost, n):  # type: ignore[no-untyped-def]
     """The point that try n begins with, and whether it is accepted.
 
-    The first tries begin with the given points, the next two climb from the cheapest point. Later ones climb
-    from the best point, perturbed, or, while there is none, from a random one.
+    The first tries climb from the given points, the next two from the cheapest point, later ones from the
+    best point, perturbed, or, while there is none, from a random one.
     """
-    if n < len(starts):
-        x = starts[n].copy()
-        return x, score_at(w, x) > w.threshold
     x = w.start.copy()
+    if n < len(starts):
+        x[:] = starts[n]
+        return x, _climb(w, x, True)
     if n < len(starts) + 2:
-        return x, climb(w, x, n == len(starts))
+        return x, _climb(w, x, n == len(starts))
     if cost < np.inf:
         x[:] = best
         for _ in range(2):
@@ -199,10 +198,10 @@ def _begin(w, starts, best, cost, n):  # type: ignore[no-untyped-def]
             x[i] = w.start[i]
             if np.random.random() < 0.5:
                 x[i] = np.random.randint(w.axis_from[i], w.axis_from[i + 1])
-        return x, climb(w, x, True)
+        return x, _climb(w, x, True)
     for i in range(len(x)):
         x[i] = np.random.randint(w.axis_from[i], w.axis_from[i + 1])
-    return x, climb(w, x, False)
+    return x, _climb(w, x, False)
 
 
 def good_point(w: TreeArrays, starts: Ints, kicks: int) -> tuple[Ints, float]:
@@ -213,7 +212,8 @@ def good_point(w: TreeArrays, starts: Ints, kicks: int) -> tuple[Ints, float]:
     starts
         Points that are thought to be accepted, (n, axes).
     kicks
-        How often the best is perturbed, or, while there is none, how many random points are climbed from.
+        How often the best is perturbed, or, while there is none, how many random points are climbed from;
+        -2 leaves out the climbs from the cheapest point as well.
     """
     point, cost = _search(w, starts, kicks)
     return point, float(cost)
@@ -222,8 +222,4 @@ def good_point(w: TreeArrays, starts: Ints, kicks: int) -> tuple[Ints, float]:
 def polished(w: TreeArrays, x: Ints) -> tuple[Ints, float]:
     """The accepted point that climbing and pulling back make of a point, and its cost; inf if the climb gets
     stuck."""
-    x = x.copy()
-    if not climb(w, x, True):
-        return x, np.inf
-    polish(w, x, np.argsort(-(w.added[x] + w.linf * w.widest[x])))
-    return x, float(cost_of(w, x))
+    return good_point(w, x[None], -2)  # no try but the first
