@@ -356,6 +356,7 @@ class _Composer:
     # -- atoms ---------------------------------------------------------------------------
 
     def _action(self, atom: Action) -> None:
+        """Add an action: the value of its lever, or the number of its label."""
         i = self.levers.index(atom.feature)
         value = np.zeros(self.shape)
         columns = slice(self.start[i], self.start[i + 1])
@@ -366,6 +367,7 @@ class _Composer:
         self._add(np.stack([value, np.abs(value)]), [at])
 
     def _switch(self, atom: Switch) -> None:
+        """Add a switch: in each configuration the form that it stands for there."""
         form = self._form(atom.acted)
         if atom.feature in self.moved:
             acted = self.acted[:, [self.moved.index(atom.feature)]]
@@ -377,6 +379,7 @@ class _Composer:
         self._add(form, at)
 
     def _unit(self, atom: Elementary) -> None:
+        """Add an elementary function, as a causal unit if a lever moves its argument."""
         form = atom.argument
         if atom.function == "indicator":
             at = self._values(form)
@@ -501,6 +504,7 @@ def _must_act(demand: Demand) -> frozenset[str]:
 
 
 def _terms(atom: Any) -> Any:
+    """The atoms that an atom is computed from."""
     if isinstance(atom, Switch):
         return [*atom.acted.terms, *atom.natural.terms]
     return atom.argument.terms if isinstance(atom, Elementary) else ()

@@ -240,6 +240,7 @@ def _without_effects(instance: Instance) -> bool:
 
 
 def _with_effects(instances: list[Instance], program: Program) -> Lowered | None:
+    """The arrays of applicants who have a program in common; None if the engine does not cover them."""
     try:
         return Lowered(instances, effects_of(instances, program))
     except NotCovered:

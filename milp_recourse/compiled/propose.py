@@ -198,6 +198,7 @@ class Run:
         return verdict
 
     def _offer_point(self, values: NDArray[np.float64], c: int) -> tuple[dict[str, float], Judgement]:
+        """Judge the action that coordinates stand for, as :meth:`offer` does; returns it with the verdict."""
         action = decode(self.instance, self.problem, values, c)
         return action, self.offer(action, values)
 

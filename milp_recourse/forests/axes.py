@@ -95,12 +95,14 @@ def rounded_down(costs: Array, levers: int) -> Array:
 
 
 def _inside_domain(instance: Instance, feature: Feature) -> bool:
+    """Whether a feature's factual value is inside its domain, or missing."""
     x = instance.factual[feature.name]
     missing = feature.name in instance.missing  # a domain does not bind what stays missing
     return missing or feature.domain is None or feature.domain[0] <= x <= feature.domain[1]
 
 
 def _axis(instance: Instance, forest: TreeEnsemble, feature: Feature, columns: tuple[int, ...]) -> Axis:
+    """The axis of one lever."""
     name, x = feature.name, instance.factual[feature.name]
     stays = _inside_domain(instance, feature)
     if name in instance.missing:
@@ -122,8 +124,8 @@ def _axis(instance: Instance, forest: TreeEnsemble, feature: Feature, columns: t
     if feature.kind == "categorical":
         delta = (delta != 0).astype(np.float64)
     elif name in cost.quantiles:
-        here = cost.position(name, x)
-        delta = np.array([float(abs(cost.position(name, v) - here)) for v in values.tolist()])
+        percentile = cost.position(name, x)
+        delta = np.array([float(abs(cost.position(name, v) - percentile)) for v in values.tolist()])
     step = np.zeros(len(values))
     if cost.uses_scale:
         rise = cost.scale[name]
@@ -169,16 +171,15 @@ def _missing_axis(
     values = np.clip(round(middle) if feature.integral else middle, low, high)
     w, step = instance.weight(name), float(cost.uses_scale)
     paid = w * (cost.l2_squared * step + cost.l1 * step) + cost.l0 * w
-    some = np.ones(len(values))
     return Axis(
         name,
         np.concatenate([[np.nan], values]),
         np.concatenate([[np.nan], low]),
         np.concatenate([[np.nan], high]),
-        np.concatenate([[0.0], paid * some]),
-        np.concatenate([[0.0], w * step * some]),
+        np.concatenate([[0.0], np.full(len(values), paid)]),
+        np.concatenate([[0.0], np.full(len(values), w * step)]),
         0,
-        np.concatenate([[False], some > 0]),
+        np.arange(len(values) + 1) > 0,
         tuple((c, np.concatenate([[MISSING], cells])) for c, cells in on_columns),
     )
 

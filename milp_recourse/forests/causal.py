@@ -102,9 +102,9 @@ class Costs:
                     near[:, i] *= np.where(high[:, i] < self.factual[i], ratio * (1 - 1e-15), 1.0)
                 quantiles = instance.cost.quantiles.get(name)
                 if quantiles is not None:
-                    here = quantiles.evaluate(self.factual[i : i + 1])
+                    percentile = quantiles.evaluate(self.factual[i : i + 1])
                     ends = [quantiles.evaluate(end[:, i]) for end in (low, high)]
-                    shift = np.maximum(np.maximum(ends[0] - here, here - ends[1]) - 4e-12, 0.0)
+                    shift = np.maximum(np.maximum(ends[0] - percentile, percentile - ends[1]) - 4e-12, 0.0)
                     near = np.column_stack([near[:, :i], shift, near[:, i + 1 :]])
         apart = near > 0
         total = self.kappa * near**2 + self.beta * near + self.jump * apart

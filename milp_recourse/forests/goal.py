@@ -16,8 +16,9 @@ def score_goal(table: LeafTable, threshold: float, part: int = 0) -> tuple[float
     r"""What the exact values of an accepted point's leaves add up to at least, and the sum of absolute values
     that its rounding slack is proportional to.
 
-    The deployed sum of n rounded terms is off by at most :math:`n u \sum_t \max |v_t|` (1 + n u), and a
-    division by u more (Higham 2002, section 4.2); twice that is taken off.
+    With u the unit roundoff, the deployed sum of n rounded terms is off by at most
+    :math:`n u \sum_t \max |v_t|` (1 + n u), and a division adds u times its result (Higham 2002, section
+    4.2). Twice that is taken off.
 
     Parameters
     ----------

@@ -193,13 +193,13 @@ def _list_sets(f, live, marks, s, n):  # type: ignore[no-untyped-def]
     for z in range(f.set_from[s], f.set_from[s + 1]):
         if not marks.used[z]:
             continue
-        mine = 0
+        living = 0
         for m in range(f.member_from[z], f.member_from[z + 1]):
             k = f.member[m]
             marks.served[k] = True
-            mine += live.kept[k]
+            living += live.kept[k]
             marks.bits[k] |= flag
-        matters = matters or mine < count
+        matters = matters or living < count
         live.used[n] = z
         n += 1
         if n - start < FLAGS:

@@ -49,7 +49,8 @@ STEPS, ROUNDS, ROOT_ROUNDS = 12, 4, 30
 the root."""
 
 GAIN = 0.05
-"""Share of what the bound misses the target by that a round has to gain; else the node is split."""
+"""Share of what the bound misses the target by that a round which takes nothing out has to gain; else the
+node is split."""
 
 LENGTH = 0.5
 """What Polyak's step is multiplied by in a node's first round."""
@@ -139,6 +140,7 @@ class PricedSearch:
         return self._search()
 
     def _most(self, axis: Axis) -> float:
+        """The most that a cell of an axis costs."""
         return float((axis.added + self.instance.cost.linf * axis.widest).max())
 
     @property
@@ -200,6 +202,7 @@ class PricedSearch:
         return np.ascontiguousarray(np.stack(rows, axis=1)[nearest].astype(np.int32))
 
     def _search(self) -> Proposal:
+        """Bound the root, then split open nodes until none is left, or the deadline."""
         heap: list[tuple[float, int, _Node]] = []
         price = np.zeros(int(self.factors.class_from[-1]))
         shared = len(self.axes) if self.points.linf and not self.only_maximum else 0
@@ -232,6 +235,7 @@ class PricedSearch:
         return self._outcome(self.floor, None)
 
     def _everything(self) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """Flags that all cells and all leaves live."""
         return np.ones(len(self.cell_cost), dtype=np.bool_), np.ones(len(self.factors.value), dtype=np.bool_)
 
     def _rebuilt(self, root: _Node) -> _Node | None:
@@ -253,8 +257,8 @@ class PricedSearch:
 
     def _multiplier(self) -> float:
         """The first multiplier: the best action's cost per score that the cheapest point misses."""
-        here = float(score_at(self.points, self.points.start))
-        missing = (self.instance.accept.above - here) * (
+        score = float(score_at(self.points, self.points.start))
+        missing = (self.instance.accept.above - score) * (
             len(self.forest.trees) if self.forest.aggregate == "mean" else 1
         )
         scale = self.dearest if self.best is None else self.best[0]
@@ -371,6 +375,7 @@ class PricedSearch:
         return True
 
     def _outcome(self, bound: float, message: str | None) -> Proposal:
+        """The proposal, with the least bound of what has been closed or is open."""
         if self.best is None:
             bound = max(bound, 0.0) if message else math.inf
             return Proposal(None, bound, "rigorous", self.nodes, message)

@@ -30,9 +30,11 @@ from milp_recourse.compiling import counting as compiled
 from milp_recourse.compiling import counting_entry as entry
 
 INF = np.inf
-UNIT = 2.0**-53
+ROUNDOFF = 2.0**-53
+"""Unit roundoff of a double."""
+
 STALLED = 12
-"""Steps without progress after which the step is halved."""
+"""After so many steps without progress the steps become 0.6 times as long."""
 
 
 @compiled
@@ -202,14 +204,14 @@ def _add_slope(f, live, t, leaf, x, price, set_price, slope):  # type: ignore[no
     for n in range(live.slot_to[t], live.slot_to[t + 1]):
         s = live.slot[n]
         z = f.table[at + s]
-        mine, paid = f.class_from[s] + f.classes[t, x[f.slot_axis[s]]], -1
+        cheapest, paid = f.class_from[s] + f.classes[t, x[f.slot_axis[s]]], -1
         for m in range(f.member_from[z], f.member_from[z + 1]):
             k = f.member[m]
-            if live.kept[k] and price[k] <= set_price[z] and (paid < 0 or k == mine):
+            if live.kept[k] and price[k] <= set_price[z] and (paid < 0 or k == cheapest):
                 paid = k
-        if paid != mine:
+        if paid != cheapest:
             slope[paid] += 1.0
-            slope[mine] -= 1.0
+            slope[cheapest] -= 1.0
 
 
 @compiled
@@ -297,7 +299,7 @@ def assess(f, cost, live, mu, goal, price, x, energy, loss):  # type: ignore[no-
                 k = first + f.classes[t, c]
                 values[c] = least[k] + price[k]
             _spread(live, i, values, best, loss)
-    slack = 8.0 * (2 * trees + axes + 32) * UNIT * size
+    slack = 8.0 * (2 * trees + axes + 32) * ROUNDOFF * size
     return total - slack, slack
 
 

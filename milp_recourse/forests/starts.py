@@ -47,16 +47,16 @@ def _climb(w, x, greedy):  # type: ignore[no-untyped-def]
     for _ in range(4 * axes + 8):
         if deployed(w, values) > w.threshold:
             return True
-        here = summed(w, values)
+        score = summed(w, values)
         best, at, cell = 0.0, -1, -1
         for i in range(axes):
             sums_along(w, x, i, values, sums)
             now = w.added[x[i]] + w.linf * w.widest[x[i]]
             for c in range(w.axis_from[i], w.axis_from[i + 1]):
-                if sums[c] > here + w.error:
-                    gain = min(sums[c], needed + 2.0 * w.error) - here
+                if sums[c] > score + w.error:
+                    gain = min(sums[c], needed + 2.0 * w.error) - score
                     paid = max(w.added[c] + w.linf * w.widest[c] - now, 0.0) + 1e-9
-                    worth = gain / paid if greedy else sums[c] - here
+                    worth = gain / paid if greedy else sums[c] - score
                     if worth > best:
                         best, at, cell = worth, i, c
         if at < 0:
@@ -74,15 +74,15 @@ def _cheapest(w, x, i, values, sums, limit):  # type: ignore[no-untyped-def]
     needed, before = _needed(w), x[i]
     best, at, moved = limit, -1, False
     for c in range(w.axis_from[i], w.axis_from[i + 1]):
-        dear = w.added[c] + w.linf * w.widest[c]
-        if dear < best and sums[c] > needed - w.error:
+        cost = w.added[c] + w.linf * w.widest[c]
+        if cost < best and sums[c] > needed - w.error:
             good = sums[c] > needed + w.error
             if not good:
                 x[i], moved = c, True
                 update_values(w, x, i, values)
                 good = deployed(w, values) > w.threshold
             if good:
-                best, at = dear, c
+                best, at = cost, c
     if moved:
         x[i] = before
         update_values(w, x, i, values)

@@ -75,7 +75,7 @@ class LeafTable:
         alive = every.met(cells, np.flatnonzero(fixed))
         met = [_Met.of(every, axis) for axis in axes]
         for leaves in met:
-            alive &= leaves.some
+            alive &= leaves.reachable
         order = np.flatnonzero(alive)
         order = order[np.lexsort((-value[order], tree[order]))]
         self.trees = len(all_leaves)
@@ -213,7 +213,7 @@ class _Met:
 
     Attributes
     ----------
-    some
+    reachable
         Whether there are any, shape (leaves,).
     low, high
         First and last of them, where they are consecutive; the cell of a missing value does not count.
@@ -223,7 +223,7 @@ class _Met:
         All of them, shape (leaves, cells), where they need not be consecutive; else None.
     """
 
-    some: NDArray[np.bool_]
+    reachable: NDArray[np.bool_]
     low: Cells
     high: Cells
     missing: NDArray[np.bool_] | None = None
@@ -231,13 +231,14 @@ class _Met:
 
     @staticmethod
     def of(leaves: Leaves, axis: CellAxis) -> _Met:
+        """The cells of an axis that each leaf can be reached from."""
         if in_order(axis):
             [(column, cells)] = axis.columns
             first = np.searchsorted(cells, leaves.low[:, column], side="left")
             last = np.searchsorted(cells, leaves.high[:, column], side="right") - 1
             missing = leaves.missing[:, column] if may_be_missing(axis) else None
-            some = first <= last
-            return _Met(some if missing is None else some | missing, first, last, missing)
+            reachable = first <= last
+            return _Met(reachable if missing is None else reachable | missing, first, last, missing)
         good = np.ones((len(leaves.node), len(axis)), dtype=bool)
         for column, cells in axis.columns:
             good &= leaves.reached(column, cells)

@@ -224,22 +224,22 @@ def _pruned(nodes, sides):  # type: ignore[no-untyped-def]
         while waiting:
             waiting -= 1
             at, upto = _first_split(nodes, sides, old[waiting])
-            here = made
+            new = made
             made += 1
             if parent[waiting] < 0:
-                new_root[t] = here
+                new_root[t] = new
             else:
-                children[side[waiting], parent[waiting]] = here
+                children[side[waiting], parent[waiting]] = new
             if nodes.left[at] < 0:
-                new_value[here] = nodes.value[at]
+                new_value[new] = nodes.value[at]
                 continue
             c = nodes.column[at]
             i = sides.of_column[c]
-            axis[here], new_shift[here], new_cut[here], last[here] = i, sides.shift[c], nodes.cut[at], upto
-            new_missing[here], goes[here] = nodes.missing_left[at], _bits_left(nodes, sides, at)
+            axis[new], new_shift[new], new_cut[new], last[new] = i, sides.shift[c], nodes.cut[at], upto
+            new_missing[new], goes[new] = nodes.missing_left[at], _bits_left(nodes, sides, at)
             looks[t, i] = True
             for which, child in ((1, nodes.right[at]), (0, nodes.left[at])):
-                old[waiting], parent[waiting], side[waiting] = child, here, which
+                old[waiting], parent[waiting], side[waiting] = child, new, which
                 waiting += 1
             deepest = max(deepest, waiting)
     return (
@@ -509,20 +509,20 @@ def _along_labels(w, x, i, begin, end, held, sums):  # type: ignore[no-untyped-d
         waiting = 1
         while waiting:
             waiting -= 1
-            at, some = node[waiting], inside[waiting]
+            at, reaching = node[waiting], inside[waiting]
             while w.left[at] >= 0:
                 if w.axis[at] == i:
-                    on_left = some & w.goes[at]
-                    on_right = some & ~w.goes[at]
+                    on_left = reaching & w.goes[at]
+                    on_right = reaching & ~w.goes[at]
                     if on_left and on_right:
                         node[waiting], inside[waiting] = w.right[at], on_right
                         waiting += 1
-                    at, some = (w.left[at], on_left) if on_left else (w.right[at], on_right)
+                    at, reaching = (w.left[at], on_left) if on_left else (w.right[at], on_right)
                 else:
                     at = _child(w, at, x)
             value, c = w.value[at], a
-            while some:
-                if some & np.uint64(1):
+            while reaching:
+                if reaching & np.uint64(1):
                     sums[c] += value
-                some >>= np.uint64(1)
+                reaching >>= np.uint64(1)
                 c += 1
