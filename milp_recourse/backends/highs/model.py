@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milp_recourse.backends.highs.duality import Rows
+from milp_recourse.bounds.rounding import ULP
 from milp_recourse.encodings.mixed_integer import LinearRow, MixedInteger
 from milp_recourse.encodings.tangents import ball_tangent, cost_tangent
 from milp_recourse.encodings.tolerant import tolerant, without_tiny
@@ -82,10 +83,12 @@ class HighsModel:
         self.lower = np.append(np.array(model.lower), 0.0)
         self.upper = np.append(np.array(model.upper), 1.0)
         self._rows = Rows(model.rows, len(self.lower))
-        # columns may miss their bounds by the tolerance; where that moves a row by 1 or more, "infeasible"
-        # says nothing
-        largest = max((abs(c) for row in model.rows for c in row.coefficients.values()), default=0.0)
-        self.settles = largest * FEASIBILITY < 1.0
+        # "infeasible" says nothing where a column that misses its bounds by the tolerance moves a row by 1 or
+        # more, and where the tolerance is less than what a row's terms lose by rounding
+        rows, reach = self._rows, np.maximum(np.abs(self.lower), np.abs(self.upper))
+        sizes = np.abs(rows.value)
+        terms = np.bincount(rows.row, sizes * reach[rows.column]).max(initial=0.0)
+        self.settles = bool(max(sizes.max(initial=0.0) * FEASIBILITY, terms * ULP / FEASIBILITY) < 1.0)
         self._objective: int | None = None
 
     # -- tangents ------------------------------------------------------------------------
