@@ -19,6 +19,7 @@ from milp_recourse.compiled import layout as at
 from milp_recourse.compiled.elementary import RELU, draw_lines, size_at
 from milp_recourse.compiled.elementary import value as curve
 from milp_recourse.compiled.levers import absolute, least_at, respond, term, times
+from milp_recourse.compiled.numerics import TINY
 from milp_recourse.compiled.work import cleared, copied
 from milp_recourse.compiling import compiled, inner
 
@@ -418,22 +419,21 @@ def within(p, w, const, top, budget, paid, digits):
         The upper bound, and the theta that it came from (0: the box alone).
     """
     line, limit, (least, size, squares) = w.col[at.LINE], budget + w.scalar[at.CUT_CONST], paid
-    if limit <= least:
+    if squares:
+        _, spent, _ = _at_theta_of_squares(p, w, TINY)
+    else:
+        _, spent = _at_theta(p, w, 0.0)
+    if limit <= least or spent <= limit:  # nothing can be paid with it, or all of the box
         return top, 0.0
     best, chosen, pull = top, 0.0, 0.0
     for i in range(p.lever.shape[1] if squares else 0):  # the best theta where the box is large
         pull += line[p.start[i]] ** 2 * w.at[at.INVERSE, i]
     theta = 0.5 * math.sqrt(pull / (limit - least))
-    left_t, left_v, left_s = 0.0, top, INF
+    left_t, left_v, left_s = 0.0, top, limit - spent
     right_t, right_v, right_s = 0.0, 0.0, INF
     for turn in range(2):
         known = turn == 0 and theta > 0.0
         if not known:
-            if left_s == INF:
-                _, spent = _at_theta(p, w, 0.0)
-                left_s = limit - spent
-                if left_s >= 0.0:
-                    break
             if right_s == INF:
                 right_v, right_s = const + times(p, line, w.at[at.IDLE]), limit - least
             theta = ((left_v - left_s * left_t) - (right_v - right_s * right_t)) / (right_s - left_s)
