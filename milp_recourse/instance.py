@@ -504,8 +504,8 @@ class Population:
         )
 
     def _part(self, index: slice) -> Population:
-        kept = range(len(self))[index]
-        faults = {k: self.unreadable[old] for k, old in enumerate(kept) if old in self.unreadable}
+        chosen = range(len(self))[index]
+        faults = {k: self.unreadable[old] for k, old in enumerate(chosen) if old in self.unreadable}
         ids = None if self.ids is None else self.ids[index]
         return replace(
             self,

@@ -53,8 +53,8 @@ class Rationals:
 
     def __add__(self, other: Rationals | Fraction) -> Rationals:
         denominator = math.lcm(self.denominator, other.denominator)
-        mine, its = denominator // self.denominator, denominator // other.denominator
-        return Rationals(self.numerator * mine + other.numerator * its, denominator)
+        left, right = denominator // self.denominator, denominator // other.denominator
+        return Rationals(self.numerator * left + other.numerator * right, denominator)
 
     __radd__ = __add__
 

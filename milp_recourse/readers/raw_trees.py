@@ -62,7 +62,7 @@ def on_raw_columns(
     rewriter = NodeRewriter(ensemble)
     count = 0
     for raw in preprocessing.used(order):
-        made = [k for k, track in enumerate(preprocessing.tracks) if track.raw == raw]
+        tracks = [k for k, track in enumerate(preprocessing.tracks) if track.raw == raw]
         filled = preprocessing.filled(raw)
         if raw not in preprocessing.labels:
             if raw in split:
@@ -70,8 +70,8 @@ def on_raw_columns(
                 allowed = "an OrdinalEncoder for it, or the classifier without transformers"
                 raise refuse(f"column {preprocessing.names[raw]!r}", got, allowed)
             rewriter.numbers(
-                made,
-                [preprocessing.tracks[k].operations for k in made],
+                tracks,
+                [preprocessing.tracks[k].operations for k in tracks],
                 count,
                 filled,
                 preprocessing.names[raw],
@@ -82,9 +82,9 @@ def on_raw_columns(
             continue
         table = preprocessing.tables[raw]
         if raw in split or np.isnan(table).any():
-            table = rewriter.sets(made, table, decision.splits, count, preprocessing.names[raw])
+            table = rewriter.sets(tracks, table, decision.splits, count, preprocessing.names[raw])
         else:
-            rewriter.codes(made, count)
+            rewriter.codes(tracks, count)
         if table.shape[1]:
             columns.append(_label(preprocessing, raw, table))
             count += table.shape[1]
