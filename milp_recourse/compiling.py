@@ -388,11 +388,13 @@ def counting_entry(function: Callable[..., Any]) -> Any:
     return _entry(function, _WholeCompiler, counts=True)
 
 
-def _compiled(function: Callable[..., Any], compiler: type[_PartCompiler], counts: bool) -> Any:
-    bare: Any = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, "pipeline_class": compiler}
-    bare["_nrt"] = counts
-    dispatcher: Any = numba.njit(error_model="numpy", nogil=True, **bare)(function)
-    if not inspect.isfunction(dispatcher):
+def _compiled(
+    function: Callable[..., Any], compiler: type[_PartCompiler], counts: bool, for_python: bool = False
+) -> Any:
+    options: Any = {"no_cpython_wrapper": not for_python, "no_cfunc_wrapper": True}
+    options |= {"pipeline_class": compiler, "_nrt": counts}
+    dispatcher: Any = numba.njit(error_model="numpy", nogil=True, **options)(function)
+    if not inspect.isfunction(dispatcher):  # NUMBA_DISABLE_JIT=1 leaves the function as it is
         dispatcher.get_call_template = _for_any_number(dispatcher.get_call_template)
     return dispatcher
 
@@ -410,9 +412,8 @@ def _for_any_number(template: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _entry(function: Callable[..., Any], compiler: type[_PartCompiler], counts: bool) -> Any:
-    bare: Any = {"no_cfunc_wrapper": True, "pipeline_class": compiler, "_nrt": counts}
-    dispatcher: Any = numba.njit(error_model="numpy", nogil=True, **bare)(function)
-    if not inspect.isfunction(dispatcher):  # NUMBA_DISABLE_JIT=1 leaves the function as it is
+    dispatcher = _compiled(function, compiler, counts, for_python=True)
+    if not inspect.isfunction(dispatcher):
         try:
             dispatcher._cache = _Cache(function)
         except (RuntimeError, OSError):  # no folder can be written: compiled anew in every process

@@ -376,7 +376,7 @@ class Population:
     Parameters
     ----------
     template
-        The model side, with some applicant's factual and preferences.
+        An instance of any applicant; only its model side is used, not its factual and preferences.
     factuals, preferences
         One per applicant.
     unreadable

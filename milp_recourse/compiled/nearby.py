@@ -1,4 +1,4 @@
-"""Short searches: for a first action, for a feasible one next to a given one, or for any below a cost."""
+"""Short searches: for a first action, one next to a given one, one inside the edge, or any below a cost."""
 
 from __future__ import annotations
 
@@ -24,6 +24,9 @@ from milp_recourse.program.lower import lower
 NODES, SECONDS = 1000, 2.0
 """Most nodes and seconds of such a search."""
 
+STEPS, STEPS_EACH = 96, 8
+"""Actions that are offered on the way to one that the deployed model refuses, so many for each halving."""
+
 REACHES = 2.0**-24, 2.0**-8
 """Of a lever's width, how far from a given action a feasible one is looked for: next to it, then farther."""
 
@@ -39,15 +42,22 @@ def first_action(instance: Instance) -> dict[str, float] | None:
     ready()
     for _, group in lowered([instance]):
         if not impossible(instance, group.moved):
-            return _found(Run(instance, group.problems(0)))
+            return _found(Run(instance, group.problems(0)), math.inf)
     return None
 
 
-def near(instance: Instance, action: Mapping[str, float]) -> dict[str, float] | None:
-    """The cheapest feasible action next to one, on the same features; None without one, and of trees.
+def near(instance: Instance, action: Mapping[str, float], late: float = math.inf) -> dict[str, float] | None:
+    """The cheapest feasible action next to a given one, on the same features; None if none is found, or if
+    the classifier is no network.
 
-    What solvers with tolerances return fails by its rounding; where conditions leave alternatives, the one
-    that it meets best is kept. Where only the deployed model refuses, the exact logit is asked for more.
+    What solvers with tolerances return often misses feasibility by rounding. Where conditions have
+    alternatives, the one that the given action meets best is kept. If only the deployed model refuses what is
+    found, the exact logit has to be higher (:func:`_inward`).
+
+    Parameters
+    ----------
+    late
+        When to end, on the clock of :func:`time.perf_counter`; here and below.
     """
     if not isinstance(instance.classifier, ReluNetwork) or not action or why_not(instance):
         return None
@@ -57,44 +67,67 @@ def near(instance: Instance, action: Mapping[str, float]) -> dict[str, float] | 
     if program.demand != TRUE:
         program = program.at_point([float(value.midpoint) for value in program.enclose(action)])
     names = tuple(name for name in instance.preferences.actionable if name in action)
-    alone = replace(instance, preferences=replace(instance.preferences, actionable=names))
+    restricted = replace(instance, preferences=replace(instance.preferences, actionable=names))
     ready()
     try:
-        problem = Lowered([alone], effects_of([alone], program)).problems(0)
+        problem = Lowered([restricted], effects_of([restricted], program)).problems(0)
     except (NotCovered, Unsupported):
         return None
     for reach in REACHES:
-        state = Run(alone, _around(alone, problem, action, reach))
+        state = Run(restricted, _around(restricted, problem, action, reach))
         state.few = True
-        found = _found(state)
+        found = _found(state, late)
         if found is not None:
             return found
-    return None if state.refused is None else inward(state, state.refused[0])
+    return None if state.refused is None else _inward(state, PARTS, late)
 
 
-def inward(
-    state: Run, refused: Mapping[str, float], parts: Sequence[float] = PARTS
-) -> dict[str, float] | None:
-    """An action in a search's box whose exact logit is further above what is needed than that of one that
-    only the deployed model refuses: by parts of what rounding can do to the deployed logit there, the
-    smallest first, as long as :data:`SECONDS` last.
+def inside_the_edge(state: Run, late: float) -> list[dict[str, float]]:
+    """Actions further inside than the last one that only the deployed model
+    refused, cheaper and cheaper; none if none is found. They are still to be judged.
+
+    One is looked for next to the refused one, and where no action is in hand, anywhere. Whether the deployed
+    model accepts what lies between the two depends on its rounding there, so many of these follow. The
+    search's memory is used: it goes on from the roots only.
+    """
+    if state.refused is None:
+        return []
+    refused, instance = state.refused, state.instance
+    found = near(instance, refused, late)
+    if found is None and state.action is None:
+        found = _inward(state, PARTS[4::6], late)
+    if found is None:
+        return []
+    kept = {name for name in found if name not in refused or instance.feature(name).integral}
+    parts = (2.0 ** (-np.arange(STEPS) / STEPS_EACH)).tolist()
+    return [
+        {n: a if n in kept else refused[n] + part * (a - refused[n]) for n, a in found.items()}
+        for part in parts
+    ]
+
+
+def _inward(state: Run, parts: Sequence[float], late: float) -> dict[str, float] | None:
+    """A feasible action in a search's box with a higher exact logit than the last one that only the deployed
+    model refused; None if none is found within :data:`SECONDS`.
+
+    The logit that is asked for is raised by ``parts`` of the rounding error that the deployed logit can have
+    there, the smallest part first.
     """
     instance, problem = state.instance, state.problem
     assert isinstance(instance.classifier, ReluNetwork)
-    after = judge(instance, refused).counterfactual
+    assert state.refused is not None
+    after = judge(instance, state.refused).counterfactual
     nearly = instance.classifier.nearly(
         instance.model_rows(np.array([after[f.name] for f in instance.features]))
     )
     if nearly is None:
         return None
-    late = time.perf_counter() + SECONDS
+    late = min(late, time.perf_counter() + SECONDS)
     for part in parts:
-        if time.perf_counter() > late:
-            break
         room = part * nearly[1]
         raised = problem._replace(need_low=problem.need_low + room, need_high=problem.need_high + room)
-        found = _found(Run(instance, raised))
-        if found is not None:
+        found = _found(Run(instance, raised), late)
+        if found is not None or time.perf_counter() > late:
             return found
     return None
 
@@ -114,13 +147,13 @@ def none_below(instance: Instance, cost: float, time_limit: float | None, nodes:
         state = Run(instance, group.problems(0))
         state.few = True  # no good actions are looked for
         state.cost = state.work.scalar[at.BEST_COST] = cost
-        seconds = math.inf if time_limit is None else time_limit
-        return _proven(state, nodes, seconds, first=True) and state.action is None
+        late = math.inf if time_limit is None else time.perf_counter() + time_limit
+        return _proven(state, nodes, late, first=True) and state.action is None
     return False
 
 
 def _around(instance: Instance, problem: Problems, action: Mapping[str, float], reach: float) -> Problems:
-    """The problem on a small box around an action; what is whole stays."""
+    """The problem on a small box around an action; whole numbers and labels keep their values."""
     row = [action.get(f.name, instance.factual[f.name]) for f in instance.features]
     [u] = coordinates(instance, problem, np.array([row]))
     box, allowed = problem.box.copy(), problem.allowed.copy()
@@ -139,16 +172,15 @@ def _around(instance: Instance, problem: Problems, action: Mapping[str, float], 
     return problem._replace(box=box, allowed=allowed, acts=np.ones_like(problem.acts))
 
 
-def _found(state: Run) -> dict[str, float] | None:
+def _found(state: Run, late: float) -> dict[str, float] | None:
     """What a short search finds."""
-    _proven(state, NODES, SECONDS)
+    _proven(state, NODES, min(late, time.perf_counter() + SECONDS))
     return state.action
 
 
-def _proven(state: Run, nodes: int, seconds: float, first: bool = False) -> bool:
-    """Search for so long, or until there is an action if the ``first`` is enough; whether that proves that
-    nothing is cheaper than what is in hand."""
-    late = time.perf_counter() + seconds
+def _proven(state: Run, nodes: int, late: float, first: bool = False) -> bool:
+    """Search for so many nodes at most and until ``late``, or, with ``first``, until there is an action.
+    Returns whether that proves that nothing is cheaper than the action in hand."""
 
     def ended() -> str | None:
         enough = int(state.tree.state[2]) >= nodes or time.perf_counter() > late

@@ -1,4 +1,4 @@
-"""From an instance to a proposal: lower, search in compiled code slice by slice, judge exactly."""
+"""One applicant's search: in compiled code, slice by slice, with what it finds judged exactly in between."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from functools import cache
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,28 +25,23 @@ from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.domain.scm import Link, Mechanism, StructuralCausalModel
 from milp_recourse.instance import Instance, Preferences
 from milp_recourse.judge import Judgement, judge
-from milp_recourse.options import Options
 from milp_recourse.program.lower import lower as neutral
 from milp_recourse.program.model import Program
-from milp_recourse.result import Proposal
 
 SLICE = 0.05
 """Seconds that compiled code may take before Python looks at the clock."""
 
 MOST_BYTES = 4e9
-"""Memory that one applicant's open nodes may take."""
+"""Most bytes that one applicant's open nodes may take."""
 
 
 STUCK = "a box became too small to split"
 """The message where rounding keeps an exact engine from a proof."""
 
-REFUSED = "the deployed model refuses cheaper actions by its rounding: set accept.margin to cover it"
-"""The message where the deployed model does."""
-
 
 @cache
 def ready() -> None:
-    """Compile what this process has not compiled yet, or load it from disk; the former is announced."""
+    """Compile the engine, or load it from disk, once per process. Compiling is announced."""
     with announced():
         instance = smallest()
         state = Run(instance, lower(instance))
@@ -98,7 +92,10 @@ class Run:
     action, cost
         The cheapest action that was judged feasible, and its cost rounded up; None and inf without one.
     refused, refusals
-        The last cheaper action that nothing but the deployed model refuses, or None; how many there were.
+        The last cheaper action that nothing but the deployed model refuses, with its configuration, or None;
+        how many there were.
+    refused_bound
+        The least bound of nodes that held one point, which only the deployed model refuses.
     """
 
     def __init__(
@@ -112,7 +109,8 @@ class Run:
         self.work, self.tree = memory(problem)
         self.starts = np.zeros((0, problem.lever.shape[1]))
         if starts is not None:
-            self.starts = coordinates(instance, problem, np.asarray(starts, dtype=float))
+            given = coordinates(instance, problem, np.asarray(starts, dtype=float))
+            self.starts = np.ascontiguousarray(given)  # another layout would be compiled anew
         self._fixed: dict[frozenset[str], Program] = {}
         self.few = problem.lever.shape[1] <= FEW and not len(self.starts)
         self.begin(careful=False)
@@ -121,9 +119,9 @@ class Run:
         """Forget what was found, and open the roots."""
         self.careful, self.unconfirmed = careful, False
         self.action: dict[str, float] | None = None
-        self.refused: tuple[dict[str, float], int] | None = None
+        self.refused: dict[str, float] | None = None
         self.refusals = 0
-        self.cost, self.asked = math.inf, math.inf
+        self.cost, self.refused_bound = math.inf, math.inf
         search.begin(self.work, self.tree, self.instance.gap_allowance, self.problem.ceiling)
 
     @property
@@ -141,14 +139,6 @@ class Run:
         dives = 2 if self.few else 1
         how = MOST_LINES, 40, dives, not self.unconfirmed, self.careful
         return int(search.run(*memory, share, *how, around, self.starts))
-
-    def closed(self, seconds: float) -> Closed:
-        """What is left when the search has closed: other searches may use the memory now."""
-        w, t = self.work, self.tree
-        values = w.at[at.BEST].copy() if float(w.scalar[at.BEST_COST]) < math.inf else None
-        bound = float(t.bound[t.heap[0]]) if t.state[0] else math.inf
-        case = int(w.scalar[at.BEST_CASE])
-        return Closed(self.instance, self.problem, values, case, bound, int(t.state[2]), seconds)
 
     def confirm(self) -> bool:
         """Judge the search's best action exactly. If it is not feasible: False, and the search goes back
@@ -177,13 +167,13 @@ class Run:
             acted = frozenset(action)
             if acted not in self._fixed:
                 self._fixed[acted] = neutral(self.instance).fix(acted, prune=False)
-            if any(self.offer(near, c).feasible for near in onto_rows(self._fixed[acted], action)):
+            if any(self.offer(near).feasible for near in onto_rows(self._fixed[acted], action)):
                 return
         if last and verdict.accepted_exact and not verdict.faults:  # only the deployed model refuses
-            self.asked = min(self.asked, float(w.scalar[at.STUCK_BOUND]))
+            self.refused_bound = min(self.refused_bound, float(w.scalar[at.STUCK_BOUND]))
 
-    def offer(self, action: dict[str, float], c: int, values: NDArray[np.float64] | None = None) -> Judgement:
-        """Judge an action of a configuration exactly; keep it if it is feasible and cheaper, and remember it
+    def offer(self, action: dict[str, float], values: NDArray[np.float64] | None = None) -> Judgement:
+        """Judge an action exactly; keep it if it is feasible and cheaper, and remember it
         if it is cheaper and only the deployed model refuses it.
 
         Parameters
@@ -196,131 +186,21 @@ class Run:
             return verdict
         if verdict.feasible:
             w = self.work
-            if values is None:  # which need not say it exactly
+            if values is None:  # coordinates may be rounded; the action counts
                 row = np.array(
                     [action.get(f.name, self.instance.factual[f.name]) for f in self.instance.features]
                 )
                 values = coordinates(self.instance, self.problem, row[None])[0]
             self.action, self.cost = action, float(verdict.cost)
-            w.at[at.BEST], w.scalar[at.BEST_COST], w.scalar[at.BEST_CASE] = values, self.cost, c
+            w.at[at.BEST], w.scalar[at.BEST_COST] = values, self.cost
         elif not (verdict.faults or verdict.accepted_deployed):
-            self.refused, self.refusals = (action, c), self.refusals + 1
+            self.refused, self.refusals = action, self.refusals + 1
         return verdict
 
     def _offer_point(self, values: NDArray[np.float64], c: int) -> tuple[dict[str, float], Judgement]:
+        """Judge the action that coordinates stand for, as :meth:`offer` does; returns it with the verdict."""
         action = decode(self.instance, self.problem, values, c)
-        return action, self.offer(action, c, values)
-
-    def accepted_near(self) -> list[tuple[dict[str, float], int]]:
-        """An action, with its configuration, next to the one that only the deployed model refuses, else
-        anywhere, if one is found. The search's memory is used for that: it goes on from the roots only.
-        """
-        if self.refused is None:
-            return []
-        from milp_recourse.compiled.nearby import PARTS, inward, near  # which search by this class
-
-        refused, c = self.refused
-        found = near(self.instance, refused)
-        if found is None and self.action is None:
-            found = inward(self, refused, PARTS[4::6])
-        return [] if found is None else [(found, c)]
-
-
-class Closed(NamedTuple):
-    """A search that closed with its first nodes and whose action has not been judged yet.
-
-    Attributes
-    ----------
-    values, case
-        Coordinates of its best action, None without one, and the configuration.
-    bound, nodes, seconds
-        What it proves, how many nodes it examined, and in what time.
-    """
-
-    instance: Instance
-    problem: Problems
-    values: NDArray[np.float64] | None
-    case: int
-    bound: float
-    nodes: int
-    seconds: float
-
-
-def solve(instance: Instance, options: Options, problem: Problems | None = None) -> Proposal:
-    """The proposal of the compiled engine, for an instance that it covers.
-
-    Parameters
-    ----------
-    problem
-        Its arrays, where they are at hand.
-    """
-    found = searched(instance, options, problem)
-    return judged(found, options) if isinstance(found, Closed) else found
-
-
-def searched(
-    instance: Instance,
-    options: Options,
-    problem: Problems | None = None,
-    careful: tuple[dict[str, float], int] | None = None,
-) -> Closed | Proposal:
-    """A search, with its action still to be judged where its first nodes close it.
-
-    Whoever has many applicants judges after several searches: right after compiled code, whose instructions
-    then fill the processor's caches, Python needs twice the time.
-
-    Parameters
-    ----------
-    careful
-        An action that was refused, and its configuration: then every cheaper one is judged at once
-        (:class:`Run`).
-    """
-    begun = time.perf_counter()
-    late = math.inf if options.time_limit is None else begun + options.time_limit
-
-    def ended() -> str | None:
-        return "the time limit was reached" if time.perf_counter() > late else None
-
-    state = Run(instance, problem, options.starts)
-    watch = options.watch or (lambda cost, bound: None)
-    made = None
-    if careful is None:
-        made = search_on(state, ended, watch, postponed=options.watch is None)
-        if made is None:
-            return state.closed(time.perf_counter() - begun)
-    else:
-        state.offer(*careful)
-    if made is None or state.unconfirmed:
-        known = [] if state.action is None else [(state.action, int(state.work.scalar[at.BEST_CASE]))]
-        found = known + state.accepted_near()
-        state.begin(careful=True)
-        for one in found:
-            state.offer(*one)
-        made = search_on(state, ended, watch)
-        assert made is not None
-    (bound, message), nodes = made, int(state.tree.state[2])
-    if bound < state.target:
-        message = REFUSED if message == STUCK and state.refused is not None else message
-        for one in state.accepted_near():
-            state.offer(*one)
-            bound = min(bound, max(0.0, state.target))
-    seconds = time.perf_counter() - begun
-    return Proposal(state.action, bound, "rigorous", nodes, message, seconds)
-
-
-def judged(found: Closed, options: Options) -> Proposal:
-    """The proposal of a search that has closed; it is made again where its action does not pass."""
-    begun, action, bound = time.perf_counter(), None, found.bound
-    if found.values is not None:
-        action = decode(found.instance, found.problem, found.values, found.case)
-        verdict = judge(found.instance, action)
-        if not verdict.feasible:
-            again = searched(found.instance, options, found.problem, careful=(action, found.case))
-            assert isinstance(again, Proposal)
-            return again
-        bound = min(bound, sufficient(found.instance, float(verdict.cost)))
-    seconds = found.seconds + time.perf_counter() - begun
-    return Proposal(action, max(0.0, bound), "rigorous", found.nodes, seconds=seconds)
+        return action, self.offer(action, values)
 
 
 def sufficient(instance: Instance, cost: float) -> float:
@@ -348,13 +228,22 @@ def search_on(
     watch: Callable[[float, float], object] = lambda cost, bound: None,
     postponed: bool = False,
 ) -> tuple[float, str | None] | None:
-    """Search until it is proven: the bound, and why it ended before; None if judging may be ``postponed``,
-    and nothing else is left to do after the first nodes.
+    """Search until the best action, or that there is none, is proven.
 
     Parameters
     ----------
     ended
-        Why to end now, if there is a reason; asked after every slice.
+        Gives a reason to end now, or None; it is called before every slice.
+    watch
+        Gets the cost in hand and the bound after every slice.
+    postponed
+        Whether an action that the first slice proves is to be judged by the caller.
+
+    Returns
+    -------
+    (bound, message)
+        The proven bound, and why the search ended before its proof, or None; None instead of both where
+        judging is postponed.
     """
     p, w, tree = state.problem, state.work, state.tree
     look, around = (0, -1) if state.few else (LOOKS * FIRST, 0)
@@ -367,7 +256,7 @@ def search_on(
         if postponed and why == search.DONE and math.isinf(tree.stuck[0]):
             return None
         postponed, confirmed = False, state.confirm()
-        if not confirmed and not state.careful:  # again, with every action judged
+        if not confirmed and not state.careful:  # the caller begins again, with every action judged
             break
         watch(state.cost, float(tree.bound[tree.heap[0]]) if tree.state[0] else 0.0)
         if why == search.DONE:
@@ -382,7 +271,9 @@ def search_on(
                     break
         elif why in (search.ASK, search.ASK_LAST):
             state.answer(why == search.ASK_LAST)
-            if state.refusals > FEW_REFUSED and not state.careful:  # again, from an action inside the edge
+            if (
+                state.refusals > FEW_REFUSED and not state.careful
+            ):  # begin again with an action inside the edge
                 state.unconfirmed = True
                 break
         elif why == search.FULL:
@@ -397,7 +288,7 @@ def search_on(
         elif took > 2 * SLICE:
             share = max(share // 2, 1)
     bound = float(tree.bound[tree.heap[0]]) if tree.state[0] else math.inf
-    stuck = min(float(tree.stuck[0]), state.asked)
+    stuck = min(float(tree.stuck[0]), state.refused_bound)
     if stuck < state.target and message is None:
         message = STUCK
     bound = min(bound, stuck)

@@ -21,10 +21,10 @@ import numpy as np
 from milp_recourse.backends.bab import TOGETHER
 from milp_recourse.backends.cost_units import cost_units, in_own_units
 from milp_recourse.backends.protocol import Options
-from milp_recourse.compiled import propose, search
+from milp_recourse.compiled import engine, propose, search
+from milp_recourse.compiled.engine import Closed, searched
 from milp_recourse.compiled.nearby import near
 from milp_recourse.compiled.problem import impossible, lowered
-from milp_recourse.compiled.propose import Closed, searched
 from milp_recourse.formats.read import read_population
 from milp_recourse.judge import _judge, already_good_among, conclude
 from milp_recourse.solve import sharing
@@ -110,7 +110,7 @@ def once(people: int, watch: Watch) -> tuple[np.ndarray, np.ndarray, np.ndarray,
             for person, one in found.items():
                 watch.spent = 0.0
                 if isinstance(one, Closed):
-                    whole, found[person] = timed(lambda f=one: propose.judged(f, Options()))
+                    whole, found[person] = timed(lambda f=one: engine.judged(f, Options()))
                     spent[person, 2:4] += watch.spent, whole - watch.spent
                 own = in_own_units(found[person], scaled[person][1])
                 spent[person, 4], result = timed(

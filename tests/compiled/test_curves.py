@@ -13,7 +13,7 @@ import pytest
 
 from milp_recourse.backends import backend
 from milp_recourse.backends.protocol import Options
-from milp_recourse.compiled import elementary, propose
+from milp_recourse.compiled import elementary, engine
 from milp_recourse.compiled.causes import NotCovered
 from milp_recourse.compiled.elementary import LOG, SIGMOID, SQUARE
 from milp_recourse.compiled.layout import ALPHA, FALL, RISE, SLOPE, ZH, ZL
@@ -131,7 +131,7 @@ def test_curved_problems_as_highs_and_brute_force() -> None:
         instance = curved(seed)
         if instance is None:
             continue
-        found = propose.solve(instance, Options(time_limit=60))
+        found = engine.solve(instance, Options(time_limit=60))
         assert found.message is None, (seed, found)
         other = backend("highs").solve(instance, Options(time_limit=20))
         known = brute_force(instance)

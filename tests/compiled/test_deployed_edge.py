@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,6 +10,8 @@ import numpy as np
 import pytest
 
 from milp_recourse import Status, solve
+from milp_recourse.compiled.nearby import inside_the_edge, near
+from milp_recourse.compiled.propose import Run, ready, search_on
 from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.formats import read_instance
 from milp_recourse.instance import Acceptance, Instance
@@ -18,9 +21,14 @@ from tests.helpers.generators import supported_instance
 EDGES = Path(__file__).parent / "deployed_edge"
 
 
-@pytest.mark.parametrize(("name", "gap"), [("f32m0-4012", 1e-6), ("f32edge-4006", 1.0)])
+@pytest.mark.parametrize(
+    ("name", "gap"),
+    [("f32m0-4012", 1e-6), ("f32m0-7020", 1e-6), ("f32m0-20026", 1e-6), ("f32edge-4006", 1.0)],
+)
 def test_where_the_deployed_model_refuses_the_edge_an_action_is_found(name: str, gap: float) -> None:
-    """Both ended without an action. In the second the edge is at the factual: what is cheap is refused."""
+    """The first and the last ended without an action; in the last the edge is at the factual: what is cheap
+    is refused. In the others the one inside the edge was dearer than the gap allows, and what the deployed
+    model accepts between it and the edge was not looked for."""
     result = solve(read_instance(EDGES / f"{name}.json"), "bab", 20.0)
     assert result.action
     assert result.cost is not None
@@ -28,6 +36,18 @@ def test_where_the_deployed_model_refuses_the_edge_an_action_is_found(name: str,
     assert result.cost - result.lower_bound <= gap * result.cost
     assert result.status is (Status.OPTIMAL if gap < 1.0 else Status.LIMIT)
     assert gap < 1.0 or "set accept.margin" in (result.message or "")
+
+
+def test_looking_inside_the_edge_ends_with_the_time_limit() -> None:
+    """It took up to ten seconds more."""
+    instance = read_instance(EDGES / "f32m0-20026.json")
+    ready()
+    edge = Run(instance)
+    search_on(edge, lambda: None)
+    assert edge.refused is not None
+    assert near(instance, edge.refused) is not None
+    assert near(instance, edge.refused, late=time.perf_counter()) is None
+    assert inside_the_edge(edge, late=time.perf_counter()) == []
 
 
 def without_margin(seed: int) -> tuple[Instance, Instance] | None:

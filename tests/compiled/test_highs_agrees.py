@@ -14,8 +14,8 @@ import pytest
 from milp_recourse.backends import backend
 from milp_recourse.backends.protocol import Options, Proposal
 from milp_recourse.compiled.causes import NotCovered
+from milp_recourse.compiled.engine import solve
 from milp_recourse.compiled.problem import impossible, lower
-from milp_recourse.compiled.propose import solve
 from milp_recourse.errors import Unsupported
 from milp_recourse.instance import Instance
 from milp_recourse.judge import already_good, judge

@@ -12,7 +12,7 @@ import pytest
 from scipy.optimize import linprog
 
 from milp_recourse.backends.protocol import Options
-from milp_recourse.compiled import propose, search
+from milp_recourse.compiled import engine, propose, search
 from milp_recourse.compiled.causes import NotCovered
 from milp_recourse.compiled.layout import (
     BEST,
@@ -242,8 +242,8 @@ def test_the_same_question_gets_the_same_answer(seed: int) -> None:
     if instance is None:
         return
     propose.ready()
-    proposal = propose.solve(instance, Options(5.0))
-    again = propose.solve(instance, Options(5.0))
+    proposal = engine.solve(instance, Options(5.0))
+    again = engine.solve(instance, Options(5.0))
     assert proposal.message is not None or (proposal.action, proposal.lower_bound, proposal.nodes) == (
         again.action,
         again.lower_bound,
@@ -325,7 +325,7 @@ def test_whole_numbers_are_as_cheap_as_enumeration_says() -> None:
         if not clear.any() or (abs(logits - need) < room).any():
             continue
         tried += 1
-        proposal = propose.solve(instance, Options(30.0))
+        proposal = engine.solve(instance, Options(30.0))
         assert proposal.message is None and proposal.action is not None
         assert proposal.lower_bound <= costs[clear].min() * (1 + 1e-12)
         cost = float(judge(instance, proposal.action).cost)

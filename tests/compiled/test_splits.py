@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from milp_recourse.backends.protocol import Options
-from milp_recourse.compiled.propose import ready, solve
+from milp_recourse.compiled.engine import solve
+from milp_recourse.compiled.propose import ready
 from milp_recourse.domain.cost import Cost
 from milp_recourse.domain.features import Feature
 from milp_recourse.domain.network import ReluNetwork
@@ -126,3 +127,12 @@ def test_a_search_is_not_led_on_by_points_of_no_worth(name: str) -> None:
     assert result.status is Status.OPTIMAL
     assert result.nodes is not None
     assert result.nodes < 1000
+
+
+def test_levers_count_through_open_units() -> None:
+    """Where an open unit is at rest at the relaxed optimum, levers behind it were taken for idle: two others
+    were split to widths of 4e-8, without an end."""
+    result = solved(read_instance(Path(__file__).parent / "endless" / "deep10-8028.json"), "bab", 60.0)
+    assert result.status is Status.INFEASIBLE
+    assert result.nodes is not None
+    assert result.nodes < 5000
