@@ -147,7 +147,7 @@ def check_person(problem: Instance, x: Mapping[str, float], path: str = "factual
     check_abduction(problem, x, path)
 
 
-def not_judged(
+def undefined_values(
     features: Sequence[Feature],
     conditions: tuple[Condition, ...],
     factuals: Sequence[Mapping[str, float]],

@@ -21,7 +21,7 @@ from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.domain.scenario import Scenario
 from milp_recourse.domain.scm import StructuralCausalModel
 from milp_recourse.errors import BadInput
-from milp_recourse.factuals import ID, as_table, check_missing, not_judged, people_in
+from milp_recourse.factuals import ID, as_table, check_missing, people_in, undefined_values
 from milp_recourse.result import gap_tolerance
 
 if TYPE_CHECKING:
@@ -470,7 +470,7 @@ class Population:
         if len(own) != len(frame):
             raise BadInput("preferences", f"{len(own)}", f"one for all, or one per row ({len(frame)})")
         table, unreadable = as_table(people_in(frame, names), template)
-        unreadable |= not_judged(
+        unreadable |= undefined_values(
             template.features, template.conditions, table, own, unreadable, template.cost
         )
         if id is None and ID in columns and ID not in names:

@@ -71,7 +71,7 @@ def _with_cost(people: Population, known: Population, cost: str | None, scale: s
     from dataclasses import replace
 
     from milp_recourse.domain.cost import KINDS, PERCENTILES
-    from milp_recourse.factuals import not_judged
+    from milp_recourse.factuals import undefined_values
     from milp_recourse.formats.applicant_json import build_cost, check_scale
     from milp_recourse.formats.schema import CostModel
     from milp_recourse.formats.validate import validate
@@ -98,7 +98,9 @@ def _with_cost(people: Population, known: Population, cost: str | None, scale: s
     new = build_cost(validate(CostModel, entry, "cost"), template.features)
     for one in {id(p): p for p in people.preferences}.values():  # thousands may share one
         check_scale(new, one)
-    faults = not_judged(template.features, (), people.factuals, people.preferences, people.unreadable, new)
+    faults = undefined_values(
+        template.features, (), people.factuals, people.preferences, people.unreadable, new
+    )
     return with_template(replace(people, unreadable={**people.unreadable, **faults}), cost=new)
 
 

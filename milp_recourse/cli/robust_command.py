@@ -32,7 +32,11 @@ def robust(
     json: Json = None,
     certificate: Annotated[
         Path | None,
-        typer.Option(metavar="CERT.json", help="write the proof (only if the threshold alone is uncertain)", callback=a_file),
+        typer.Option(
+            metavar="CERT.json",
+            help="write the proof (only if the threshold alone is uncertain)",
+            callback=a_file,
+        ),
     ] = None,
     time_limit: WholeTime = None,
     index: Index = None,

@@ -72,7 +72,7 @@ class Task:
 
 
 def sampled_task(template: Instance) -> Task:
-    """The task of any problem: refused rows are drawn from its causal model.
+    """The task of a problem; its refused rows are drawn from the problem's causal model.
 
     Raises
     ------

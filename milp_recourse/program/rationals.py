@@ -90,7 +90,9 @@ class Rationals:
 
 
 def agreed(condition: bool | NDArray[np.bool_]) -> bool:
-    """A truth value on which the structure depends, given for one applicant or for each of several.
+    """The truth value of a condition on which the program's structure depends.
+
+    ``condition`` is given for one applicant or, as an array, for each of several.
 
     Raises
     ------
@@ -106,7 +108,9 @@ def agreed(condition: bool | NDArray[np.bool_]) -> bool:
 
 
 def common_value(value: Fraction | Rationals) -> Fraction:
-    """A number on which the structure depends, given for one applicant or for each of several.
+    """The one value of a number on which the program's structure depends.
+
+    ``value`` is given for one applicant or, as :class:`Rationals`, for each of several.
 
     Raises
     ------

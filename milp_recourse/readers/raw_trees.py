@@ -110,7 +110,8 @@ class NodeRewriter:
         filled: object | None,
         name: object,
     ) -> None:
-        """Nodes on a number: compare the raw number with the largest double that goes left.
+        """Rewrite the nodes on a numeric column: each compares the raw number with the largest double that it
+        sends left.
 
         Parameters
         ----------
@@ -134,7 +135,7 @@ class NodeRewriter:
                 self._features[t][nodes] = at
 
     def codes(self, columns: Sequence[int], at: int) -> None:
-        """Nodes on a label's numbers, which are the new inputs themselves."""
+        """Rewrite the nodes on the numbers of an encoded label, which are themselves the new inputs."""
         for offset, k in enumerate(columns):
             for t, nodes in self._nodes(k):
                 self._features[t][nodes] = at + offset
@@ -142,7 +143,8 @@ class NodeRewriter:
     def sets(
         self, columns: Sequence[int], table: NDArray[np.float64], splits: Splits, at: int, name: object
     ) -> NDArray[np.float64]:
-        """Nodes on a label: compare one 0/1 input per distinct set of labels that goes left.
+        """Rewrite the nodes on a label: each reads a 0/1 input, one per distinct set of labels that
+        goes left.
 
         Returns
         -------
