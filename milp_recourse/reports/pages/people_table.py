@@ -98,7 +98,7 @@ def table_data(answers: Answers) -> dict[str, Any]:
                 text(wording.headline(person)),
                 text(wording.assurance(person)),
                 [plain(changes[name].before) if name in changes else None for name in features],
-                _moved(person.features, place),
+                _changed_features(person.features, place),
                 limits.setdefault(own, len(limits)),
                 [text(person.group.get(name)) for name in groups],
             ]
@@ -118,5 +118,5 @@ def _limit(change: Change | None, text: Any) -> int | None:
     return text(change.allowed) if change is not None and change.lever else None
 
 
-def _moved(features: Iterable[Change], place: Mapping[str, int]) -> list[list[Any]]:
+def _changed_features(features: Iterable[Change], place: Mapping[str, int]) -> list[list[Any]]:
     return [[place[c.feature], plain(c.after), c.cause, c.share] for c in features if c.cause != "unchanged"]
