@@ -12,10 +12,9 @@ from milp_recourse.domain.forest import TreeEnsemble
 from milp_recourse.errors import BadInput, Unsupported
 from milp_recourse.forests.axes import separable
 from milp_recourse.forests.single import leaf_recourses
-from milp_recourse.formats import read_instance
 from milp_recourse.instance import Instance
 from milp_recourse.judge import judge
-from milp_recourse.solve import check_options
+from milp_recourse.solve import as_instance, check_options
 
 By = Literal["leaf", "features"]
 
@@ -54,7 +53,7 @@ class Alternative:
 
 
 def alternatives(
-    problem: Instance | str | Path,
+    problem: Instance | Mapping[str, Any] | str | Path,
     count: int = 15,
     by: By = "leaf",
     backend: str | None = None,
@@ -71,7 +70,7 @@ def alternatives(
     Parameters
     ----------
     problem
-        An instance, or the path of its file.
+        An instance, the JSON value of one, or the path of its file.
     backend, time_limit
         For ``features`` as for :func:`milp_recourse.solve`; the limit is for all sets together. Not used for
         ``leaf``.
@@ -92,7 +91,7 @@ def alternatives(
         raise BadInput("count", count, "a whole number, 1 or more")
     if apart < 0:
         raise BadInput("apart", apart, "a whole number, 0 or more")
-    instance = problem if isinstance(problem, Instance) else read_instance(problem)
+    instance = as_instance(problem)
     if by == "features":
         return _by_features(instance, count, backend, time_limit, apart)
     listed = []
@@ -104,9 +103,9 @@ def alternatives(
         after = {f.name: f.shown(verdict.counterfactual[f.name]) for f in instance.features}
         listed.append(Alternative(float(verdict.cost), shown, after, verdict.score, leaf))
     chosen: list[Alternative] = []
-    for way in sorted(listed, key=lambda a: a.cost):
-        if all(len(way.action.keys() ^ other.action.keys()) >= apart for other in chosen):
-            chosen.append(way)
+    for one in sorted(listed, key=lambda a: a.cost):
+        if all(len(one.action.keys() ^ other.action.keys()) >= apart for other in chosen):
+            chosen.append(one)
     return chosen[:count]
 
 
@@ -116,7 +115,7 @@ def _by_leaf(instance: Instance) -> Iterator[tuple[dict[str, float], int]]:
         raise Unsupported(
             "one recourse per leaf: one decision tree, no causes and no plausibility; else by features"
         )
-    yield from ((way.action, way.node) for way in leaf_recourses(instance))
+    yield from ((one.action, one.node) for one in leaf_recourses(instance))
 
 
 def _by_features(

@@ -182,23 +182,23 @@ def choices(
     clock = Clock.start(time_limit)
     if together:
         return _together(instance, count, differ, apart, backend, clock)
-    kept: list[Choice] = []
+    chosen: list[Choice] = []
     bound, message = 0.0, None
     for found in differing(instance, differ, apart, scales, backend, clock):
         result = found.result
         if result.status is Status.INFEASIBLE:
-            return Choices(instance, tuple(kept), differ, apart, scales, True, None)
+            return Choices(instance, tuple(chosen), differ, apart, scales, True, None)
         bound = max(bound, result.lower_bound or 0.0)
         if result.action is None:
             message = result.message or result.status.sentence
             break
-        if differ == "features" and not all(_features_apart(result, c.result) >= apart for c in kept):
+        if differ == "features" and not all(_features_apart(result, c.result) >= apart for c in chosen):
             continue
-        kept.append(found)
-        if len(kept) == count:
+        chosen.append(found)
+        if len(chosen) == count:
             break
-    done = bool(kept) and differ == "features" and not kept[-1].result.action
-    return Choices(instance, tuple(kept), differ, apart, scales, done, None if done else bound, message)
+    done = bool(chosen) and differ == "features" and not chosen[-1].result.action
+    return Choices(instance, tuple(chosen), differ, apart, scales, done, None if done else bound, message)
 
 
 def _together(
@@ -334,23 +334,23 @@ def far_from(instance: Instance, result: Result, apart: float, scales: Mapping[s
     The thresholds are rounded to doubles away from that value. For a feature whose factual value is missing,
     the condition asks only that it is acted on in one of the two recourses and not in the other.
     """
-    ways: list[Condition] = []
+    parts: list[Condition] = []
     after = result.counterfactual or {}
     for name, scale in scales.items():
         feature, distance = instance.feature(name), Fraction(apart) * Fraction(scale)
         if name in instance.missing:
-            ways.append(Not(Acted(name)) if name in (result.action or {}) else Acted(name))
+            parts.append(Not(Acted(name)) if name in (result.action or {}) else Acted(name))
             continue
         number = feature.number(after[name] or 0.0)  # only missing values are None
         if feature.kind == "categorical":
             if distance <= 1:
                 others = tuple(k for k in range(len(feature.categories or ())) if k != number)
-                ways.append(LabelIn(name, "counterfactual", others))
+                parts.append(LabelIn(name, "counterfactual", others))
         else:
             value, term = Fraction(number), ((name, 1.0),)
-            ways.append(Sum(term, "counterfactual", at_least=round_up(value + distance)))
-            ways.append(Sum(term, "counterfactual", at_most=round_down(value - distance)))
-    return AnyOf(tuple(ways))
+            parts.append(Sum(term, "counterfactual", at_least=round_up(value + distance)))
+            parts.append(Sum(term, "counterfactual", at_most=round_down(value - distance)))
+    return AnyOf(tuple(parts))
 
 
 def _features_apart(one: Result, other: Result) -> int:

@@ -388,13 +388,15 @@ def counting_entry(function: Callable[..., Any]) -> Any:
     return _entry(function, _WholeCompiler, counts=True)
 
 
-def _compiled(function: Callable[..., Any], compiler: type[_PartCompiler], counts: bool) -> Any:
-    bare: Any = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, "pipeline_class": compiler}
-    bare["_nrt"] = counts
-    made: Any = numba.njit(error_model="numpy", nogil=True, **bare)(function)
-    if not inspect.isfunction(made):
-        made.get_call_template = _for_any_number(made.get_call_template)
-    return made
+def _compiled(
+    function: Callable[..., Any], compiler: type[_PartCompiler], counts: bool, for_python: bool = False
+) -> Any:
+    options: Any = {"no_cpython_wrapper": not for_python, "no_cfunc_wrapper": True}
+    options |= {"pipeline_class": compiler, "_nrt": counts}
+    dispatcher: Any = numba.njit(error_model="numpy", nogil=True, **options)(function)
+    if not inspect.isfunction(dispatcher):  # NUMBA_DISABLE_JIT=1 leaves the function as it is
+        dispatcher.get_call_template = _for_any_number(dispatcher.get_call_template)
+    return dispatcher
 
 
 def _for_any_number(template: Callable[..., Any]) -> Callable[..., Any]:
@@ -410,12 +412,10 @@ def _for_any_number(template: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _entry(function: Callable[..., Any], compiler: type[_PartCompiler], counts: bool) -> Any:
-    bare: Any = {"no_cfunc_wrapper": True, "pipeline_class": compiler, "_nrt": counts}
-    made: Any = numba.njit(error_model="numpy", nogil=True, **bare)(function)
-    if not inspect.isfunction(made):  # NUMBA_DISABLE_JIT=1 leaves the function as it is
-        made.get_call_template = _for_any_number(made.get_call_template)
+    dispatcher = _compiled(function, compiler, counts, for_python=True)
+    if not inspect.isfunction(dispatcher):
         try:
-            made._cache = _Cache(function)
-        except (RuntimeError, OSError):  # nowhere to write: compiled in every process
+            dispatcher._cache = _Cache(function)
+        except (RuntimeError, OSError):  # no folder can be written: compiled anew in every process
             _Cache.absent = True
-    return made
+    return dispatcher

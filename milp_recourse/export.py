@@ -106,7 +106,8 @@ def _comments(mip: MixedInteger, names: list[str], instance: Instance, cost_unit
 
 
 def _sum(coefficients: Iterator[tuple[str, float]]) -> str:
-    """ "+ c x - d y" over several lines: readers limit a line's length."""
+    """Write terms as "c x - d y", with line breaks because programs that read LP files limit a line's
+    length."""
     parts = [f"{'+' if c >= 0 else '-'} {float(abs(c))!r} {name}" for name, c in coefficients]
     return "\n  ".join(
         " ".join(parts[i : i + TERMS_PER_LINE]) for i in range(0, len(parts), TERMS_PER_LINE)

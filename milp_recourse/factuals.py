@@ -76,7 +76,7 @@ def as_number(value: float | str | None, feature: Feature, path: str, imputed: b
 
 
 def check_missing(instance: Instance, missing: Collection[str], path: str = "factual") -> None:
-    """Check that the values that are missing may be: trees with a rule for them, and nothing else reads them.
+    """Check that only trees that have a rule for missing values read the features without a value.
 
     Parameters
     ----------
@@ -147,7 +147,7 @@ def check_person(problem: Instance, x: Mapping[str, float], path: str = "factual
     check_abduction(problem, x, path)
 
 
-def not_judged(
+def undefined_values(
     features: Sequence[Feature],
     conditions: tuple[Condition, ...],
     factuals: Sequence[Mapping[str, float]],

@@ -21,7 +21,7 @@ from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.domain.scenario import Scenario
 from milp_recourse.domain.scm import StructuralCausalModel
 from milp_recourse.errors import BadInput
-from milp_recourse.factuals import ID, as_table, check_missing, not_judged, people_in
+from milp_recourse.factuals import ID, as_table, check_missing, people_in, undefined_values
 from milp_recourse.result import gap_tolerance
 
 if TYPE_CHECKING:
@@ -376,7 +376,7 @@ class Population:
     Parameters
     ----------
     template
-        The model side, with some applicant's factual and preferences.
+        An instance of any applicant; only its model side is used, not its factual and preferences.
     factuals, preferences
         One per applicant.
     unreadable
@@ -470,7 +470,7 @@ class Population:
         if len(own) != len(frame):
             raise BadInput("preferences", f"{len(own)}", f"one for all, or one per row ({len(frame)})")
         table, unreadable = as_table(people_in(frame, names), template)
-        unreadable |= not_judged(
+        unreadable |= undefined_values(
             template.features, template.conditions, table, own, unreadable, template.cost
         )
         if id is None and ID in columns and ID not in names:
@@ -504,8 +504,8 @@ class Population:
         )
 
     def _part(self, index: slice) -> Population:
-        kept = range(len(self))[index]
-        faults = {k: self.unreadable[old] for k, old in enumerate(kept) if old in self.unreadable}
+        chosen = range(len(self))[index]
+        faults = {k: self.unreadable[old] for k, old in enumerate(chosen) if old in self.unreadable}
         ids = None if self.ids is None else self.ids[index]
         return replace(
             self,

@@ -111,8 +111,8 @@ def _judge(instance: Instance, action: Action) -> Judgement:
     if instance.plausible and not plausible_exact(
         instance.scm, instance.factual, exact, frozenset(action), instance.offset
     ):
-        asked = f" and {instance.offset:+g} in log density" if instance.offset else ""
-        faults.append(f"the counterfactual is less plausible than the factual{asked}")
+        offset = f" and {instance.offset:+g} in log density" if instance.offset else ""
+        faults.append(f"the counterfactual is less plausible than the factual{offset}")
     faults += _condition_faults(instance, action, exact, nearest)
     cost = Fraction(0)
     if action.keys() <= set(instance.preferences.actionable):

@@ -21,7 +21,7 @@ from milp_recourse.domain.forest import TreeEnsemble
 from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.domain.scm import StructuralCausalModel
 from milp_recourse.errors import BadInput, is_number
-from milp_recourse.factuals import FactualTable, check_person, not_judged
+from milp_recourse.factuals import FactualTable, check_person, undefined_values
 from milp_recourse.formats.feature_json import features_to_list
 from milp_recourse.frames.answers import Answers, Interrupted, compared_with_model
 from milp_recourse.frames.arguments import (
@@ -344,7 +344,7 @@ class Recourse:
         """The rows, with a fault for each person for whom a condition or the cost is not defined."""
         features = self._problem.features
         factuals = FactualTable([f.name for f in features], rows.values)
-        faults = not_judged(
+        faults = undefined_values(
             features, self._problem.conditions, factuals, own, rows.faults, self._problem.cost
         )
         return replace(rows, faults={**rows.faults, **faults}) if faults else rows

@@ -12,11 +12,11 @@ from milp_recourse.cli.problems import read_one
 
 def alternatives(
     instance: Problem,
-    count: Annotated[int, typer.Option(help="at most so many")] = 15,
+    count: Annotated[int, typer.Option(help="the largest number of recourses")] = 15,
     by: Annotated[
         Literal["leaf", "features"], typer.Option(help="one per accepting leaf, or per set of features")
     ] = "leaf",
-    apart: Annotated[int, typer.Option(help="features any two differ by in what they act on")] = 0,
+    apart: Annotated[int, typer.Option(help="in how many features acted on any two differ at least")] = 0,
     backend: Backend = None,
     json: Json = None,
     time_limit: TimeLimit = None,
@@ -31,7 +31,7 @@ def alternatives(
     found = find(problem, count, by, backend, time_limit, apart)
     if json is not None:
         write_json([a.to_dict() for a in found], json, indent=1)
-    for rank, way in enumerate(found, 1):
-        typer.echo(f"{rank:3}  {way.cost:<12.6g} {describe_action(problem, way.action)}")
+    for rank, one in enumerate(found, 1):
+        typer.echo(f"{rank:3}  {one.cost:<12.6g} {describe_action(problem, one.action)}")
     if not found:
         typer.echo("no recourse: nothing within the applicant's limits is accepted")

@@ -1,4 +1,4 @@
-"""The commands put together, and the function that runs one."""
+"""The command-line application with all commands, and the function that runs it."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ COMMANDS: tuple[Callable[..., None], ...] = (
     gmsc,
     icarma.gap,
 )
-"""In the order of ``milp-recourse --help``."""
+"""The commands, in the order of ``milp-recourse --help``."""
 
 for _command in COMMANDS:
     app.command()(_command)
@@ -78,7 +78,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _fail(str(error), MACHINE_FAILED)
     except RecourseError as error:
         return _fail(str(error))
-    except BrokenPipeError:  # whoever read our output has gone: nothing is left to say
+    except BrokenPipeError:  # the process that read our output has ended
         sys.stdout = sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
         return MACHINE_FAILED
     except (OSError, MemoryError) as error:
@@ -92,13 +92,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if usage is None:
             raise
         return _fail(f"{usage()} (see milp-recourse --help)")
-    if code == INTERRUPTED:  # Typer turned Ctrl-C into an exit code and said nothing
+    if code == INTERRUPTED:  # Typer turned Ctrl-C into an exit code without a message
         return _fail("interrupted", INTERRUPTED)
     return code if isinstance(code, int) else DONE
 
 
 def _fail(line: str, code: int = BAD_INPUT) -> int:
-    """One line on stderr, whatever characters it holds."""
+    """Write one line to stderr, with characters that it cannot encode escaped; return the code."""
     text = f"milp-recourse: {' '.join(line.split())}\n"
     sys.stderr.write(text.encode("utf-8", "backslashreplace").decode())
     return code

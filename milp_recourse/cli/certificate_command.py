@@ -9,11 +9,11 @@ import typer
 
 
 def certificate(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="what certify wrote")],
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="a folder that certify wrote")],
     index: Annotated[int, typer.Argument(help="the person, from 0")],
-    out: Annotated[Path, typer.Option(metavar="CERT", help="where it goes: .json, or .json.gz")],
+    out: Annotated[Path, typer.Option(metavar="CERT", help="the file to write, .json or .json.gz")],
 ) -> None:
-    """Take one person's certificate out of a folder of results, whether it has a file of its own or not."""
+    """Write one person's certificate from a folder of results, where it is a file or in an archive."""
     from gzip import decompress
 
     from milp_recourse.formats.strict_json import write_whole

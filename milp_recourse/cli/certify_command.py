@@ -40,18 +40,18 @@ def certify(
     parallel: Parallel = "processes",
     scheduler: Scheduler = None,
     limit: Annotated[
-        int | None, typer.Option(help="at most so many applicants, or shipped Loan instances (default 12)")
+        int | None, typer.Option(help="most applicants, or shipped Loan instances (default 12), to solve")
     ] = None,
     certificates: Annotated[bool, typer.Option(help="write a proof that verify checks for each")] = True,
     report: Annotated[bool, typer.Option("--report", help="write DIR/report.html, to look at")] = False,
     index: Index = None,
     preferences: Own = None,
 ) -> None:
-    """Solve an instance, a population or the shipped instances; results in DIR.
+    """Solve an instance, a population or the shipped instances, and write results to DIR.
 
-    A population's run that was stopped goes on where it was when the same command runs again. The command
-    verify DIR FILE checks the certificates. With --preferences the problem that was solved is written to
-    DIR too, and verify DIR finds it there.
+    If a population's run was stopped, the same command resumes it. The command verify DIR FILE checks the
+    certificates. With --preferences the problem that was solved is written to DIR too, and verify DIR finds
+    it there.
     """
     from milp_recourse.formats import read_any
     from milp_recourse.solve import check_options
@@ -84,7 +84,7 @@ def certify(
 
 @dataclass(frozen=True)
 class _Run:
-    """The options of ``certify``. ``write``: whether the problem that was solved is written, too."""
+    """The options of ``certify``; ``write`` is whether to write the problem that was solved, too."""
 
     out: Path
     backend: str | None
@@ -96,8 +96,14 @@ class _Run:
     write: bool
 
 
-def _certify_files(files: Sequence[Path], run: _Run, alone: Instance | None = None) -> int:
-    """Solve the files, or the one that is given with preferences of its own."""
+def _certify_files(files: Sequence[Path], run: _Run, instead: Instance | None = None) -> int:
+    """Solve instances from files and return the exit code.
+
+    Parameters
+    ----------
+    instead
+        The instance to solve in place of that in the only file, because it has other preferences.
+    """
     from milp_recourse.formats import write_instance
     from milp_recourse.reports.instances import solve_files, write_rows
     from milp_recourse.reports.population_folder import make_folder, refuse_foreign
@@ -112,11 +118,11 @@ def _certify_files(files: Sequence[Path], run: _Run, alone: Instance | None = No
     out = run.out
     refuse_foreign(out)
     rows: list[Row] = []
-    problems = files if alone is None else [alone]
+    problems = files if instead is None else [instead]
     try:
         with progress_bar("instances", len(files)) as bar:
-            how = run.backend, run.time_limit, run.workers.jobs, run.certificates
-            for row in solve_files(problems, *how):
+            options = run.backend, run.time_limit, run.workers.jobs, run.certificates
+            for row in solve_files(problems, *options):
                 rows.append(row)
                 bar.advance()
         interrupted = False
@@ -129,8 +135,8 @@ def _certify_files(files: Sequence[Path], run: _Run, alone: Instance | None = No
     if len(files) == 1:
         warn_of_empty_masks(problem.preferences for _, problem, _, _ in rows)
     summary = write_rows(rows, out)
-    if alone is not None:
-        write_instance(alone, out / "instance.json")
+    if instead is not None:
+        write_instance(instead, out / "instance.json")
     print_table(rows, console_of_stdout())
     verdicts = Counter(remark for _, _, result, remark in rows if result is not None and remark)
     contradicted = verdicts["contradicts"]
@@ -158,8 +164,8 @@ def _certify_population(population: Population, run: _Run) -> int:
     chosen = choose_backend(population.template, run.backend)
     check_backend(population.template, chosen)
     warn_of_empty_masks(population.preferences[k] for k in wanted)
-    asked = {"backend": chosen.name, "time_limit": run.time_limit, "certificates": run.certificates}
-    folder = PopulationFolder(out, population, asked | ({} if index is None else {"index": index}))
+    claim = {"backend": chosen.name, "time_limit": run.time_limit, "certificates": run.certificates}
+    folder = PopulationFolder(out, population, claim | ({} if index is None else {"index": index}))
     if run.write:
         write_population(population, out / "population.json")
     if folder.damaged:
@@ -172,7 +178,7 @@ def _certify_population(population: Population, run: _Run) -> int:
         left = folder.left(wanted)
         with progress_bar("applicants", total, total - len(left)) as bar:
             solved = solve_as_finished(population, chosen.name, options, left, run.workers)
-            if index is not None:  # alone, not with the others of a batch
+            if index is not None:  # without the other applicants of a batch
                 some = (population[k] for k in left)
                 name, limit = chosen.name, run.time_limit
                 solved = ((index, solve(one, name, limit, run.certificates, index)) for one in some)
@@ -190,7 +196,13 @@ def _certify_population(population: Population, run: _Run) -> int:
 
 
 def _shipped(given: Mapping[str, object], limit: int | None) -> list[Path]:
-    """The shipped instances, smoke and Loan; what is only for a file must not be given."""
+    """The shipped instances, smoke and Loan.
+
+    Raises
+    ------
+    BadInput
+        An option of ``given`` is set, which needs a file.
+    """
     from milp_recourse.instances_path import instance_files
 
     for option, value in given.items():

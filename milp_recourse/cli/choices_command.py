@@ -15,20 +15,20 @@ from milp_recourse.cli.problems import read_one
 
 def choices(
     instance: Problem,
-    count: Annotated[int, typer.Option(help="at most so many")] = 3,
+    count: Annotated[int, typer.Option(help="the largest number of recourses")] = 3,
     differ: Annotated[
-        Differ, typer.Option(help="in the features acted on, in a lever's value, or in any value after")
+        Differ, typer.Option(help="in the features acted on, in a lever's value, or in any feature's value")
     ] = "features",
     apart: Annotated[
-        float | None, typer.Option(help="by how many features, or times a feature's scale", show_default="1")
+        float | None, typer.Option(help="by how many features, or feature scales", show_default="1")
     ] = None,
     scale: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME=S", help="a feature's scale: what counts as 1; repeatable"),
+        typer.Option(metavar="NAME=S", help="a feature's scale, the change that counts as 1; repeatable"),
     ] = None,
     together: Annotated[
         bool,
-        typer.Option("--together", help="the set of least total cost, not one after the other (features)"),
+        typer.Option("--together", help="minimise the total cost instead of one after the other (features)"),
     ] = False,
     backend: Backend = None,
     json: Json = None,

@@ -11,7 +11,7 @@ from milp_recourse.errors import BadInput
 
 
 def a_file(option: typer.CallbackParam, target: Path | None) -> Path | None:
-    """Refuse a directory where an option names the file to write."""
+    """Check that the file which an option names for writing is no directory."""
     if target is not None and target.is_dir():
         raise BadInput(option.opts[0], f"{target}, a directory", "the name of a file")
     return target
@@ -35,6 +35,6 @@ Scheduler = Annotated[str | None, typer.Option(metavar="ADDRESS", help="of the D
 
 
 def check_scheduler(parallel: str, scheduler: str | None) -> None:
-    """Raise BadInput unless an address goes with a Dask cluster, and none with processes."""
+    """Raise BadInput if there is no address for a Dask cluster, or one for processes."""
     if (parallel == "dask") != (scheduler is not None):
         raise BadInput("--scheduler", scheduler or "nothing", "an address with --parallel dask, else nothing")

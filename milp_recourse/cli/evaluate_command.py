@@ -25,10 +25,10 @@ def evaluate(
         Path | None, typer.Option("--optima", metavar="DIR", help="where optima are kept; DIR/optima")
     ] = None,
     counterfactuals: Annotated[
-        bool, typer.Option("--counterfactuals", help="rows say where to end up, not what to act on")
+        bool, typer.Option("--counterfactuals", help="rows are values after the action, not the action")
     ] = False,
     plausibility: Annotated[
-        bool, typer.Option(help="ask for it as the population does, or not at all")
+        bool, typer.Option(help="demand plausibility if the population does, or never")
     ] = True,
     limit: Annotated[int | None, typer.Option(min=1, help="Only the first N applicants.")] = None,
     time_limit: Annotated[float | None, typer.Option(metavar="S", help="seconds per optimum")] = None,
@@ -37,10 +37,10 @@ def evaluate(
     ] = False,
     jobs: Annotated[int, typer.Option(min=1, help="Processes.")] = 1,
 ) -> None:
-    """Judge anybody's recourse against the certified optima.
+    """Compare any method's recourse with the certified optima.
 
-    DIR gets evaluation.csv (one row per applicant), evaluation.json (summary) and evaluation.png, and the
-    optima, which a later run or another method into the same --optima takes from there.
+    DIR gets evaluation.csv (one row per applicant), evaluation.json (summary), evaluation.png, and the
+    optima, which later runs with the same --optima use.
     """
     from milp_recourse.evaluation import ask, certified_optima, read_actions
     from milp_recourse.evaluation import evaluate as judge_all
@@ -75,7 +75,7 @@ def evaluate(
 
 
 def _write(found: Evaluation, about: dict[str, Any], folder: Path) -> None:
-    """evaluation.csv and evaluation.json; the summary on the terminal."""
+    """Write evaluation.csv and evaluation.json, and print the summary."""
     from milp_recourse.formats.strict_json import write_json, write_whole
     from milp_recourse.reports.result_rows import csv_line
 

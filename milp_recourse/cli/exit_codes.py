@@ -1,4 +1,4 @@
-"""Exit codes of the command line, and what several commands need to choose one."""
+"""Exit codes of the command line."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ DONE, MACHINE_FAILED, BAD_INPUT, LIMIT, FAILED, INTERRUPTED = 0, 1, 2, 3, 4, 130
 
 
 class Interrupted(Exception):
-    """Ctrl-C, and what was kept."""
+    """Raised on Ctrl-C, with a message about the results that were kept."""
 
 
 def limit_or_done(results: Iterable[Result | None]) -> int:
-    """3 where one of the results stopped at a limit, else 0."""
+    """The code 3 if one of the results is a limit, else 0."""
     return LIMIT if any(r is not None and r.status is Status.LIMIT for r in results) else DONE

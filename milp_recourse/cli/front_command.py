@@ -19,10 +19,10 @@ Against = Literal["actions", "density"]
 def front(
     instance: Annotated[Path, typer.Argument(help="an instance or a population, .json or .json.gz")],
     against: Annotated[
-        Against, typer.Option(help="fewer features acted on, or a higher density of the outcome")
+        Against, typer.Option(help="the number of features acted on, or the density of the outcome")
     ] = "actions",
     offsets: Annotated[
-        str | None, typer.Option(metavar="FIRST:LAST:POINTS", help="density: from where to where, in nats")
+        str | None, typer.Option(metavar="FIRST:LAST:POINTS", help="offsets of the density, in nats")
     ] = None,
     json: Json = None,
     out: Annotated[
@@ -66,17 +66,17 @@ def _people(population: Population, count: int | None) -> list[Instance]:
     return [population[k] for k in range(last) if k not in population.unreadable]
 
 
-def _offsets(said: str | None) -> list[float] | None:
+def _offsets(text: str | None) -> list[float] | None:
     from milp_recourse.density_front import offsets_between
 
-    if said is None:
+    if text is None:
         return None
     try:
-        first, last, points = said.split(":")
+        first, last, points = text.split(":")
         numbers = float(first), float(last), int(points)
     except ValueError:
         allowed = "FIRST:LAST:POINTS, such as -3:1.75:20"
-        raise BadInput("--offsets", said, allowed) from None
+        raise BadInput("--offsets", text, allowed) from None
     return offsets_between(*numbers)
 
 
@@ -115,7 +115,7 @@ def _of_density(
 
 
 def _write(fronts: list[Any], folder: Path, against: Against) -> None:
-    """fronts.json, average.json and front.png."""
+    """Write fronts.json, average.json and front.png."""
     from milp_recourse.density_front import average
     from milp_recourse.formats.strict_json import write_json
     from milp_recourse.front import average_of_actions
@@ -141,15 +141,15 @@ def _say(fronts: list[Any], people: list[Instance], json: Path | None, against: 
         typer.echo(f"{len(fronts)} fronts, {points} points; all proven: {complete} fronts")
         return
     for point in found.points:
-        typer.echo(f"{_asked(point)}: {in_one_line(people[0], point.result)}")
+        typer.echo(f"{_label(point)}: {in_one_line(people[0], point.result)}")
     if not density and not found.points:
         typer.echo("no recourse" + ("" if found.complete else " found"))
     elif not density and found.fewest:
         typer.echo(f"with fewer than {found.fewest} actions there is no recourse, proven")
 
 
-def _asked(point: Any) -> str:
-    """What a point of either kind of front asks for."""
+def _label(point: Any) -> str:
+    """The number of actions, or the density offset, of a point of a front."""
     if hasattr(point, "actions"):
         return f"{point.actions} actions"
     return "density not asked" if point.offset is None else f"density {point.offset:+.4g} nats"

@@ -1,4 +1,4 @@
-"""What several commands write: to the terminal, and as a certificate file."""
+"""Output of several commands: certificate files, and the console for tables."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from milp_recourse.result import Result
 
 
 def write_certificate(problem: Instance, result: Result, path: Path, beside: str | None = None) -> Result:
-    """Write the certificate and return the result with its path; without one, say why on stderr.
+    """Write the certificate and return the result with its path; if there is none, print why on stderr.
 
     Parameters
     ----------
     beside
-        What the instance holds that the file asked about does not: it is then written too, to
-        CERT.instance.json.
+        How the problem differs from the one in the user's file, in words. If it is given, the problem is
+        written too, to CERT.instance.json.
     """
     from gzip import decompress
 

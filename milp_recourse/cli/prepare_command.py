@@ -1,4 +1,4 @@
-"""``milp-recourse prepare``: costs and plausibility computed once from data, written into the problem."""
+"""``milp-recourse prepare``: costs and plausibility computed from data and written into the problem."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ def prepare(
         typer.Option(metavar="FILE", help="people to compute from: CSV or a population; default: this one's"),
     ] = None,
 ) -> None:
-    """Write a population with another cost or plausibility, its numbers computed once from data.
+    """Write a population with another cost or plausibility, whose numbers are computed from data.
 
-    Whatever is proven afterwards is about the numbers in the file, and certificates are checked against it.
+    The numbers are part of the file; proofs are about them, and certificates are checked against the file.
     """
     from milp_recourse.formats import read_population, write_population
 
@@ -52,7 +52,7 @@ def prepare(
 
 
 def _known(file: Path, people: Population) -> Population:
-    """The people of a CSV table with the features as columns, or of a population."""
+    """The people of a population's file, or of a CSV table with the features as columns."""
     from milp_recourse.formats import read_population
     from milp_recourse.instance import Population
 
@@ -71,7 +71,7 @@ def _with_cost(people: Population, known: Population, cost: str | None, scale: s
     from dataclasses import replace
 
     from milp_recourse.domain.cost import KINDS, PERCENTILES
-    from milp_recourse.factuals import not_judged
+    from milp_recourse.factuals import undefined_values
     from milp_recourse.formats.applicant_json import build_cost, check_scale
     from milp_recourse.formats.schema import CostModel
     from milp_recourse.formats.validate import validate
@@ -79,12 +79,12 @@ def _with_cost(people: Population, known: Population, cost: str | None, scale: s
     from milp_recourse.frames.columns import SCALES
 
     template, kind = people.template, cost or people.template.cost.kind
-    said: dict[str, Any] = {"kind": kind}
+    entry: dict[str, Any] = {"kind": kind}
     rows = from_data.known_rows(known)
     if kind in PERCENTILES:
         if scale is not None:
             raise BadInput("--scale", scale, f"nothing: {kind} measures in percentiles")
-        said["quantiles"] = from_data.data_knots(template, rows, KINDS[kind].axis == "log-percentile")
+        entry["quantiles"] = from_data.data_knots(template, rows, KINDS[kind].axis == "log-percentile")
     elif kind != "l0":
         if kind not in KINDS:
             raise BadInput("--cost", kind, ", ".join(KINDS))
@@ -92,31 +92,33 @@ def _with_cost(people: Population, known: Population, cost: str | None, scale: s
         if rule not in (*SCALES, "factual"):
             raise BadInput("--scale", rule, ", ".join((*SCALES, "factual")))
         if rule == "factual":
-            said["scale"] = {f.name: 1.0 if f.labelled else rule for f in template.features if f.actionable}
+            entry["scale"] = {f.name: 1.0 if f.labelled else rule for f in template.features if f.actionable}
         else:
-            said["scale"] = from_data.data_scales(template, rows, rule)
-    made = build_cost(validate(CostModel, said, "cost"), template.features)
+            entry["scale"] = from_data.data_scales(template, rows, rule)
+    new = build_cost(validate(CostModel, entry, "cost"), template.features)
     for one in {id(p): p for p in people.preferences}.values():  # thousands may share one
-        check_scale(made, one)
-    faults = not_judged(template.features, (), people.factuals, people.preferences, people.unreadable, made)
-    return with_template(replace(people, unreadable={**people.unreadable, **faults}), cost=made)
+        check_scale(new, one)
+    faults = undefined_values(
+        template.features, (), people.factuals, people.preferences, people.unreadable, new
+    )
+    return with_template(replace(people, unreadable={**people.unreadable, **faults}), cost=new)
 
 
 def with_template(people: Population, **changes: Any) -> Population:
-    """The population with another model side."""
+    """The population with fields of its template replaced, by name."""
     from milp_recourse.instance import Population
 
     own = people.template, people.factuals, people.preferences, people.unreadable, people.ids
     return Population.of(*own, **changes)
 
 
-def _with_plausibility(people: Population, known: Population, said: str) -> Population:
+def _with_plausibility(people: Population, known: Population, text: str) -> Population:
     from dataclasses import replace
 
     from milp_recourse.frames import from_data
     from milp_recourse.instance import check_density
 
-    kind, _, rest = said.partition(":")
+    kind, _, rest = text.partition(":")
     template, everybody = people.template, from_data.known_rows(known)
     plain = replace(people, preferences=tuple(from_data.without_offsets(one) for one in people.preferences))
     if kind in ("none", "domain") and not rest:
@@ -128,32 +130,32 @@ def _with_plausibility(people: Population, known: Population, said: str) -> Popu
         return with_template(plain, features=features)
     if kind == "factual":
         check_density(template.scm)
-        offset = _number(rest, said) if rest else 0.0
+        offset = _number(rest, text) if rest else 0.0
         return with_template(plain, plausible=True, density_offset=offset)
     if kind == "level" and rest:
-        return from_data.at_level(plain, _number(rest, said))
+        return from_data.at_level(plain, _number(rest, text))
     if kind == "quantile" and rest:
-        share = _number(rest, said)
+        share = _number(rest, text)
         if not 0 <= share <= 1:
-            raise BadInput("--plausibility", said, "quantile:Q with Q from 0 to 1")
+            raise BadInput("--plausibility", text, "quantile:Q with Q from 0 to 1")
         return from_data.at_level(plain, from_data.quantile_level(template, everybody, share))
     if kind == "near" and rest:
         distance, _, count = rest.partition(":")
         rows = from_data.accepted_rows(template, everybody)
         if not len(rows):
-            raise BadInput("--plausibility", said, "data of which the model accepts some rows: --data FILE")
+            raise BadInput("--plausibility", text, "data of which the model accepts some rows: --data FILE")
         scale = from_data.data_scales(template, everybody, "range", every=True)
         if count:
             scales = [scale[f.name] for f in template.features]
-            rows = from_data.prototypes(rows, scales, int(_number(count, said)))
-        near = from_data.near_rows(template, rows, _number(distance, said), scale)
+            rows = from_data.prototypes(rows, scales, int(_number(count, text)))
+        near = from_data.near_rows(template, rows, _number(distance, text), scale)
         plain = with_template(plain, plausible=False, density_offset=0.0)
         return with_template(plain, conditions=(*template.conditions, near))
-    raise BadInput("--plausibility", said, PLAUSIBILITY)
+    raise BadInput("--plausibility", text, PLAUSIBILITY)
 
 
-def _number(text: str, said: str) -> float:
+def _number(number: str, text: str) -> float:
     try:
-        return float(text)
+        return float(number)
     except ValueError:
-        raise BadInput("--plausibility", said, PLAUSIBILITY) from None
+        raise BadInput("--plausibility", text, PLAUSIBILITY) from None

@@ -1,4 +1,4 @@
-"""The instance or population that a command is about, read and checked."""
+"""Reading and checking the instance or population that a command is about."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Chosen = TypeVar("Chosen", Instance, Population)
 
 
 def read_problem(file: Path, index: int | None) -> Instance | Population:
-    """What a file holds, or the applicant of its population that ``--index`` says."""
+    """The instance or population in a file, or with ``--index`` one applicant of the population."""
     from milp_recourse.formats import read_any
 
     problem = read_any(file)
@@ -25,7 +25,13 @@ def read_problem(file: Path, index: int | None) -> Instance | Population:
 
 
 def read_one(file: Path, index: int | None) -> Instance:
-    """The instance in a file, or one applicant of a population."""
+    """The instance in a file, or with ``--index`` one applicant of the population in it.
+
+    Raises
+    ------
+    BadInput
+        The file has a population and there is no ``--index``.
+    """
     problem = read_problem(file, index)
     if isinstance(problem, Instance):
         return problem
@@ -34,7 +40,7 @@ def read_one(file: Path, index: int | None) -> Instance:
 
 
 def check_index(index: int | None, problem: Instance | Population, file: Path) -> None:
-    """Raise BadInput where ``--index`` is no applicant of a population, or one who could not be read."""
+    """Raise BadInput if ``--index`` names no applicant of a population, or one who could not be read."""
     if index is None:
         return
     if isinstance(problem, Instance):
@@ -46,7 +52,7 @@ def check_index(index: int | None, problem: Instance | Population, file: Path) -
 
 
 def with_own_preferences(problem: Chosen, file: Path | None) -> Chosen:
-    """The problem with the preferences of a text file, if there is one, for everybody."""
+    """The problem with the preferences in a text file for everybody; unchanged without a file."""
     if file is None:
         return problem
     from milp_recourse.formats import preferences_from_text
@@ -70,11 +76,11 @@ def with_own_preferences(problem: Chosen, file: Path | None) -> Chosen:
 
 
 def warn_of_empty_masks(preferences: Iterable[Preferences]) -> None:
-    """One line where somebody's preferences name nothing to act on: likely not what was meant."""
-    empty = everyone = 0
+    """Print a warning if preferences name no feature to act on, which is probably a mistake."""
+    empty = total = 0
     for one in preferences:
-        everyone += 1
+        total += 1
         empty += not one.actionable
     if empty:
-        whose = "the applicant's" if everyone == 1 else f"{empty} of {everyone} applicants'"
+        whose = "the applicant's" if total == 1 else f"{empty} of {total} applicants'"
         typer.echo(f"warning: {whose} preferences.actionable is empty: nothing can be acted on", err=True)

@@ -9,12 +9,10 @@ import typer
 
 
 def report(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="what certify --out wrote")],
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="a folder that certify --out wrote")],
     problem: Annotated[
         Path | None,
-        typer.Argument(
-            help="the instance or population it was asked about", show_default="DIR/population.json"
-        ),
+        typer.Argument(help="the instance or population that was solved", show_default="DIR/population.json"),
     ] = None,
     out: Annotated[
         Path | None, typer.Option(metavar="FILE.html", help="default: DIR/report.html, DIR/person-N.html")
@@ -23,7 +21,7 @@ def report(
         int | None, typer.Option(metavar="N", min=0, help="one person of a population, from 0")
     ] = None,
     why: Annotated[
-        bool, typer.Option("--why", help="one person's page: also what stands in the way, or what it costs")
+        bool, typer.Option("--why", help="add the answer of the command why to one person's page")
     ] = False,
     time_limit: Annotated[float | None, typer.Option(metavar="S", help="seconds for --why")] = None,
 ) -> None:

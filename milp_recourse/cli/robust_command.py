@@ -19,25 +19,29 @@ from milp_recourse.errors import BadInput
 def robust(
     instance: Problem,
     missed: Annotated[
-        list[str] | None, typer.Option(metavar="NAME=D", help="a target missed by up to D; may be repeated")
+        list[str] | None, typer.Option(metavar="NAME=D", help="a target may be missed by up to D; repeatable")
     ] = None,
     threshold: Annotated[
-        float | None, typer.Option(metavar="T", help="the highest the threshold may have moved to")
+        float | None, typer.Option(metavar="T", help="the highest value of the threshold")
     ] = None,
     noise: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME=A", help="noise off by up to A, or LEAST:MOST; may be repeated"),
+        typer.Option(metavar="NAME=A", help="noise may change by up to A, or by LEAST:MOST; repeatable"),
     ] = None,
     backend: Backend = None,
     json: Json = None,
     certificate: Annotated[
         Path | None,
-        typer.Option(metavar="CERT.json", help="write the proof, of --threshold alone", callback=a_file),
+        typer.Option(
+            metavar="CERT.json",
+            help="write the proof (only if the threshold alone is uncertain)",
+            callback=a_file,
+        ),
     ] = None,
     time_limit: WholeTime = None,
     index: Index = None,
 ) -> None:
-    """The cheapest action that still holds when not everything turns out as planned.
+    """The cheapest action that is accepted even if not everything turns out as planned.
 
     With --certificate CERT.json the problem with the highest threshold is written to CERT.instance.json:
     verify CERT.json CERT.instance.json.
@@ -68,9 +72,9 @@ def robust(
     else:
         typer.echo(f"{result.status.value}: {result.message}; lower_bound={result.lower_bound!r}")
     if found.worst is not None:
-        output, happened = found.worst
-        parts = [f"{name} missed by {by:+.6g}" for name, by in happened.missed.items()]
-        parts += [f"noise of {name} {by:+.6g}" for name, by in happened.noise.items()]
-        said = ", ".join(parts) or "as planned"
-        typer.echo(f"lowest output found: {output:.6g} ({said})")
+        output, scenario = found.worst
+        parts = [f"{name} missed by {by:+.6g}" for name, by in scenario.missed.items()]
+        parts += [f"noise of {name} {by:+.6g}" for name, by in scenario.noise.items()]
+        words = ", ".join(parts) or "as planned"
+        typer.echo(f"lowest output found: {output:.6g} ({words})")
     raise typer.Exit(LIMIT if result.status is Status.LIMIT else DONE)

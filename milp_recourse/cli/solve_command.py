@@ -22,8 +22,8 @@ def solve(
 ) -> None:
     """Solve one instance and print the answer.
 
-    With --preferences and --certificate CERT.json the instance that was solved, these preferences in
-    place, is written to CERT.instance.json: verify CERT.json CERT.instance.json.
+    With --preferences and --certificate CERT.json the instance with these preferences is written to
+    CERT.instance.json: verify CERT.json CERT.instance.json.
     """
     from milp_recourse.formats import write_result
     from milp_recourse.reports.progress import progress_bar

@@ -20,17 +20,19 @@ def verify(
             show_default="population.json in the folder",
         ),
     ] = None,
-    seconds: Annotated[float, typer.Option(help="most time for one certificate")] = 3600.0,
+    seconds: Annotated[float, typer.Option(help="time limit for one certificate")] = 3600.0,
     jobs: Annotated[int | None, typer.Option(help="processes, for a folder; default: one per core")] = None,
-    sample: Annotated[int | None, typer.Option(help="of a folder only so many, drawn at random")] = None,
-    resume: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="go on where this journal stopped")
+    sample: Annotated[
+        int | None, typer.Option(metavar="N", help="check N certificates of a folder, drawn at random")
     ] = None,
-    slow: Annotated[bool, typer.Option("--slow", help="by the kernel alone, in plain fractions")] = False,
+    resume: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="a journal; skip what it lists as checked")
+    ] = None,
+    slow: Annotated[bool, typer.Option("--slow", help="use only the kernel, in plain fractions")] = False,
     parallel: Parallel = "processes",
     scheduler: Scheduler = None,
 ) -> None:
-    """Check certificates; the same as python -m verify, which needs nothing of this package."""
+    """Check certificates, as python -m verify does, which uses no code of this package."""
     from verify.__main__ import main as check
 
     check_scheduler(parallel, scheduler)

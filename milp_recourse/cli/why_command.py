@@ -22,7 +22,7 @@ def why(
     index: Index = None,
     jobs: Annotated[int, typer.Option(help="processes, for a population")] = 1,
 ) -> None:
-    """Why not: what stands in the way, what each restriction costs, what little widening would do."""
+    """Which restrictions prevent recourse, what each one costs, and how little widening suffices."""
     from milp_recourse.formats.strict_json import write_json
     from milp_recourse.reports.progress import progress_bar
     from milp_recourse.reports.why_words import headline, why_table
@@ -44,7 +44,7 @@ def why(
 def _why_everybody(
     population: Population, json: Path | None, backend: str | None, time_limit: float | None, jobs: int
 ) -> int:
-    """Print, and write, what stands in how many people's way; the exit code."""
+    """Print, and write, how many people's recourse each restriction prevents; return the exit code."""
     from milp_recourse.formats.strict_json import write_json
     from milp_recourse.reports.why_words import population_headline, population_table
     from milp_recourse.why import why_population

@@ -60,13 +60,19 @@ class Quantiles:
             before = after
 
     def least_value(self, probability: Array) -> Array:
-        """The least v with Q(v) >= probability, up to rounding; -inf for any v, the last knot for none."""
+        """The least v with Q(v) >= probability, up to rounding.
+
+        It is -inf if all v satisfy this, and the last knot if none does.
+        """
         v, p = np.array(self.values), np.array(self.probabilities)
         k = np.clip(np.searchsorted(p, probability, side="left"), 1, len(p) - 1)
         return np.where(probability <= p[0], -np.inf, _between(v, p, k, probability))
 
     def largest_value(self, probability: Array) -> Array:
-        """The largest v with Q(v) <= probability, up to rounding; inf for any v, the first knot for none."""
+        """The largest v with Q(v) <= probability, up to rounding.
+
+        It is inf if all v satisfy this, and the first knot if none does.
+        """
         v, p = np.array(self.values), np.array(self.probabilities)
         k = np.clip(np.searchsorted(p, probability, side="right"), 1, len(p) - 1)
         return np.where(probability >= p[-1], np.inf, _between(v, p, k, probability))

@@ -1,4 +1,4 @@
-"""Anybody's recourse method against the certified optima."""
+"""Evaluation of any recourse method against the certified optima."""
 
 from milp_recourse.evaluation.evaluate import Evaluation, evaluate
 from milp_recourse.evaluation.methods import ask, read_actions

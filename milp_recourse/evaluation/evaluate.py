@@ -1,4 +1,4 @@
-"""One method's actions, judged one by one and compared with the optimum."""
+"""Judges a method's actions one by one, and compares them with the optima."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Action = Mapping[str, float]
 
 @dataclass(frozen=True)
 class Judged:
-    """One applicant.
+    """A method's action for one applicant, judged.
 
     Attributes
     ----------
@@ -30,25 +30,25 @@ class Judged:
     given
         Whether the method gave an action.
     outside_mask
-        Features it acts on that the applicant cannot, joined by ``+``.
+        Features that it acts on although the applicant cannot, joined by ``+``.
     outside_range
-        Features it sets to a value that bounds, range, domain or kind forbid.
+        Features that it sets to a value that bounds, range, domain or kind forbid, joined by ``+``.
     claimed
-        The deployed model accepts the factual with the action written in, nothing flowing downstream:
-        what a method without a causal model believes.
+        Whether the deployed model accepts the factual with the action's values put in and no effects on other
+        features, as a method without a causal model assumes.
     deployed, exact
-        Acceptance of the true model's counterfactual: by the deployed model, and in exact arithmetic
-        with the stated margin.
+        Whether the counterfactual under the true causal model is accepted: by the deployed model, and in
+        exact arithmetic with the stated margin.
     plausible
-        At least as probable as the factual under the true model; None where that is not asked.
+        Whether the counterfactual is plausible under the true causal model; None if that is not demanded.
     feasible
-        Every demand is met.
+        Whether every demand is met.
     cost
-        Of the action as it is, feasible or not; None where it acts outside the mask.
+        Cost of the action, feasible or not; None if it acts outside the mask.
     optimum, lower_bound
-        What is proven.
+        The certified cost and lower bound.
     excess
-        cost / optimum - 1 of a feasible action; 0 where both are 0.
+        cost / optimum - 1 of a feasible action; 0 if both are 0.
     """
 
     index: int
@@ -69,23 +69,23 @@ class Judged:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Everybody judged."""
+    """A method's actions for all applicants, judged."""
 
     applicants: tuple[Judged, ...]
 
     def near(self, within: float) -> tuple[int, int]:
-        """How many come within a factor of the certified optimum, of how many who have recourse."""
+        """The numbers of applicants with an action near the optimum (:func:`is_near`) and with recourse."""
         have = [one for one in self.applicants if one.recourse]
         return sum(is_near(one, within) for one in have), len(have)
 
     def summary(self) -> dict[str, Any]:
-        """Counts and shares; each share says over whom."""
+        """Counts and shares by name; the name of a share says of which applicants it is."""
         everyone = self.applicants
         given = [one for one in everyone if one.given]
         have = [one for one in everyone if one.recourse]
         feasible = [one for one in given if one.feasible]
         excesses = [one.excess for one in feasible if one.excess is not None]
-        asked = [one for one in given if one.plausible is not None]
+        with_density = [one for one in given if one.plausible is not None]
 
         def over(part: int, whole: int) -> float | None:
             return part / whole if whole else None
@@ -109,7 +109,9 @@ class Evaluation:
             "share of given: accepted by the deployed model, causes left out": of_given("claimed"),
             "share of given: accepted by the deployed model on the true causal model": of_given("deployed"),
             "share of given: accepted in exact arithmetic with margin": of_given("exact"),
-            "share of given: plausible": over(sum(bool(one.plausible) for one in asked), len(asked)),
+            "share of given: plausible": over(
+                sum(bool(one.plausible) for one in with_density), len(with_density)
+            ),
             "share of given: acts outside the mask": of_given("outside_mask"),
             "share of given: value outside bounds, range or domain": of_given("outside_range"),
             "missed: recourse exists, none given": sum(not one.given for one in have),
@@ -129,7 +131,7 @@ class Evaluation:
         }
 
     def rows(self) -> list[dict[str, Any]]:
-        """One per applicant."""
+        """One row per applicant, with the attributes of :class:`Judged`."""
         return [asdict(one) for one in self.applicants]
 
 
@@ -141,14 +143,14 @@ def evaluate(
     Parameters
     ----------
     actions
-        One per applicant; None where the method gives nothing.
+        One per applicant; None where the method gives none.
     optima
-        One per applicant: :func:`~milp_recourse.evaluation.optima.certified_optima`.
+        One per applicant, from :func:`~milp_recourse.evaluation.optima.certified_optima`.
 
     Raises
     ------
     BadInput
-        Not as many as there are applicants.
+        There is not one action and one optimum per applicant, or an action names an unknown feature.
     """
     for what, given in (("actions", actions), ("optima", optima)):
         if len(given) != len(population):
@@ -185,7 +187,6 @@ def _judged(k: int, instance: Instance, action: Action | None, optimum: Optimum)
     excess = None
     if verdict.feasible and cost is not None and optimum.cost is not None:
         excess = cost / optimum.cost - 1 if optimum.cost > 0 else (0.0 if cost == 0 else None)
-    asked = instance.plausible
     return replace(
         base,
         outside_mask="+".join(outside),
@@ -193,7 +194,7 @@ def _judged(k: int, instance: Instance, action: Action | None, optimum: Optimum)
         claimed=_deployed(instance, written),
         deployed=verdict.accepted_deployed,
         exact=verdict.accepted_exact,
-        plausible=not any("plausible" in fault for fault in verdict.faults) if asked else None,
+        plausible=not any("plausible" in f for f in verdict.faults) if instance.plausible else None,
         feasible=verdict.feasible,
         cost=cost,
         excess=excess,

@@ -1,4 +1,4 @@
-"""What a method says: a CSV of actions, or a Python callable over a DataFrame."""
+"""Reading a method's actions: from a CSV file, or from a Python function of a DataFrame."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ PREFIX = "action_"
 
 
 def load(name: str) -> Method:
-    """The callable called ``module:function``; the working directory is looked in too.
+    """Import ``module:function``; modules in the working directory are found, too.
 
     Raises
     ------
     BadInput
-        No such module or function.
+        There is no such module or function, or it cannot be called.
     """
     module, _, function = name.partition(":")
     if str(Path.cwd()) not in sys.path:
@@ -44,19 +44,24 @@ def load(name: str) -> Method:
 
 
 def ask(method: Method, population: Population) -> list[Action | None]:
-    """Ask a callable for everybody's action at once.
+    """Call a method once for everybody's action.
 
     Parameters
     ----------
     method
-        Takes a DataFrame of factuals, one row per applicant (labels as labels), and returns one of the
-        same index with a column per feature it acts on, NaN where it does not; rows may be missing. A second
-        parameter, if it has one, gets the population: model, masks, weights.
+        A function that takes a DataFrame of factuals, one row per applicant (labels as labels), and returns
+        one with the same index and a column per feature that it acts on, NaN where it does not act. Rows may
+        be missing. If it requires a second parameter, it is given the population: model, masks, weights.
+
+    Returns
+    -------
+    list
+        An action per applicant; None for a missing row or one without any value.
 
     Raises
     ------
     BadInput
-        It returns something else.
+        The method returns something else.
     """
     import pandas as pd
 
@@ -79,16 +84,17 @@ def ask(method: Method, population: Population) -> list[Action | None]:
 
 
 def read_actions(path: Path, population: Population) -> list[Action | None]:
-    """Actions from a CSV.
+    """Actions from a CSV file.
 
-    One row per applicant, in order or with their number in a column ``index``; one column per feature
-    (``income`` or ``action_income``), empty where it is not acted on. Other columns are left alone, so
-    that the results of ``certify`` can be read.
+    There is one row per applicant, in order or with the applicant's number in a column ``index``, and one
+    column per feature (``income`` or ``action_income``), empty where the feature is not acted on. Other
+    columns are ignored, so that the results of ``certify`` can be read.
 
     Raises
     ------
     BadInput
-        A value that is no number or label of its feature, or an applicant who does not exist or comes twice.
+        The file cannot be read or has no column of a feature, a value is no number or label of its feature,
+        or an applicant does not exist or comes twice.
     """
     try:
         with path.open(newline="", encoding="utf-8") as file:
@@ -121,7 +127,7 @@ def read_actions(path: Path, population: Population) -> list[Action | None]:
 
 
 def from_counterfactuals(actions: list[Action | None], population: Population) -> list[Action | None]:
-    """Rows that state where the applicant is to end up, as actions on every feature that differs."""
+    """Counterfactual values as actions: every feature whose value differs from the factual is acted on."""
     return [
         None
         if action is None
@@ -131,7 +137,7 @@ def from_counterfactuals(actions: list[Action | None], population: Population) -
 
 
 def _action(row: Mapping[Any, Any] | None, template: Instance, where: str) -> Action | None:
-    """What is set in a row; None where nothing is."""
+    """The action in a row, from cells that are not empty; None if all are empty."""
     names = [f.name for f in template.features]
     action: dict[str, float] = {}
     for name, value in (row or {}).items():

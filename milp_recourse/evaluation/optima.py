@@ -1,4 +1,4 @@
-"""The certified optima that a method is measured against, kept in a folder."""
+"""The certified optima with which a method is compared, kept in a folder."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ class Optimum:
     Attributes
     ----------
     status
-        As in a result.
+        The result's status.
     cost
-        Of the best action known; None without one.
+        Cost of the best action known; None without one.
     lower_bound
-        No feasible action costs less; None where there is none at all.
+        No feasible action costs less; None if there is no feasible action.
     """
 
     status: str
@@ -34,7 +34,7 @@ class Optimum:
 
     @staticmethod
     def of(result: Result) -> Optimum:
-        """What is kept of a result."""
+        """The optimum of a result."""
         return Optimum(result.status.value, result.cost, result.lower_bound)
 
 
@@ -47,14 +47,16 @@ def certified_optima(
     jobs: int = 1,
     advance: Callable[[], None] = lambda: None,
 ) -> list[Optimum]:
-    """Everybody's optimum; from ``folder`` as far as they are there, which then holds all of them.
+    """Everybody's optimum. Optima that are in ``folder`` are read from it, the others are added to it.
 
     Parameters
     ----------
     folder
-        As ``certify POPULATION --out`` writes it; None keeps nothing.
+        A folder as ``certify POPULATION --out`` writes it; None to keep nothing.
     certificates
-        Also write a proof per applicant that ``verify`` checks.
+        Whether to write also a proof per applicant that ``verify`` checks.
+    advance
+        Called after every applicant.
     """
     if folder is None:
         found = []
@@ -64,16 +66,16 @@ def certified_optima(
         return found
     name = choose_backend(population.template).name
     options = {"backend": name, "time_limit": time_limit, "certificates": certificates}
-    kept = PopulationFolder(folder, population, options)
-    for _ in kept.done:
+    results = PopulationFolder(folder, population, options)
+    for _ in results.done:
         advance()
-    left = kept.left(range(len(population)))
+    left = results.left(range(len(population)))
     if left:
-        asked = check_options(time_limit, jobs, certificates)
-        for index, result in solve_as_finished(population, name, asked, left, Workers(jobs)):
-            kept.add(index, result)
+        checked = check_options(time_limit, jobs, certificates)
+        for index, result in solve_as_finished(population, name, checked, left, Workers(jobs)):
+            results.add(index, result)
             advance()
-        kept.summarise()
+        results.summarise()
     with (folder / "results.csv").open(newline="", encoding="utf-8") as file:
         return [
             Optimum(row["status"], _number(row["cost"]), _number(row["lower_bound"]))

@@ -19,7 +19,7 @@ OUTCOMES = {
 
 
 def outcome(one: Judged) -> str:
-    """The outcome: the first that applies of feasible, refused, out of limits, not plausible."""
+    """An applicant's outcome: the first that applies of feasible, refused, out of limits, implausible."""
     names = list(OUTCOMES)
     if not one.given:
         return names[4] if one.recourse else names[5] if one.recourse is False else names[6]
@@ -33,7 +33,7 @@ def outcome(one: Judged) -> str:
 
 
 def plot(evaluation: Evaluation, title: str, path: Path) -> Path:
-    """Outcomes as bars, and the distribution of cost / optimum over feasible actions."""
+    """Plot the number of applicants per outcome, and cost / optimum of the feasible actions."""
     figure, (bars, gaps) = panels((11, 4.0), 1, 2, grid="both")
     counts = {name: 0 for name in OUTCOMES}
     for one in evaluation.applicants:

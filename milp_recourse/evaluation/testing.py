@@ -1,4 +1,4 @@
-"""For a project's own tests: how near its method must come to the certified optimum.
+"""An assertion for a project's own tests: its method is near the certified optimum.
 
 >>> def test_our_recourse():  # doctest: +SKIP
 ...     assert_near_optimal("ours.recourse:actions", "people.json", within=0.05, share=0.95)
@@ -27,28 +27,28 @@ def assert_near_optimal(
     folder: str | Path | None = None,
     time_limit: float | None = None,
 ) -> Evaluation:
-    """Assert that a method is within 5% of the certified optimum on 95% of the applicants.
+    """Assert that a method is near the certified optimum (within 5%) on most applicants (95%).
 
     Parameters
     ----------
     method
-        ``module:function``, a callable (:func:`~milp_recourse.evaluation.methods.ask`), or the actions.
+        ``module:function``, a function as for :func:`~milp_recourse.evaluation.methods.ask`, or the actions.
     population
         The applicants, or their file.
     within
-        0.05 allows 1.05 times the optimum.
+        How much an action may cost above the optimum, relatively: 0.05 allows 1.05 times the optimum.
     share
-        Of the applicants for whom recourse exists; those proven to have none do not count, and those
-        whose search stopped at ``time_limit`` without an action do not either.
+        The share of applicants with such an action that is required. Only applicants for whom an action is
+        known count.
     first
-        Only so many applicants.
+        Use only the first so many applicants; None for all.
     folder
-        Keeps the optima from one test run to the next.
+        Where the optima are kept from one test run to the next; None to keep nothing.
 
     Raises
     ------
     AssertionError
-        Fewer are that near; the message names the worst.
+        Fewer applicants have such an action; the message names the worst.
     """
     people = population if isinstance(population, Population) else read_population(population)
     if first is not None:
@@ -63,20 +63,21 @@ def assert_near_optimal(
         bad = [one for one in found.applicants if one.recourse and not is_near(one, within)]
         worst = max(bad, key=lambda one: float("inf") if one.excess is None else one.excess)
         if worst.excess is not None:
-            said = f"costs {worst.cost:.6g}, the optimum {worst.optimum:.6g}"
+            fault = f"costs {worst.cost:.6g}, the optimum {worst.optimum:.6g}"
         elif not worst.given:
-            said = f"got no action, where one of cost {worst.optimum:.6g} exists"
+            fault = f"got no action, where one of cost {worst.optimum:.6g} exists"
         else:
             action = actions[worst.index] or {}
-            said = f"got an action that is not feasible, {dict(action)}: {_why(people, worst.index, action)}"
+            reason = _why(people, worst.index, action)
+            fault = f"got an action that is not feasible, {dict(action)}: {reason}"
         raise AssertionError(
             f"{near} of {have} applicants with recourse ({near / have:.1%}) are within {within:.1%} of the "
-            f"certified optimum, {share:.1%} are asked for; applicant {worst.index} {said}"
+            f"certified optimum, {share:.1%} are asked for; applicant {worst.index} {fault}"
         )
     return found
 
 
 def _why(people: Population, index: int, action: Action) -> str:
-    """The demands an action breaks."""
+    """The demands that an action breaks, in words."""
     faults = judge(people[index], action).faults
     return "; ".join(faults) or "the deployed model does not accept the counterfactual"

@@ -20,7 +20,7 @@ from milp_recourse.factuals import (
     as_table,
     build_factual,
     check_abduction,
-    not_judged,
+    undefined_values,
 )
 from milp_recourse.formats import schema
 from milp_recourse.formats.applicant_json import build_cost, build_preferences, check_scale
@@ -154,7 +154,7 @@ def population_from_dict(data: Any, folder: str | Path = ".") -> Population:
     for k, one in enumerate(preferences):
         where = f"preferences.{k}" if isinstance(model.preferences, list) else "preferences"
         check_scale(shared["cost"], one, where)
-    unreadable |= not_judged(features, conditions, factuals, preferences, unreadable, shared["cost"])
+    unreadable |= undefined_values(features, conditions, factuals, preferences, unreadable, shared["cost"])
     if not shared["plausible"]:
         _no_offsets(preferences)
     return Population.of(problem, factuals, preferences, unreadable, ids)

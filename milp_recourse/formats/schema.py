@@ -72,23 +72,24 @@ class EnsembleModel(Strict):
     kind: Literal["tree-ensemble"]
     dtype: Literal["float32", "float64"]
     aggregate: Literal["mean", "sum"] = Field(default="mean", description="sum: boosted trees")
-    base: Number = Field(default=0.0, description="what a sum starts from")
+    base: Number = Field(default=0.0, description="the number that a sum starts from")
     sum_dtype: Literal["float32", "float64"] = Field(default="float64", description="precision of a sum")
     parts: list[Annotated[int, Field(ge=1)]] | None = Field(
-        default=None, min_length=1, description="trees of each sum, in order, where there are several sums"
+        default=None, min_length=1, description="number of trees of each sum, in order, if there are several"
     )
     combine: Literal["smallest", "largest"] | None = Field(
-        default=None, description="which of several sums is the score: all of them, or one, must be accepted"
+        default=None,
+        description="which of several sums is the score: the smallest (all count) or the largest",
     )
     trees: Annotated[list[TreeModel], Field(min_length=1)]
 
 
 class FileModel(Strict):
-    """A classifier kept in its own file, bound by its hash."""
+    """A classifier in a file of its own, identified by its hash."""
 
     path: Annotated[str, StringConstraints(min_length=1)] = Field(description="relative to this file")
     sha256: Annotated[str, StringConstraints(pattern=r"^[0-9a-fA-F]{64}$")] = Field(
-        description="of the file's bytes as they lie on disk"
+        description="SHA-256 of the file's bytes"
     )
 
 
@@ -125,10 +126,10 @@ class PreferencesModel(Strict):
     weights: dict[str, Positive] = Field(default_factory=dict)
     ranges: dict[str, Interval] = Field(default_factory=dict, description="for ordinal features by index")
     conditions: list[ConditionModel] = Field(
-        default_factory=list, description="this applicant's; all must hold"
+        default_factory=list, description="conditions of this applicant; all must hold"
     )
     density_offset: Number | None = Field(
-        default=None, description="this applicant's, instead of plausibility.offset"
+        default=None, description="offset of this applicant, instead of plausibility.offset"
     )
 
 
@@ -169,21 +170,21 @@ else:
 
 
 class ScaledModel(Strict):
-    """A cost of changes, in units of their scales."""
+    """A cost of changes in units of the features' scales."""
 
     kind: ScaledKind
     scale: Scale
 
 
 class CountModel(Strict):
-    """Sum of w over acted features."""
+    """The cost l0: the sum of w over the features acted on."""
 
     kind: CountKind
     scale: Scale = Field(default_factory=dict)
 
 
 class MixtureModel(Strict):
-    """A non-negative combination of the four; at least one coefficient is positive."""
+    """A non-negative combination of the costs l2-squared, l1, linf and l0; some coefficient is positive."""
 
     kind: Literal["mixture"]
     l2_squared: NonNegative = Field(default=0.0, alias="l2-squared")
@@ -241,20 +242,24 @@ class Problem(Strict):
     accept: AcceptModel = AcceptModel()
     cost: CostModel
     plausibility: PlausibilityModel | None = None
-    conditions: list[ConditionModel] = Field(default_factory=list, description="everybody's; all must hold")
+    conditions: list[ConditionModel] = Field(
+        default_factory=list, description="conditions for every applicant; all must hold"
+    )
 
 
 class InstanceModel(Problem):
     """One applicant's recourse problem."""
 
     format: Literal["milp-recourse/instance-1"]
-    factual: dict[str, Value | None] = Field(description="null: missing, where the trees have missing_left")
+    factual: dict[str, Value | None] = Field(
+        description="value per feature; null if it is missing, which trees with missing_left allow"
+    )
     preferences: PreferencesModel
     reference: ReferenceModel | None = None
 
 
 class CsvModel(Strict):
-    """A table with exactly the features as columns, one applicant per row."""
+    """A CSV table with a column per feature, and perhaps a column id; one applicant per row."""
 
     csv: Annotated[str, StringConstraints(min_length=1)] = Field(description="relative to this file")
 

@@ -15,19 +15,22 @@ Slopes = Annotated[str, StringConstraints(pattern=r"^[01]*$")]
 class TermModel(Strict):
     """A term of a leaf: multipliers of rows that no feasible action makes negative; absent means zero."""
 
-    s: Slopes = Field(default="", description="its own slopes; absent: the leaf's")
-    g: NonNegative = Field(default=0.0, description="of the logit row")
+    s: Slopes = Field(default="", description="slopes of this term; without them the leaf's hold")
+    g: NonNegative = Field(default=0.0, description="multiplier of the logit row")
     n: list[NonNegative] = Field(
-        default_factory=list, description="of the sign rows, in the order of the splits from the root"
+        default_factory=list,
+        description="multipliers of the sign rows, in the order of the splits from the root",
     )
     r: dict[str, Annotated[list[NonNegative], Field(min_length=2, max_length=2)]] = Field(
-        default_factory=dict, description="of the domain rows, low and high"
+        default_factory=dict, description="multipliers of a feature's domain rows, low and high"
     )
     b: Annotated[list[Number], Field(min_length=1)] = Field(
-        default_factory=lambda: [0.0], description="of the ball, and the points its squares are touched at"
+        default_factory=lambda: [0.0],
+        description="multiplier of the ball, then the points at which its squares have their tangents",
     )
     q: list[NonNegative] = Field(
-        default_factory=list, description="of the rows of conditions that hold on the node, in their order"
+        default_factory=list,
+        description="multipliers of the rows of conditions that hold on the node, in their order",
     )
 
 
@@ -58,27 +61,27 @@ Node = (
 
 
 class PricesModel(Strict):
-    """A table of prices: whole numbers of units per tree, action and class. Empty lists are zeros.
+    """A table of prices: whole numbers of units per tree, action and class of cells.
 
-    A number among lists stands for so many empty ones.
+    An empty list means zeros; a number n in place of lists means n empty lists.
     """
 
     unit: Annotated[float, Field(gt=0, allow_inf_nan=False)]
     mu: NonNegative = Field(description="multiplier of the score")
     trees: list[Index | list[Index | list[int]]]
     weights: list[NonNegative] = Field(
-        default_factory=list, description="of several sums, all of which count"
+        default_factory=list, description="weights of the sums, if there are several that all count"
     )
     shares: list[NonNegative] = Field(
-        default_factory=list, description="of the cost's maximum, one per action; absent: zeros"
+        default_factory=list, description="each action's share of the cost's maximum; without it zeros"
     )
 
 
 class CaseModel(Strict):
-    """What is proven of one of several sums, where one of them suffices."""
+    """The proof about one of several sums, any of which may be accepted."""
 
     tree: Annotated[list[Node], Field(min_length=1)]
-    prices: list[PricesModel] = Field(default_factory=list, description="what leaves refer to by number")
+    prices: list[PricesModel] = Field(default_factory=list, description="tables that leaves name by number")
 
 
 class ConfigurationModel(Strict):
@@ -86,7 +89,7 @@ class ConfigurationModel(Strict):
 
     acted: Annotated[list[Word], Field(min_length=1)]
     tree: Annotated[list[Node], Field(min_length=1)] | None = None
-    prices: list[PricesModel] = Field(default_factory=list, description="what leaves refer to by number")
+    prices: list[PricesModel] = Field(default_factory=list, description="tables that leaves name by number")
     cases: list[CaseModel] | None = None
 
 
@@ -96,7 +99,7 @@ class CertificateModel(Strict):
     format: Literal["milp-recourse/certificate-1"]
     claim: Literal["optimal", "infeasible", "bounds"]
     instance_sha256: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")] = Field(
-        description="of the instance's canonical content"
+        description="SHA-256 of the instance's canonical content"
     )
     index: Index = Field(default=0, description="only for a population's certificate: the applicant, from 0")
     action: dict[str, Value] | None = Field(description="exactly the features acted on")

@@ -14,7 +14,7 @@ Shown = Number | str
 
 
 class ChoiceModel(Strict):
-    """One recourse."""
+    """One of the recourses."""
 
     status: StatusName
     cost: NonNegative
@@ -24,7 +24,7 @@ class ChoiceModel(Strict):
     counterfactual: dict[str, Shown | None]
     conditions: list[ConditionModel] = Field(
         description="the conditions that make it differ from earlier choices; "
-        "it is the answer for the instance with these added"
+        "the choice is the answer for the instance with these conditions added"
     )
 
 
@@ -42,7 +42,7 @@ class ChoicesModel(Strict):
     differ: Literal["features", "distance", "effect"]
     apart: NonNegative = Field(description="by how many features, or scales, any two differ at least")
     scale: dict[str, NonNegative] = Field(
-        description="what counts as 1, by feature and in its unit, for distance and effect; else empty"
+        description="the change of each feature that counts as 1, for distance and effect; else empty"
     )
     choices: list[ChoiceModel]
     exhausted: bool = Field(
@@ -52,14 +52,14 @@ class ChoicesModel(Strict):
         description="no recourse that differs from all listed ones costs less; null where exhausted"
     )
     message: str | None
-    total: TotalModel | None = Field(description="where the set of least total cost was asked for")
+    total: TotalModel | None = Field(description="given if the set of least total cost was asked for")
 
 
 class WithstandsModel(Strict):
     """What an action must withstand."""
 
     missed: dict[str, NonNegative] = Field(
-        description="by feature: by how much, in its unit, an action may miss the value it sets"
+        description="by feature, how far its value may be from the value that an action sets, in its unit"
     )
     threshold: Number | None = Field(description="the acceptance threshold may rise to this")
     noise: dict[str, tuple[Number, Number]] = Field(
@@ -68,7 +68,7 @@ class WithstandsModel(Strict):
 
 
 class WorstModel(Strict):
-    """The lowest output found among an action's outcomes, and what happens there."""
+    """The lowest output found among an action's outcomes, and the deviations that lead to it."""
 
     output: Number
     missed: dict[str, Number]
@@ -76,7 +76,7 @@ class WorstModel(Strict):
 
 
 class RobustModel(Strict):
-    """The cheapest action that holds whatever of this happens."""
+    """The cheapest action that is accepted in every outcome."""
 
     format: Literal["milp-recourse/robust-1"]
     status: StatusName
@@ -87,6 +87,6 @@ class RobustModel(Strict):
     counterfactual: dict[str, Shown | None] | None
     withstands: WithstandsModel
     worst: WorstModel | None
-    cuts: int = Field(description="scenarios, or refused boxes, that the bound rests on")
-    rounds: int = Field(description="problems solved")
+    cuts: int = Field(description="number of scenarios, or refused boxes, on which the bound rests")
+    rounds: int = Field(description="number of problems solved")
     message: str | None

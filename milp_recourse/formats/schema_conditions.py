@@ -39,11 +39,11 @@ ConditionModel = TypeAliasType(
         ),
     ],
 )
-"""A condition: what a person or a policy demands besides acceptance."""
+"""A condition: a demand of a person or a policy, in addition to acceptance."""
 
 
 class AtMostActionsModel(Strict):
-    """At most so many features are acted on, held ones included."""
+    """At most at_most_actions features are acted on, held ones included."""
 
     at_most_actions: Annotated[int, Field(ge=0)]
 
@@ -72,31 +72,31 @@ class SumConditionModel(Strict):
 
 
 class ActedModel(Strict):
-    """The feature is acted on; holding it is an action too."""
+    """The feature is acted on; holding it counts as acting on it."""
 
     acted: str
 
 
 class IfModel(Strict):
-    """``if`` does not hold, or ``then`` does."""
+    """The condition ``if`` does not hold, or the condition ``then`` does."""
 
     if_: ConditionModel = Field(alias="if")
     then: ConditionModel
 
 
 class AnyModel(Strict):
-    """At least one holds."""
+    """At least one condition of the list holds."""
 
     any: list[ConditionModel]
 
 
 class AllModel(Strict):
-    """Every one holds."""
+    """Every condition of the list holds."""
 
     all: list[ConditionModel]
 
 
 class NotModel(Strict):
-    """It does not hold; docs/formats.md says what that means at a boundary."""
+    """The condition does not hold; docs/formats.md defines that at a boundary."""
 
     not_: ConditionModel = Field(alias="not")

@@ -16,7 +16,7 @@ Shown = dict[str, int | float | str]
 
 
 class ResultModel(Strict):
-    """The outcome for one applicant."""
+    """The result for one applicant."""
 
     format: Literal["milp-recourse/result-1"]
     status: StatusName
@@ -25,9 +25,11 @@ class ResultModel(Strict):
     gap: NonNegative | None = Field(description="cost - lower_bound")
     proof: Literal["rigorous", "solver"] | None
     action: Shown | None = Field(description="exactly the features acted on")
-    counterfactual: dict[str, int | float | str | None] | None = Field(description="null: still missing")
-    logit: Number | None = Field(default=None, description="networks")
-    score: Number | None = Field(default=None, description="trees")
+    counterfactual: dict[str, int | float | str | None] | None = Field(
+        description="value of every feature after the action; null if it is missing and stays missing"
+    )
+    logit: Number | None = Field(default=None, description="for networks")
+    score: Number | None = Field(default=None, description="for trees")
     accepted_exact: bool
     accepted_deployed: bool
     backend: str
@@ -38,10 +40,10 @@ class ResultModel(Strict):
 
 
 class NamedResultModel(Strict):
-    """One line of a run over several instances."""
+    """The result for one of several instances."""
 
     name: str
-    result: ResultModel | None = Field(description="null where the instance was not solved")
+    result: ResultModel | None = Field(description="null if the instance was not solved")
     refused: str | None = Field(default=None, description="why it was not solved")
     reference: str | None = Field(default=None, description="comparison with the known answer")
 
@@ -50,14 +52,16 @@ class ResultsModel(Strict):
     """Summary of a run over a population or several instances."""
 
     format: Literal["milp-recourse/results-1"]
-    applicants: int = Field(description="with a result")
-    counts: dict[StatusName | Literal["bad-input"], int] = Field(description="applicants per status")
-    not_solved: int = Field(default=0, description="instances that the back end does not support")
+    applicants: int = Field(description="number of applicants with a result")
+    counts: dict[StatusName | Literal["bad-input"], int] = Field(
+        description="number of applicants per status"
+    )
+    not_solved: int = Field(default=0, description="number of instances that the back end cannot solve")
     cost_mean: NonNegative | None = Field(description="over the applicants with an action")
     cost_median: NonNegative | None
     seconds: NonNegative = Field(description="sum over applicants")
     backend: str | None = None
     time_limit: Number | None = None
-    index: int | None = Field(default=None, description="of the only applicant that was asked for")
-    certificates: bool | None = Field(default=None, description="whether they were asked for")
-    results: list[NamedResultModel] | None = Field(default=None, description="not for populations")
+    index: int | None = Field(default=None, description="index of the applicant, if only one was solved")
+    certificates: bool | None = Field(default=None, description="whether certificates were asked for")
+    results: list[NamedResultModel] | None = Field(default=None, description="not given for populations")

@@ -5,8 +5,8 @@ The numbers computed here are part of the problem: they are written into its fil
 * A level of the density (absolute, or a quantile of people's log densities) becomes every applicant's own
   offset: the double nearest to level - log p(x), computed in float64.
 * "Near data" becomes a condition: for some row z_j every value after the action is within r scales,
-  :math:`\bigvee_j \bigwedge_i |x'_i - z_{ji}| \le r s_i`, and labels are equal. Other distances than the
-  largest one would need squares, which conditions do not have.
+  :math:`\bigvee_j \bigwedge_i |x'_i - z_{ji}| \le r s_i`, and labels are equal. The Euclidean distance would
+  need squares, which conditions do not have.
 
 References
 ----------

@@ -140,18 +140,18 @@ def _codes(series: pd.Series, column: TableColumn, faults: dict[int, BadInput]) 
 
 
 def _as_before(cells: NDArray, before: pd.Series, column: TableColumn) -> pd.Series:
-    """The cells in the column's dtype in X; a wider one where they are not of it."""
+    """The cells in the column's dtype in X, or in a wider one if they do not fit into it."""
     dtype = before.dtype if isinstance(before.dtype, pd.CategoricalDtype) else column.dtype
-    made = pd.Series(cells, index=before.index, name=before.name)
+    column_after = pd.Series(cells, index=before.index, name=before.name)
     if isinstance(dtype, pd.CategoricalDtype):
         added = dict.fromkeys(v for v in cells.tolist() if not is_missing(v) and v not in dtype.categories)
         dtype = pd.CategoricalDtype([*dtype.categories, *added], dtype.ordered)
         return pd.Series(pd.Categorical(cells, dtype=dtype), index=before.index, name=before.name)
     if column.feature.kind == "continuous" and dtype != np.float64:
-        return made.astype(np.float64)
+        return column_after.astype(np.float64)
     for wide in (dtype, "int64", "float64"):
         try:
-            return made.astype(wide)
+            return column_after.astype(wide)
         except (OverflowError, TypeError, ValueError):
             continue
-    return made
+    return column_after

@@ -1,4 +1,4 @@
-"""Networks on disk: arrays and one JSON text in an .npz, nothing that could run code when it is read."""
+"""Files of trained networks: arrays and one JSON text in an .npz, which cannot run code when it is read."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FORMAT = "milp-recourse/icarma-1"
 
 
 def write_arrays(path: Path, arrays: Mapping[str, Any], about: Mapping[str, Any]) -> None:
-    """Write whole or not at all."""
+    """Write arrays and a JSON object ``about`` them to an .npz file, completely or not at all."""
     path.parent.mkdir(parents=True, exist_ok=True)
     unfinished = path.with_name(path.name + ".part")
     with unfinished.open("wb") as file:
@@ -32,12 +32,12 @@ def write_arrays(path: Path, arrays: Mapping[str, Any], about: Mapping[str, Any]
 
 
 def read_arrays(path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-    """Arrays and what is said about them.
+    """The arrays, and the JSON object about them, that :func:`write_arrays` wrote.
 
     Raises
     ------
     BadInput
-        No such file, or not one of ours.
+        There is no such file, or it was not written by :func:`write_arrays`.
     """
     try:
         with np.load(path, allow_pickle=False) as file:
@@ -53,20 +53,20 @@ def read_arrays(path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
 
 
 def flow_content(flow: CausalFlow | StructuralModel) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-    """A flow's weights as ``flow.*`` and its settings; a structural model is all settings."""
+    """A flow's weights as arrays ``flow.*``, and its settings; a structural model has no weights."""
     arrays = {f"flow.{k}": v.detach().cpu().numpy() for k, v in flow.state_dict().items()}
     return arrays, flow.settings
 
 
 def flow_of(arrays: Mapping[str, np.ndarray], settings: Mapping[str, Any]) -> CausalFlow:
-    """The flow of :func:`flow_content`."""
+    """The inverse of :func:`flow_content` for a flow."""
     flow = CausalFlow(**settings)
     flow.load_state_dict(tensors(arrays, "flow."))
     return flow
 
 
 def tensors(arrays: Mapping[str, np.ndarray], start: str) -> dict[str, Tensor]:
-    """The arrays whose name begins with ``start``, without it."""
+    """The arrays whose names begin with ``start``, as tensors named without it."""
     return {k.removeprefix(start): torch.as_tensor(v) for k, v in arrays.items() if k.startswith(start)}
 
 
@@ -76,7 +76,7 @@ def write_recommender(model: Recommender, path: Path, notes: Mapping[str, Any]) 
     Parameters
     ----------
     notes
-        Whatever else a reader should know: how good it was in validation.
+        A JSON object to store with them, such as the results in validation.
     """
     arrays, flow = flow_content(model.flow)
     arrays |= {f"best.{k}": v.detach().cpu().numpy() for k, v in model.state().items()}
@@ -93,21 +93,21 @@ def write_recommender(model: Recommender, path: Path, notes: Mapping[str, Any]) 
 
 
 def read_recommender(path: Path) -> tuple[Recommender, dict[str, Any]]:
-    """The networks of :func:`write_recommender`, and the notes.
+    """The networks, and the notes, that :func:`write_recommender` wrote.
 
     Raises
     ------
     BadInput
-        Not such a file.
+        The file was not written by it, or is damaged.
     """
     arrays, about = read_arrays(path)
     if about.get("kind") != "recommender":
         raise BadInput(str(path), about.get("kind"), "a checkpoint with trained networks")
     try:
         settings = Settings.of_json(about["settings"])
-        said = about["flow"]
-        through = StructuralModel.of_settings(said) if "scm" in said else flow_of(arrays, said)
-        model = Recommender(through, about["levers"], about["bounds"], settings)
+        content = about["flow"]
+        flow = StructuralModel.of_settings(content) if "scm" in content else flow_of(arrays, content)
+        model = Recommender(flow, about["levers"], about["bounds"], settings)
         model.load(tensors(arrays, "best."))
     except (KeyError, TypeError, RuntimeError, ValueError) as error:
         raise BadInput(str(path), f"a damaged checkpoint ({error})", "one that icarma train wrote") from None

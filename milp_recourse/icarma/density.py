@@ -1,4 +1,4 @@
-"""The shipped flow's density as a plain function of rows, for who measures plausibility with it."""
+"""The log density of Loan rows under the shipped flow."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from milp_recourse.icarma.shipped import FOLDER
 
 
 def log_density(rows: NDArray) -> NDArray[np.float64]:
-    """log p of Loan rows under the learned flow, shape (n, 7) -> (n,)."""
+    """log p of Loan rows under the shipped flow, shape (n, 7) -> (n,)."""
     return _flow().log_densities(rows)
 
 
 @cache
 def _flow() -> CausalFlow:
-    # the flow saw rows, not classifiers: one for both populations
+    # the flow does not depend on the classifier, so it is the same for both populations
     flow = read_recommender(FOLDER / "loan_sharp_constant.npz")[0].flow
     assert isinstance(flow, CausalFlow)
     return flow

@@ -1,4 +1,4 @@
-"""The certified side of the comparison, kept on disk so that nothing is solved twice."""
+"""Certified optima with which recommendations are compared, kept on disk so that none is solved twice."""
 
 from __future__ import annotations
 
@@ -18,21 +18,22 @@ from milp_recourse.result import Result, gap_tolerance
 from milp_recourse.solve import solve_population
 
 KEPT_EVERY = 1024
-"""Problems solved between two writes."""
+"""The number of problems solved between two writes."""
 
 
 @dataclass(frozen=True)
 class Exact:
-    """What the engine proved, one entry per applicant.
+    """The engine's results, with an entry per applicant.
 
     Attributes
     ----------
     status
-        ``optimal``, ``infeasible`` or ``limit``.
+        ``optimal``, ``infeasible`` or ``limit``, shape (n,).
     cost, lower_bound
-        nan where there is none.
+        Costs and bounds, shape (n,), nan where there is none.
     seconds
-        Each applicant's share; processor seconds where the engine ran in one process.
+        Each applicant's share of the time, shape (n,): processor seconds if the engine ran in one process,
+        else wall seconds.
     action
         Values of the levers, shape (n, k), nan where not acted on.
     """
@@ -45,23 +46,31 @@ class Exact:
 
     @property
     def served(self) -> NDArray[np.bool_]:
-        """Recourse exists, and the cheapest is known."""
+        """Who has a proven optimum, shape (n,)."""
         return self.status == "optimal"
 
     @property
     def impossible(self) -> NDArray[np.bool_]:
-        """Proven: no action at all."""
+        """Who is proven to have no recourse, shape (n,)."""
         return self.status == "infeasible"
 
     def contradicted_by(self, served: NDArray[np.bool_], cost: NDArray[np.float64]) -> NDArray[np.bool_]:
-        """Where an admissible action is ruled out by the proof: cheaper than the optimum, or none exists."""
+        """Where a feasible action contradicts the proof: it is cheaper than the optimum, or cannot exist.
+
+        Parameters
+        ----------
+        served
+            Who has a feasible action, shape (n,).
+        cost
+            The cost of these actions, shape (n,).
+        """
         tolerance = np.array([gap_tolerance(c) if np.isfinite(c) else 0.0 for c in self.cost])
         cheaper = cost < self.cost - tolerance
         return served & ((self.served & cheaper) | self.impossible)
 
 
 class _Problem(NamedTuple):
-    """An applicant with weights (0: not actionable) and allowed directions (1: up, -1: down, 0: both)."""
+    """An applicant with weights (0 if not actionable) and allowed directions (1 up, -1 down, 0 both)."""
 
     applicant: int
     weights: NDArray[np.float64]
@@ -73,7 +82,7 @@ class _Problem(NamedTuple):
 
 
 class Certified:
-    """Certified optima of the applicants of a population under any masks and weights.
+    """Certified optima of a population's applicants under any masks, weights and sides.
 
     An applicant with the same mask, weights and sides in two settings is one problem. Problems are solved
     mask by mask, because the engine is fastest on a batch that acts on the same features.
@@ -81,11 +90,13 @@ class Certified:
     Parameters
     ----------
     people
-        Its template says whether plausibility is demanded; its preferences are not used.
+        The applicants; their own preferences are not used.
+    levers
+        The features of the columns in masks, weights and sides.
     folder
-        Where answers are kept; those that are there are not solved again.
+        Where results are kept; problems with a result there are not solved again.
     time_limit, jobs
-        Of the engine: seconds per problem, processes.
+        The engine's time limit in seconds per problem, and number of processes.
     """
 
     def __init__(
@@ -103,25 +114,26 @@ class Certified:
                     self._known[problem.key] = (problem, str(status), numbers)
 
     def missing(self, wishes: Sequence[Wishes]) -> list[_Problem]:
-        """Problems not solved yet, each once."""
+        """The problems that have no result yet, each once, by mask."""
         found = {problem.key: problem for one in wishes for problem in _problems(one)}
         todo = [problem for key, problem in found.items() if key not in self._known]
         return sorted(todo, key=lambda problem: (tuple(problem.weights > 0), problem.applicant))
 
     def solve(self, wishes: Sequence[Wishes], advance: Callable[[], None] = lambda: None) -> None:
-        """Solve what is missing; ``advance`` after every problem."""
+        """Solve the problems that have no result yet; ``advance`` is called after each."""
         todo = self.missing(wishes)
         if not todo:
             return
         for start in range(0, len(todo), KEPT_EVERY):
             part = todo[start : start + KEPT_EVERY]
             factuals = [self.people.factuals[problem.applicant] for problem in part]
-            problems = Population(self.people.template, factuals, tuple(self._asked(one) for one in part))
+            preferences = tuple(self._preferences(one) for one in part)
+            problems = Population(self.people.template, factuals, preferences)
             results, clock = [], time.process_time()
             for result in solve_population(problems, "bab", self.time_limit, jobs=self.jobs):
                 results.append(result)
                 advance()
-            share = 1.0  # of wall time, which also measures the neighbours on a shared machine
+            share = 1.0  # factor from wall to processor seconds, since other processes lengthen wall time
             if self.jobs == 1:
                 share = (time.process_time() - clock) / max(1e-9, sum(one.seconds for one in results))
             for problem, result in zip(part, results, strict=True):
@@ -129,14 +141,14 @@ class Certified:
             self._save()
 
     def of(self, wishes: Wishes) -> Exact:
-        """The answers for every applicant with these preferences, once :meth:`solve` has them."""
+        """The results for every applicant with these preferences; :meth:`solve` must have been called."""
         each = [self._known[problem.key] for problem in _problems(wishes)]
         numbers = np.array([numbers for _, _, numbers in each])
         status = np.array([status for _, status, _ in each])
         return Exact(status, numbers[:, 0], numbers[:, 1], numbers[:, 2], numbers[:, 3:])
 
-    def _asked(self, problem: _Problem) -> Preferences:
-        """The problem's preferences; a side is a range that begins or ends at the factual value."""
+    def _preferences(self, problem: _Problem) -> Preferences:
+        """The problem's preferences; an allowed direction becomes a range that ends at the factual value."""
         factual, template = self.people.factuals[problem.applicant], self.people.template
         weights, ranges = {}, {}
         for name, weight, side in zip(self.levers, problem.weights.tolist(), problem.sides, strict=True):
@@ -144,8 +156,8 @@ class Certified:
                 continue
             weights[name] = weight
             if side:
-                (low, high), here = template.feature(name).action_bounds, float(factual[name])
-                ranges[name] = (here, max(here, high)) if side > 0 else (min(here, low), here)
+                (low, high), x = template.feature(name).action_bounds, float(factual[name])
+                ranges[name] = (x, max(x, high)) if side > 0 else (min(x, low), x)
         return Preferences(tuple(weights), weights, ranges)
 
     def _numbers(self, result: Result, share: float) -> NDArray[np.float64]:
@@ -179,7 +191,7 @@ def _problems(wishes: Wishes) -> list[_Problem]:
 
 
 def _digest(people: Population, time_limit: float) -> str:
-    """Of everything that the optima depend on, but preferences and the engine."""
+    """A digest of everything on which the optima depend, except for preferences and the engine."""
     template = people.template
     parts = [
         getattr(template.classifier, "content", b""),

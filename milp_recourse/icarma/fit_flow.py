@@ -17,12 +17,12 @@ FLOW_SIZES = (20000, 2500, 2500)
 """Rows of the released flow split: train, validation, test."""
 
 FLOW_STREAM = 7
-"""Keeps the flow's rows apart from those of the classifier's split, which is drawn from the seed alone."""
+"""Part of the seed of the flow's rows, so that they differ from those of the classifier's split."""
 
 
 @dataclass(frozen=True)
 class FlowTraining:
-    """Adam with the paper's rate and layers; batch and epochs are ours, it does not publish them."""
+    """Settings of Adam: rate and layers are the paper's; it does not publish batch size and epochs."""
 
     hidden: tuple[int, ...] = (64, 64)
     batch: int = 256
@@ -31,7 +31,7 @@ class FlowTraining:
 
 
 def loan_flow_rows(seed: int, sizes: tuple[int, int, int] = FLOW_SIZES) -> list[NDArray[np.float64]]:
-    """Train, validation and test rows of Loan, none of them a row of the classifier's split."""
+    """Train, validation and test rows of Loan, drawn independently of the classifier's split."""
     rng = np.random.default_rng([seed, FLOW_STREAM])
     return [loan().sample(size, rng) for size in sizes]
 
@@ -44,16 +44,16 @@ def fit_flow(
     settings: FlowTraining,
     on_epoch: Callable[[], None] = lambda: None,
 ) -> CausalFlow:
-    """Maximise the likelihood of the train rows; the epoch that is best on the validation rows stays.
+    """Maximise the likelihood of the train rows, and keep the epoch that is best on the validation rows.
 
-    The rate falls to zero along a cosine, which the paper does not mention.
+    The learning rate falls to zero along a cosine, which the paper does not mention.
 
     Parameters
     ----------
     flow
-        Changed in place, and returned.
+        The flow, which is changed in place and returned.
     train, validation
-        Raw units, shape (n, d).
+        Rows in raw units, shape (n, d).
     on_epoch
         Called after every epoch.
     """

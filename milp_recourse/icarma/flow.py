@@ -5,10 +5,10 @@ One masked autoregressive layer, increasing in each feature given its causal par
 .. math:: z_i = t(x_i; \theta_i(x_{pa(i)})), \qquad z_i \sim N(0, 1),
 
 with t affine, :math:`b_i + e^{s_i} x_i`, or a rational-quadratic spline (Durkan et al. 2019,
-https://arxiv.org/abs/1906.04032), its parameters from one masked network (Javaloy et al. 2023,
-https://arxiv.org/abs/2306.05415; iCARMA paper, appendices A.4, C.2.2 and C.3.2). A single layer that knows
-the whole graph keeps :math:`z_i` a function of feature i and its parents, so that z can stand for the
-exogenous noise.
+https://arxiv.org/abs/1906.04032), whose parameters come from one masked network (Javaloy et al. 2023,
+https://arxiv.org/abs/2306.05415; iCARMA paper, appendices A.4, C.2.2 and C.3.2). Because there is a single
+layer, masked by the whole graph, :math:`z_i` is a function of feature i and its parents only, and can take
+the place of the exogenous noise.
 
 A discrete root (Loan's gender) is *conditioned on*: it enters the network as a parent, is not acted
 on, and has no term in the density. Every density here is of the other features given it.
@@ -33,10 +33,10 @@ FloatArray = NDArray[np.float64]
 HALF_LOG_TWO_PI = 0.5 * float(np.log(2 * np.pi))
 
 Shape = Literal["affine", "spline"]
-"""Of a feature's map to its latent."""
+"""The kind of map from a feature to its latent."""
 
 BINS = 8
-"""Of a spline, over standardised values from -5 to 5; beyond, the map is the identity."""
+"""Number of bins of a spline on standardised values from -5 to 5; outside, the map is the identity."""
 
 _SHAPES: dict[Shape, dict[str, Any]] = {
     "affine": {"univariate": MonotonicAffineTransform, "shapes": ((), ())},
@@ -45,20 +45,20 @@ _SHAPES: dict[Shape, dict[str, Any]] = {
 
 
 class CausalFlow(nn.Module):
-    """A density that answers interventions.
+    """A learned density with abduction and interventions.
 
     Parameters
     ----------
     features
-        Names in causal order: a parent stands before its children.
+        Names in causal order, every parent before its children.
     parents
-        Names of the direct causes, per feature.
+        Names of the direct causes of each feature.
     conditioned
-        Discrete roots, which have no density here.
+        Discrete roots, which are conditioned on.
     hidden
-        Units of the masked network's layers (ELU).
+        Number of units (ELU) of each hidden layer of the masked network.
     shape
-        Of every feature's map to its latent.
+        The kind of map from every feature to its latent.
 
     Raises
     ------
@@ -98,13 +98,13 @@ class CausalFlow(nn.Module):
         )
         self.register_buffer("mean", torch.zeros(d))
         self.register_buffer("sd", torch.ones(d))
-        kept = [name not in self.conditioned for name in self.features]
-        self.register_buffer("continuous", torch.tensor(kept), persistent=False)
+        continuous = [name not in self.conditioned for name in self.features]
+        self.register_buffer("continuous", torch.tensor(continuous), persistent=False)
         self.double()
 
     @staticmethod
     def of_scm(scm: StructuralCausalModel, conditioned: Sequence[str]) -> CausalFlow:
-        """An untrained flow with a model's causal graph, and nothing else of it."""
+        """An untrained flow with the causal graph of a model."""
         return CausalFlow(scm.features, [sorted(scm.parents(f)) for f in scm.features], conditioned)
 
     @property
@@ -128,10 +128,8 @@ class CausalFlow(nn.Module):
         """Raw rows in units of standard deviations from the mean."""
         return (x - self.mean) / self.sd
 
-    # -- rows of raw units, shape (n, d), in the features' order --------------------------------
-
     def abduct(self, x: Tensor) -> Tensor:
-        """Latent z of rows x, shape (n, d); a conditioned feature's is its standardised value."""
+        """Latents z of rows x in raw units, both (n, d); for a conditioned feature its standardised value."""
         y = self.standardised(x)
         return torch.where(self.continuous, self._univariate(y)(y), y)
 
@@ -149,19 +147,19 @@ class CausalFlow(nn.Module):
     def intervene(self, x: Tensor, acted: Tensor, values: Tensor, z: Tensor | None = None) -> Tensor:
         r"""Counterfactuals of :math:`do(X_I := a_I)`: abduction, action, prediction.
 
-        In causal order, feature i becomes :math:`m_i a_i + (1 - m_i) x'_i`, with :math:`x'_i` what
-        its latent and the parents' *new* values say. Differentiable in all arguments.
+        In causal order, feature i becomes :math:`m_i a_i + (1 - m_i) x'_i`, where :math:`x'_i` follows from
+        its latent and the parents' *new* values. Differentiable in all arguments.
 
         Parameters
         ----------
         x
-            Factual rows.
+            Factual rows in raw units, shape (n, d).
         acted
-            The mask m, shape (n, d): 0 or 1; in between while a relaxation is trained.
+            The mask m, shape (n, d): 0 or 1, or in between for a relaxed mask in training.
         values
-            The values a, shape (n, d); anything finite where not acted on.
+            The values a, shape (n, d); any finite number where not acted on.
         z
-            The latents of x if already computed; None: they are abducted here.
+            The latents of x; None to compute them here.
         """
         z = self.abduct(x) if z is None else z
         columns = list(x.unbind(dim=-1))
@@ -179,19 +177,19 @@ class CausalFlow(nn.Module):
         return torch.stack(columns, dim=-1)
 
     def shifted(self, x: Tensor, shift: Tensor, z: Tensor | None = None) -> Tensor:
-        r"""What rows become when their latents are shifted: :math:`T^{-1}(z + s)`.
+        r"""The rows with shifted latents, :math:`T^{-1}(z + s)`.
 
-        In causal order, feature i becomes what its shifted latent and its parents' *new* values say; one
-        without a shift and with no parent that moved keeps its own. Differentiable in all arguments.
+        In causal order, feature i follows from its shifted latent and its parents' *new* values. A feature
+        without a shift whose parents have not moved keeps its value. Differentiable in all arguments.
 
         Parameters
         ----------
         x
-            Factual rows.
+            Factual rows in raw units, shape (n, d).
         shift
             s, shape (n, d).
         z
-            The latents of x if already computed; None: they are abducted here.
+            The latents of x; None to compute them here.
         """
         z = (self.abduct(x) if z is None else z) + shift
         columns = list(x.unbind(dim=-1))
@@ -204,18 +202,18 @@ class CausalFlow(nn.Module):
         return torch.stack(columns, dim=-1)
 
     def _natural(self, i: int, columns: list[Tensor], z: Tensor) -> Tensor:
-        """Feature i as its latent and the other features say, shape (n,)."""
-        said = self.transform.hyper(self.standardised(torch.stack(columns, dim=-1)))
-        mine = said.unflatten(-1, (len(self.features), -1))[:, i]
+        """The value of feature i that follows from its latent and the other features, shape (n,)."""
+        parameters = self.transform.hyper(self.standardised(torch.stack(columns, dim=-1)))
+        own = parameters.unflatten(-1, (len(self.features), -1))[:, i]
         shapes = _SHAPES[self.shape]["shapes"]
-        parts = mine.split([math.prod(shape) for shape in shapes], dim=-1)
+        parts = own.split([math.prod(shape) for shape in shapes], dim=-1)
         arguments = (part.unflatten(-1, (*shape, 1)) for part, shape in zip(parts, shapes, strict=True))
         univariate = _SHAPES[self.shape]["univariate"](*(a[..., 0] for a in arguments))
         return self.mean[i] + self.sd[i] * univariate.inv(z[:, i])
 
     @torch.no_grad()
     def sample(self, size: int, generator: torch.Generator | None = None) -> FloatArray:
-        """Rows drawn from the flow, raw units, shape (size, d); for flows that condition on nothing."""
+        """Rows drawn from the flow in raw units, shape (size, d); the flow must not condition on anything."""
         z = torch.randn(size, len(self.features), generator=generator, dtype=torch.float64)
         y = self.transform().inv(z.to(self.mean.device))
         return (self.mean + self.sd * y).cpu().numpy()
@@ -224,8 +222,8 @@ class CausalFlow(nn.Module):
     def counterfactual(self, x: ArrayLike, action: ArrayLike) -> FloatArray:
         """Counterfactual rows, as :meth:`milp_recourse.domain.scm.StructuralCausalModel.counterfactual`.
 
-        Acted features attain the asked double exactly; one that neither is acted on nor has a
-        parent that moved keeps its own exactly.
+        A feature that is acted on gets the double in ``action`` exactly. One that is not, and whose parents
+        have not moved, keeps its double exactly.
 
         Parameters
         ----------
@@ -234,17 +232,17 @@ class CausalFlow(nn.Module):
         action
             Shape (n, d), nan where a feature is not acted on.
         """
-        rows, asked = (np.atleast_2d(np.asarray(a, dtype=np.float64)) for a in (x, action))
-        acted = ~np.isnan(asked)
-        wanted = np.where(acted, asked, 0.0)
-        made = self.intervene(
-            *(torch.as_tensor(a, dtype=torch.float64, device=self.mean.device) for a in (rows, acted, wanted))
+        rows, targets = (np.atleast_2d(np.asarray(a, dtype=np.float64)) for a in (x, action))
+        acted = ~np.isnan(targets)
+        values = np.where(acted, targets, 0.0)
+        after = self.intervene(
+            *(torch.as_tensor(a, dtype=torch.float64, device=self.mean.device) for a in (rows, acted, values))
         )
-        result = made.cpu().numpy()
+        result = after.cpu().numpy()
         moved = np.zeros_like(acted)
         for i in range(len(self.features)):
             follows = (moved & self.graph[i]).any(axis=-1)
-            result[:, i] = np.where(acted[:, i], wanted[:, i], np.where(follows, result[:, i], rows[:, i]))
+            result[:, i] = np.where(acted[:, i], values[:, i], np.where(follows, result[:, i], rows[:, i]))
             moved[:, i] = acted[:, i] | follows
         return result
 
@@ -255,5 +253,5 @@ class CausalFlow(nn.Module):
         return self.log_density(rows).cpu().numpy()
 
     def _univariate(self, y: Tensor) -> Any:
-        """The feature-wise affine maps of standardised rows y to z."""
+        """The maps from each feature of standardised rows y to its latent, given y."""
         return self.transform.meta(None, y).base

@@ -1,7 +1,7 @@
 r"""The terms of iCARMA's loss, one function per equation; each returns one number per applicant.
 
-The training loss is their weighted mean over a batch (the paper sums equations 15 and 16 over the
-applicants and leaves the others' reduction open: with means, no weight depends on the batch size).
+The training loss is the weighted sum of their means over a batch. (The paper sums equations 15 and 16 over
+the applicants, and does not say how the others are reduced. With means, no weight depends on the batch size.)
 
 Shapes: n applicants, k globally actionable features. ``acted`` is the mask I_u as numbers.
 """
@@ -13,7 +13,7 @@ from torch import Tensor
 
 
 def action_cost(acted: Tensor, weights: Tensor, change: Tensor) -> Tensor:
-    r"""Equation 10: :math:`\sum_i I_i w_i \delta_i^2`; equations 7 and 9 for weights that all share.
+    r"""Equation 10: :math:`\sum_i I_i w_i \delta_i^2`; equations 7 and 9 have the same weights for everybody.
 
     Parameters
     ----------
@@ -28,7 +28,7 @@ def action_cost(acted: Tensor, weights: Tensor, change: Tensor) -> Tensor:
 def mask_divergence(logits: Tensor, priors: Tensor, actionable: Tensor) -> Tensor:
     r"""Equation 13: :math:`\sum_i D_{KL}(Bernoulli(\mu_i) \| Bernoulli(\pi_i))`; equation 8 at 1/2.
 
-    Over the individually actionable features: the others are never acted on, whatever mu.
+    The sum is over the individually actionable features; the others are never acted on, whatever mu is.
 
     Parameters
     ----------
@@ -52,8 +52,8 @@ def validity_hinge(decision: Tensor, margin: float) -> Tensor:
     Parameters
     ----------
     decision
-        h, positive where accepted. We take the logit in units of its standard deviation over the
-        train rows; the paper does not say.
+        h, positive where accepted. :class:`~milp_recourse.icarma.settings.Settings` states its unit
+        (``hinge``), which the paper does not.
     margin
         beta.
     """
@@ -68,15 +68,15 @@ def implausibility(log_density: Tensor, log_density_after: Tensor, margin: float
 def distance(values: Tensor, optimal: Tensor, known: Tensor, scale: Tensor) -> Tensor:
     r"""Squared distance to a certified optimum: :math:`\sum_i ((x^{CF}_i - x^*_i) / s_i)^2`, shape (n,).
 
-    Measured between counterfactuals, not actions: holding a feature that would not have moved anyway adds
-    nothing.
+    It is between counterfactuals instead of actions, so that holding a feature that would not move anyway
+    makes no difference.
 
     Parameters
     ----------
     values, optimal
         Counterfactual values of the k features, raw units, shape (n, k).
     known
-        Where there is an optimum, boolean, shape (n,); elsewhere the distance is 0.
+        Whether there is an optimum, boolean, shape (n,); the distance is 0 without one.
     scale
         s of the cost, shape (k,).
     """
@@ -89,8 +89,8 @@ def infeasibility(values: Tensor, low: Tensor, high: Tensor, actionable: Tensor)
 
     .. math:: \sum_i 1\{x_i > max_i\} \frac{x_i - max_i}{max_i} + 1\{x_i < min_i\} \frac{min_i - x_i}{max_i}
 
-    As printed in the paper, a sum over the features that the person can act on; we divide by |max_i|, so that
-    it is a penalty where an upper end is negative, too.
+    The sum is over the features that the person can act on. Unlike the paper, this divides by |max_i|, so
+    that it is a penalty if an upper end is negative, too.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Flow, mask network and action network put together: from applicants to actions."""
+"""The model that recommends actions: a flow, a mask network and an action network."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ FloatArray = NDArray[np.float64]
 
 
 class Proposed(NamedTuple):
-    """What the networks propose.
+    """The networks' outputs for n applicants.
 
     Attributes
     ----------
     logits, acted, values
-        Mask logits, mask as numbers, values in raw units; all (n, k).
+        Mask logits, mask as numbers, values of the action in raw units; all (n, k).
     after
         Counterfactual rows under the flow, shape (n, d).
     """
@@ -38,18 +38,18 @@ class Proposed(NamedTuple):
 
 
 class Recommender(nn.Module):
-    """A trained pair of networks with the flow that it looks through.
+    """A mask network and an action network, with the flow that predicts the effects of actions.
 
     Parameters
     ----------
     flow
-        Frozen here.
+        The flow; its parameters are frozen.
     levers
         The k globally actionable features.
     bounds
         Lowest and highest value an action may set, shape (2, k).
     settings
-        How it is, or was, trained.
+        The settings of the training.
     """
 
     bounds: Tensor
@@ -74,10 +74,9 @@ class Recommender(nn.Module):
         self.flow.requires_grad_(False)
 
     def context(self, z: Tensor, actionable: Tensor, height: Tensor) -> Tensor:
-        """What both networks see: latent, individual mask, preferences (CARMA: the latent alone).
+        """The input of both networks: latent, individual mask and preferences; for CARMA the latent only.
 
-        The paper does not say that the networks see preferences; without them, no mask could
-        follow a prior that depends on preferences.
+        The paper does not say that preferences are an input. Without them, no mask could depend on them.
         """
         if not self.settings.individual:
             return z
@@ -91,19 +90,19 @@ class Recommender(nn.Module):
         height: Tensor,
         generator: torch.Generator | None = None,
     ) -> Proposed:
-        """Masks drawn with ``generator`` and gradients, or the likeliest masks without."""
+        """Masks and actions: with ``generator`` masks drawn at random, else the likeliest masks."""
         context = self.context(z, actionable, height)
         logits = self.mask(context)
         if generator is None:
             acted = likeliest_mask(logits, actionable, self.settings.fallback).to(z.dtype)
         else:
             acted = gumbel_mask(logits, actionable, self.settings.temperature, generator)
-        said = self.action(context, acted)
+        change = self.action(context, acted)
         if self.settings.actions == "latent":
-            shift = self._placed(rows, acted * said.clamp(-LATENT_LIMIT, LATENT_LIMIT))
+            shift = self._placed(rows, acted * change.clamp(-LATENT_LIMIT, LATENT_LIMIT))
             after = self.flow.shifted(rows, shift, z)
             return Proposed(logits, acted, after[:, self.columns], after)
-        values = rows[:, self.columns] + said * self.flow.sd[self.columns]
+        values = rows[:, self.columns] + change * self.flow.sd[self.columns]
         after = self.flow.intervene(rows, self._placed(rows, acted), self._placed(rows, values), z)
         return Proposed(logits, acted, values, after)
 
@@ -117,32 +116,32 @@ class Recommender(nn.Module):
     def recommend(
         self, rows: ArrayLike, wishes: Wishes, limits: ArrayLike | None = None, within_bounds: bool = True
     ) -> tuple[FloatArray, NDArray[np.bool_]]:
-        """Actions for applicants, without chance.
+        """Actions for applicants, with the likeliest masks.
 
         Parameters
         ----------
         rows
             Factual rows, raw units, shape (n, d).
         wishes
-            Their masks and weights.
+            The applicants' masks and weights.
         limits
-            Lowest and highest value per applicant and lever, shape (n, 2, k), where narrower than
-            the bounds; lowest above highest: that lever cannot be used.
+            Lowest and highest value per applicant and lever, shape (n, 2, k), which narrow the bounds; a
+            lever whose lowest is above its highest value cannot be used.
         within_bounds
-            False: values stay as the networks say them, wherever that is, as the paper reports them.
+            Whether values are cut to the bounds. The paper reports values that are not.
 
         Returns
         -------
         action
-            Shape (n, d), nan where not acted on: outside the individual mask always, inside the
-            limits always.
+            Values, shape (n, d), nan where not acted on. Only features of the individual mask are acted on,
+            and values are inside the limits.
         cut
-            Whether a limit changed what the network said, shape (n,).
+            Whether bounds or limits changed a value of the network, shape (n,).
 
         Raises
         ------
         BadInput
-            Masks and rows of different length.
+            There is not one mask per row.
         """
         table = np.atleast_2d(np.asarray(rows, dtype=np.float64))
         if len(wishes) != len(table):
@@ -174,7 +173,7 @@ class Recommender(nn.Module):
         }
 
     def load(self, state: dict[str, Any]) -> None:
-        """Take the weights of :meth:`state`."""
+        """Set the two networks' weights to those of :meth:`state`."""
         for part, network in (("mask", self.mask), ("action", self.action)):
             start = f"{part}."
             network.load_state_dict(

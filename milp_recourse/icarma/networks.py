@@ -1,4 +1,4 @@
-"""The mask network and the action network, and how a network is fitted in batches."""
+"""The mask network and the action network, drawing masks, and fitting a network in batches."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 
 def perceptron(inputs: int, hidden: Sequence[int], outputs: int) -> nn.Sequential:
-    """A ReLU network, in float64."""
+    """A ReLU network in float64 with the given numbers of units."""
     sizes = [inputs, *hidden]
     layers: list[nn.Module] = []
     for before, after in pairwise(sizes):
@@ -32,23 +32,23 @@ def fit_in_batches(
     held: Callable[[], Tensor] | None = None,
     on_epoch: Callable[[], None] = lambda: None,
 ) -> None:
-    """Minimise a mean loss over so many rows by Adam, in place.
+    """Minimise a mean loss over ``rows`` rows by Adam, in place.
 
     Parameters
     ----------
     loss
-        Of some of the rows, by their numbers.
+        The mean loss of the rows with given indices.
     decay
-        Whether the rate falls to zero along a cosine.
+        Whether the learning rate falls to zero along a cosine.
     held
-        The loss on the validation rows, by which the best epoch stays; None: the last one stays.
+        The loss on the validation rows; the epoch with the least is kept. None keeps the last epoch.
     on_epoch
         Called after every epoch.
     """
     generator = torch.Generator().manual_seed(seed)
     optimiser = torch.optim.Adam(module.parameters(), lr=learning_rate)
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, epochs)
-    least, kept = float("inf"), deepcopy(module.state_dict())
+    least, best = float("inf"), deepcopy(module.state_dict())
     for _ in range(epochs):
         for index in torch.randperm(rows, generator=generator).split(batch):
             optimiser.zero_grad()
@@ -58,16 +58,16 @@ def fit_in_batches(
             schedule.step()
         if held is not None:
             with torch.no_grad():
-                here = float(held())
-            if here < least:
-                least, kept = here, deepcopy(module.state_dict())
+                validation = float(held())
+            if validation < least:
+                least, best = validation, deepcopy(module.state_dict())
         on_epoch()
     if held is not None:
-        module.load_state_dict(kept)
+        module.load_state_dict(best)
 
 
 def by_xavier(network: nn.Module) -> None:
-    """Initial weights by Glorot and Bengio for ReLU, biases 0.01, in place."""
+    """Initialise weights by Glorot and Bengio's uniform rule for ReLU, and biases with 0.01, in place."""
     for part in network.modules():
         if isinstance(part, nn.Linear):
             nn.init.xavier_uniform_(part.weight, gain=nn.init.calculate_gain("relu"))
@@ -75,14 +75,14 @@ def by_xavier(network: nn.Module) -> None:
 
 
 class MaskPolicy(nn.Module):
-    """Which features to act on: logits of independent Bernoulli variables, given a context.
+    """The mask network: logits of independent Bernoulli variables, one per feature, given a context.
 
     Parameters
     ----------
     context
-        Numbers that describe an applicant: latent z, individual mask, how reluctant they are.
+        Number of inputs that describe an applicant: latent z, individual mask, preferences.
     levers
-        k, the globally actionable features.
+        Number k of globally actionable features.
     """
 
     def __init__(self, context: int, levers: int, hidden: Sequence[int]) -> None:
@@ -95,14 +95,17 @@ class MaskPolicy(nn.Module):
 
 
 class ActionPolicy(nn.Module):
-    """How far to go: changes of the k features in sd units, given a context and a mask."""
+    """The action network: changes of the k features, given a context and a mask.
+
+    Changes are in units of standard deviations, or of latents (``Settings.actions``).
+    """
 
     def __init__(self, context: int, levers: int, hidden: Sequence[int]) -> None:
         super().__init__()
         self.layers = perceptron(context + levers, hidden, levers)
 
     def forward(self, context: Tensor, acted: Tensor) -> Tensor:
-        """Changes, shape (n, k); those of features not acted on mean nothing."""
+        """Changes, shape (n, k); those of features not acted on have no meaning."""
         return self.layers(torch.cat((context, acted), dim=-1))
 
 
@@ -111,9 +114,9 @@ def gumbel_mask(
 ) -> Tensor:
     r"""Draw masks that gradients pass through (Jang et al. 2017, https://arxiv.org/abs/1611.01144).
 
-    Forward, each entry is 1 with probability :math:`\mu = \sigma(logit)`, and 0 where not
-    individually actionable; backward, it is :math:`\sigma((logit + L) / \tau)` with the logistic
-    draw L (the Gumbel-softmax of two classes, straight through).
+    In the forward pass each entry is 1 with probability :math:`\mu = \sigma(logit)`, and 0 where not
+    individually actionable. In the backward pass it is :math:`\sigma((logit + L) / \tau)` with the logistic
+    draw L. This is the straight-through Gumbel-softmax of two classes.
 
     Parameters
     ----------
@@ -132,17 +135,17 @@ def gumbel_mask(
 
 
 def likeliest_mask(logits: Tensor, actionable: Tensor, fallback: bool = True) -> Tensor:
-    """Masks without chance, boolean: mu above 1/2.
+    """The likeliest masks, boolean, shape (n, k): features whose mu is above 1/2.
 
     Parameters
     ----------
     fallback
-        Where none is above, the likeliest actionable feature alone, so that somebody with one actionable
-        feature is told to use it rather than nothing.
+        Whether a mask without any such feature gets the likeliest actionable feature, so that a person with
+        only one actionable feature is not told to do nothing.
     """
     chosen = (logits > 0) & actionable
     if not fallback:
         return chosen
     likeliest = torch.where(actionable, logits, -torch.inf).argmax(dim=-1, keepdim=True)
-    alone = torch.zeros_like(chosen).scatter(-1, likeliest, True) & actionable
-    return torch.where(chosen.any(dim=-1, keepdim=True), chosen, alone)
+    single = torch.zeros_like(chosen).scatter(-1, likeliest, True) & actionable
+    return torch.where(chosen.any(dim=-1, keepdim=True), chosen, single)

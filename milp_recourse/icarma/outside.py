@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def recommend(applicants: pd.DataFrame, population: Population) -> pd.DataFrame:
     """Actions of a population's applicants: a column per lever, nan where it is not acted on.
 
-    Networks for constant weights where nobody states others, else those for ranks.
+    The networks are those for constant weights if all weights are 1, else those for ranks.
     """
     plain = all(set(p.weights.values()) <= {1.0} for p in population.preferences)
     model, _ = read_recommender(shipped("constant" if plain else "rank", population.template))

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 def predict(
     model: Recommender, applicants: pd.DataFrame, preferences: Preferences | Sequence[Preferences]
 ) -> pd.DataFrame:
-    """One recommendation per applicant: which features to act on, and to what.
+    """One recommendation per applicant: the features to act on, and their values.
 
-    Amortised and unproven: whether it is accepted is for ``judge`` or ``prove`` to say.
+    Recommendations are not proven, and may be refused; ``judge`` or ``prove`` checks them.
 
     Parameters
     ----------
@@ -34,16 +34,16 @@ def predict(
     Returns
     -------
     DataFrame
-        The applicants' index; ``action_<feature>`` per globally actionable feature, nan where it is
-        not acted on (never outside the applicant's mask, bounds or ranges), then
-        ``counterfactual_<feature>`` per feature under the flow, and ``limited``: whether a bound or a
-        range changed what the networks said.
+        Indexed as the applicants. ``action_<feature>`` for each globally actionable feature, nan where it is
+        not acted on, and never outside the applicant's mask, bounds or ranges; ``counterfactual_<feature>``
+        for each feature, under the flow; and ``limited``, whether a bound or a range changed a value of the
+        networks.
 
     Raises
     ------
     BadInput
-        A column is missing or holds something that is no finite number; preferences that name other
-        features or do not fit in number.
+        A column is missing or has a value that is no finite number; or preferences name other features, or
+        are neither one nor as many as the applicants.
     """
     import pandas as pd
 
@@ -68,7 +68,7 @@ def rows_of(applicants: pd.DataFrame, features: Sequence[str]) -> NDArray[np.flo
     Raises
     ------
     BadInput
-        A column is missing or holds something that is no finite number.
+        A column is missing or has a value that is no finite number.
     """
     import pandas as pd
 
@@ -86,7 +86,7 @@ def rows_of(applicants: pd.DataFrame, features: Sequence[str]) -> NDArray[np.flo
 
 
 def limits_of(preferences: Sequence[Preferences], model: Recommender) -> NDArray[np.float64] | None:
-    """Lowest and highest value per applicant and lever that their ranges leave, shape (n, 2, k)."""
+    """The ends of the applicants' ranges, shape (n, 2, k), infinite without one; None if nobody has any."""
     if not any(p.ranges for p in preferences):
         return None
     everything: dict[str, tuple[float, float]] = dict.fromkeys(model.levers, (-np.inf, np.inf))

@@ -1,4 +1,4 @@
-"""Train a ReLU network with torch: a decision whose errors cost differently, or a structural equation."""
+"""Training of a ReLU network with torch, as a classifier or as a regression (a structural equation)."""
 
 from __future__ import annotations
 
@@ -19,14 +19,16 @@ FloatArray = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class ReluTraining:
-    """Adam; the rate falls to zero along a cosine where ``decay``.
+    """Settings of the training by Adam.
 
     Parameters
     ----------
     hidden
-        ReLU units per hidden layer.
+        Number of ReLU units per hidden layer.
+    decay
+        Whether the learning rate falls to zero along a cosine.
     best
-        Whether the epoch with the least loss on the validation rows is kept, else the last one.
+        Whether to keep the epoch with the least loss on the validation rows instead of the last one.
     """
 
     hidden: tuple[int, ...]
@@ -47,16 +49,17 @@ def fit_relu(
     dtype: DType = "float64",
     on_epoch: Callable[[], None] = lambda: None,
 ) -> ReluNetwork:
-    """A network of raw inputs: standardisation is folded into its first layer, units of y into its last.
+    """A network of raw inputs and outputs: standardisation is folded into its first and last layer.
 
     Parameters
     ----------
     train, validation
-        Rows (n, d) and targets (n,): numbers for ``squared``; for ``logistic`` 0 or 1, the output is a logit.
+        Rows (n, d) and targets (n,). Targets are numbers for loss ``squared``; for ``logistic`` they are 0 or
+        1, and the output is a logit.
     row_weights
-        Of the train rows in the mean loss, shape (n,); None: 1.
+        Weights of the train rows in the mean loss, shape (n,); None for weights 1.
     dtype
-        Of the returned network, whose weights are rounded to it.
+        Precision of the returned network, whose weights are rounded to it.
     """
     mean, sd = train[0].mean(axis=0), train[0].std(axis=0)
     centre, unit = (train[1].mean(), train[1].std()) if loss == "squared" else (0.0, 1.0)

@@ -1,4 +1,4 @@
-"""One seed or many, in a folder that an interrupted run goes on in."""
+"""Training with several seeds, in a folder from which an interrupted run can be resumed."""
 
 from __future__ import annotations
 
@@ -44,17 +44,17 @@ def train_seeds(
 ) -> list[dict[str, Any]]:
     """Train every seed and keep the one with the least validation loss as DIR/recommender.npz.
 
-    DIR/flow.npz is the flow of all, DIR/seed_<n>/ holds each seed's training.npz, recommender.npz and
-    history.csv, DIR/seeds.csv one row per seed. What is there already is not done again.
+    DIR/flow.npz is the flow that all seeds use. DIR/seed_<n>/ has each seed's training.npz, recommender.npz
+    and history.csv, and DIR/seeds.csv has one row per seed. Work whose results are there is not repeated.
 
     Parameters
     ----------
     advance
-        Called after every epoch, the flow's and the networks', with a few words.
+        Called after every epoch of the flow or the networks, with a few words about it.
     through
-        The equations that the networks look through; None: Loan's flow, which is trained first.
+        A structural model to use in place of a flow; None for Loan's flow, which is trained first.
     optima
-        Of the train rows, where the settings imitate them.
+        The optima of the train rows, if the settings imitate them.
 
     Returns
     -------
@@ -64,12 +64,12 @@ def train_seeds(
     flow = through or loan_flow(task, folder / "flow.npz", flow_epochs, device, advance)
     rows = []
     for seed in seeds:
-        mine, place = replace(settings, seed=seed), folder / f"seed_{seed}"
+        own, place = replace(settings, seed=seed), folder / f"seed_{seed}"
 
-        def say(numbers: Mapping[str, Any], seed: int = seed) -> None:
+        def report(numbers: Mapping[str, Any], seed: int = seed) -> None:
             advance(f"seed {seed}: loss {numbers['loss']:.3f}, valid {numbers['valid']:.2f}")
 
-        trainer = train(task, flow, mine, place, device, say, optima=optima)
+        trainer = train(task, flow, own, place, device, report, optima=optima)
         best = trainer.history[trainer.best_epoch - 1]
         row: dict[str, Any] = {"seed": seed, "best_epoch": trainer.best_epoch}
         row |= {k: best[k] for k in ("loss", "valid", "plausible", "cost")}
@@ -93,12 +93,12 @@ def loan_flow(
     device: str,
     advance: Callable[[str], None],
 ) -> CausalFlow:
-    """The flow in a file, or a new one written there.
+    """The flow in a file; if there is no file, a flow is trained and written to it.
 
     Raises
     ------
     BadInput
-        The file's flow was trained otherwise.
+        The file's flow was trained with other settings.
     """
     settings = {"epochs": epochs, "sizes": list(FLOW_SIZES)}
     if path.exists():

@@ -28,12 +28,12 @@ LIKERT = 5
 """Likert categories of the paper's Loan experiments; the last means not actionable."""
 
 REFERENCE = CostProfile()
-"""Between its w_min and w_max the networks see weights, between its priors they are pulled."""
+"""Its w_min and w_max scale the networks' inputs; its pi_min and pi_max are the ends of their priors."""
 
 
 @dataclass(frozen=True)
 class Wishes:
-    """What n applicants can and would rather do; columns are the k globally actionable features.
+    """The preferences of n applicants as arrays; columns are the k globally actionable features.
 
     Attributes
     ----------
@@ -42,11 +42,11 @@ class Wishes:
     weights
         w, shape (n, k); 0 where not actionable.
     least
-        The least preferred actionable features (several where scores tie), boolean, shape (n, k);
-        where nothing but a group is known, all of them.
+        Which features are the least preferred actionable ones, boolean, shape (n, k); several if scores tie,
+        and all actionable ones if their scores are equal.
     sides
-        1: the feature may only be raised, or held; -1: only lowered, or held; 0: either. None: either
-        for all. Shape (n, k).
+        The directions allowed, shape (n, k): 1 if the feature may only be raised or held, -1 if only lowered
+        or held, 0 if both. None allows both for all.
     """
 
     actionable: NDArray[np.bool_]
@@ -59,13 +59,13 @@ class Wishes:
 
     @property
     def height(self) -> NDArray[np.float64]:
-        """Where a weight stands between w_min (0) and w_max (1), cut there; 0 where not actionable."""
+        """The weights, rescaled from w_min..w_max to 0..1 and cut to that; 0 where not actionable."""
         height = (self.weights - REFERENCE.w_min) / (REFERENCE.w_max - REFERENCE.w_min)
         return np.where(self.actionable, np.clip(height, 0.0, 1.0), 0.0)
 
     @property
     def priors(self) -> NDArray[np.float64]:
-        """Of the mask network: equation 14, which is linear in the weight; 0 where not actionable."""
+        """The priors of the mask network by equation 14, linear in the weight; 0 where not actionable."""
         span = REFERENCE.pi_max - REFERENCE.pi_min
         return np.where(self.actionable, REFERENCE.pi_max - span * self.height, 0.0)
 
@@ -74,23 +74,23 @@ class Wishes:
         return Wishes(self.actionable[rows], self.weights[rows], self.least[rows], sides)
 
     def __and__(self, acted: NDArray[np.bool_]) -> Wishes:
-        """The same wishes with nothing else actionable."""
+        """The preferences with only features in ``acted`` actionable."""
         weights = np.where(acted, self.weights, 0.0)
         return Wishes(self.actionable & acted, weights, self.least & acted, self.sides)
 
     def preferences(self, levers: Sequence[str]) -> tuple[Preferences, ...]:
-        """As an instance states them."""
-        made = []
+        """As preferences of instances, without sides."""
+        found = []
         for can, weight in zip(self.actionable, self.weights, strict=True):
             names = tuple(name for name, one in zip(levers, can, strict=True) if one)
-            made.append(Preferences(names, dict(zip(names, weight[can].tolist(), strict=True))))
-        return tuple(made)
+            found.append(Preferences(names, dict(zip(names, weight[can].tolist(), strict=True))))
+        return tuple(found)
 
     @staticmethod
     def of(preferences: Sequence[Preferences], levers: Sequence[str]) -> Wishes:
-        """What instances state, ranges apart.
+        """From preferences of instances, without ranges.
 
-        The least preferred features are those of the largest weight.
+        The least preferred features are those with the largest weight.
         """
         can = np.array([[f in p.actionable for f in levers] for p in preferences], dtype=bool)
         can = can.reshape(-1, len(levers))
@@ -100,7 +100,7 @@ class Wishes:
 
     @staticmethod
     def of_scores(scores: Scores, profile: ProfileName) -> Wishes:
-        """From elicited scores of many applicants."""
+        """From the scores of many applicants, with the weights of a profile."""
         weights = CostProfile.named(profile).weights(scores)
         can = scores.actionable
         worst = np.where(can, scores.values, 0).max(axis=-1, keepdims=True)
@@ -114,23 +114,24 @@ class PreferenceSampler:
     Parameters
     ----------
     elicitation
-        ``rank``: rankings of the four features; ``score``: each scored alone.
+        ``rank`` draws rankings of the features, ``score`` a score of each feature by itself.
     profile
-        How weights follow from them; ``mixed`` draws one of the four profiles per applicant.
+        How weights follow from ranks or scores; ``mixed`` draws one of the four profiles per applicant.
     hard
-        Whether features may also be not actionable: a threshold drawn from 2..5 (rank), scores from
-        1..5 (score); else all four are actionable.
+        Whether features can also be not actionable: with ``rank`` by a threshold drawn from 2..k+1, with
+        ``score`` by scores drawn from 1..5. Otherwise all are actionable.
     actionable
-        Exactly so many are (rank, hard); None draws the number.
+        With ``rank`` and ``hard``, the number of actionable features; None to draw it.
     distribution
-        Of the rankings: a column of table 4, which is about Loan's four; with other features ``uniform``.
+        Distribution of the rankings: a column of table 4, which is for Loan's four features, or ``uniform``.
     levers
-        k.
+        Number k of globally actionable features.
 
     Raises
     ------
     BadInput
-        An unknown elicitation or profile; a column of table 4 for other than four features.
+        The elicitation or profile is unknown, or a column of table 4 is asked for with other than four
+        features.
     """
 
     elicitation: Elicitation = "rank"
@@ -177,6 +178,6 @@ class PreferenceSampler:
 
 
 def everyone(size: int, levers: int = len(LOAN_ACTIONABLE)) -> Wishes:
-    """CARMA's: all k features actionable for everybody, weights 1."""
+    """The preferences that CARMA assumes: everybody can act on all k features, with weights 1."""
     can = np.ones((size, levers), dtype=bool)
     return Wishes(can, can.astype(np.float64), can)

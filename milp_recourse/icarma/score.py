@@ -1,4 +1,4 @@
-"""What a recommendation is worth: under the flow, under the true equations, as deployed."""
+"""Evaluation of recommendations: under the flow, under the true equations, and by the deployed model."""
 
 from __future__ import annotations
 
@@ -21,21 +21,22 @@ FloatArray = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Scored:
-    """Recommendations judged, one entry per applicant, in float64 (``judge`` does it exactly).
+    """Recommendations evaluated in float64, one entry per applicant (``judge`` is exact).
 
     Attributes
     ----------
     cost, plain_cost
-        With the applicant's weights; with weights 1, as the paper reports costs.
+        Cost with the applicant's weights, and with weights 1, as the paper reports costs.
     valid_flow, valid, valid_deployed
-        Accepted: the flow's counterfactual, the true one, the true one by the deployed model in its
-        own precision.
+        Whether the network accepts the flow's counterfactual, whether it accepts the true one, and whether
+        the deployed network, in its own precision, accepts the true one.
     sure
-        The true one by the margin that the certified problem asks for, and as deployed.
+        Whether the true counterfactual is accepted with the margin of the certified problem, and as deployed.
     plausible_flow, plausible
-        At least as probable as the factual, under the flow and under the true model.
+        Whether the counterfactual is at least as probable as the factual, under the flow and under the true
+        model.
     actions
-        How many features are acted on.
+        Number of features acted on.
     hard
         Whether a least preferred feature is changed.
     """
@@ -52,7 +53,7 @@ class Scored:
     hard: BoolArray
 
     def serves(self, plausible: bool) -> BoolArray:
-        """Whether the certified problem would admit the action."""
+        """Whether the action is feasible for the certified problem, which may demand plausibility."""
         return self.sure & self.plausible if plausible else self.sure
 
     def columns(self) -> dict[str, NDArray]:
@@ -68,12 +69,14 @@ def score(
     action: FloatArray,
     flow: CausalFlow | None = None,
 ) -> Scored:
-    """Judge actions, shape (n, d), nan where not acted on, of a population of one model.
+    """Evaluate actions of applicants of one model.
 
     Parameters
     ----------
+    rows, action
+        Factual rows and values of actions, shape (n, d); values are nan where not acted on.
     flow
-        What ``valid_flow`` and ``plausible_flow`` are measured with; None: what the networks look through.
+        The flow for ``valid_flow`` and ``plausible_flow``; None for the networks' own.
     """
     learned_model = model.flow if flow is None else flow
     network, accept, scm = template.classifier, template.accept, template.scm
@@ -108,20 +111,20 @@ def hard_actions(factual: FloatArray, action: FloatArray, wishes: Wishes) -> Boo
 
 @dataclass(frozen=True)
 class Recommended:
-    """What networks say to a population.
+    """Networks' recommendations for a population, evaluated.
 
     Attributes
     ----------
     rows
         The factuals, shape (n, d).
     action
-        Values, nan where not acted on, shape (n, d).
+        Values of the actions, shape (n, d), nan where not acted on.
     limited
-        Whether bounds cut the recommendation.
+        Whether bounds changed a value of the networks, shape (n,).
     seconds
         Processor time for all applicants.
     scored
-        The recommendations, judged.
+        The evaluation.
     """
 
     rows: FloatArray
@@ -132,7 +135,7 @@ class Recommended:
 
 
 def recommended(model: Recommender, people: Population, wishes: Wishes) -> Recommended:
-    """Ask networks, and judge what they say."""
+    """Compute the networks' recommendations, and evaluate them."""
     rows = rows_of_population(people.factuals, model.flow.features)
     start = time.process_time()
     action, limited = model.recommend(rows, wishes)
@@ -141,14 +144,14 @@ def recommended(model: Recommender, people: Population, wishes: Wishes) -> Recom
 
 
 def outside_masks(model: Recommender, rows: FloatArray, wishes: Wishes) -> int:
-    """How many recommendations act on something the applicant cannot, or outside the bounds."""
+    """The number of recommendations that act on a feature outside the mask, or set a value outside bounds."""
     action, _ = model.recommend(rows, wishes)
     low, high = model.bounds.cpu().numpy()
-    asked = action[:, model.columns]
+    values = action[:, model.columns]
     acted = ~np.isnan(action)
     broken = (acted[:, model.columns] & ~wishes.actionable).any(axis=1)
     broken |= np.delete(acted, model.columns, axis=1).any(axis=1)
-    broken |= ((asked < low) | (asked > high)).any(axis=1)
+    broken |= ((values < low) | (values > high)).any(axis=1)
     return int(broken.sum())
 
 

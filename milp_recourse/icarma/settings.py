@@ -1,4 +1,4 @@
-"""How a pair of networks is trained: three recipes, and every choice in them by itself."""
+"""Settings of the networks' training, and three recipes: named sets of settings."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ SEEDS = tuple(range(1000, 10001, 1000))
 """The paper's ten seeds."""
 
 DAMPING = 10.0
-"""Of the dual ascent, as in the released code (Platt and Barr 1987)."""
+"""The damping of the dual ascent, as in the released code (Platt and Barr 1987)."""
 
 LATENT_LIMIT = 5.0
-"""Latent shifts are cut to plus or minus this, the released code's default."""
+"""Latent shifts are cut to plus or minus this number, the default of the released code."""
 
 Recipe = Literal["plain", "paper", "best"]
 
@@ -31,7 +31,7 @@ AS_RELEASED: dict[str, Any] = {
     "hinge": "probability",
     "dual": True,
 }
-"""What the paper leaves open, as the released code of its predecessor CARMA has it."""
+"""Settings that the paper does not state, as in the released code of its predecessor CARMA."""
 
 BEST: dict[str, Any] = {
     "mask_hidden": (64, 64),
@@ -41,8 +41,9 @@ BEST: dict[str, Any] = {
     "divergence": 0.05,
     "plausibility": 1.0,
 }
-"""Ours: wider networks, a mask that is hardly pulled, plausibility weighted more. Chosen by the share of the
-validation rows whose recommendation is valid and plausible (``docs/results/loan_smooth/recipes.py``)."""
+"""Settings of this project: wider networks, a small weight of the divergence, a large one of plausibility.
+They were chosen by the share of validation rows whose recommendation is valid and plausible
+(``docs/results/loan_smooth/recipes.py``)."""
 
 _CHOICES = {
     "initial": ("torch", "xavier"),
@@ -54,56 +55,55 @@ _CHOICES = {
 
 @dataclass(frozen=True)
 class Settings:
-    """One training run (iCARMA paper, appendix C.2.4; defaults are those for ranks).
+    """The settings of one training run (iCARMA paper, appendix C.2.4; defaults are those for ranks).
 
     Parameters
     ----------
     seed
-        Of initial weights, batches, masks and preferences.
+        Seed of initial weights, batches, masks and preferences.
     elicitation, profile, hard, distribution
-        What preferences are drawn in training; see
-        :class:`~milp_recourse.icarma.sampling.PreferenceSampler`. The paper trains one model per
-        profile; ``mixed``, ours, trains one for all.
+        The preferences drawn in training; see :class:`~milp_recourse.icarma.sampling.PreferenceSampler`. The
+        paper trains one model per profile; ``mixed``, which it does not have, trains one for all.
     individual
-        False: CARMA, one mask and no preferences.
+        Whether masks and preferences differ between people. If not, as in CARMA, all features are actionable
+        with weights 1.
     mask_hidden, action_hidden, batch, epochs, learning_rate
-        Networks and Adam.
+        Units of the networks' hidden layers, and settings of Adam.
     decay
-        Whether the rate falls to zero along a cosine over the epochs. Not in the paper: ours.
+        Whether the learning rate falls to zero along a cosine over the epochs, which the paper does not do.
     weight_decay
-        Of Adam.
+        Weight decay of Adam.
     initial
-        Whose initial weights: torch's uniform ones, or Glorot and Bengio's (``xavier``).
+        Initial weights: torch's uniform ones, or Glorot and Bengio's (``xavier``).
     keep
-        The epoch with the least validation loss, or the last.
+        The epoch that is kept: the one with the least validation loss (``best``), or the last.
     actions
-        What the action network says: a change of the feature in sd units (``shift``), or a shift of its
-        latent, whose effect under the flow is the action's value (``latent``).
+        The meaning of the action network's outputs: a change of the feature in standard deviations
+        (``shift``), or a shift of its latent, which gives the action's value under the flow (``latent``).
     fallback
-        Whether somebody for whom every probability to act is below 1/2 is told to use the likeliest
-        feature; else nothing.
+        Whether a person for whom every probability to act is below 1/2 is told to use the likeliest feature,
+        instead of none.
     hinge
-        What has to exceed ``margin``: the logit in units of its spread on the train rows (``logit``), or
-        2 p - 1 with p = sigmoid(logit) (``probability``).
+        The number that must exceed ``margin``: the logit in units of its standard deviation on the train rows
+        (``logit``), or 2 p - 1 with p = sigmoid(logit) (``probability``).
     dual
         Whether lambda, the weight of the hinge, starts at 0 and grows by the mean violation of each batch
         (damped dual ascent, :data:`DAMPING`), instead of staying at ``validity``.
     margin
         beta of the hinge.
     density_margin
-        By how many nats the counterfactual's log density is to exceed the factual's in equation 15. 0 is the
-        paper's.
+        By how many nats the counterfactual's log density must exceed the factual's in equation 15; 0 in the
+        paper.
     temperature
         tau of the Gumbel-softmax.
     cost, plausibility, feasibility, divergence
         Weights of equations 10, 15, 16 and 13.
     validity
-        lambda where it is constant: ours. Also its weight in the validation loss.
+        lambda if it is constant, and the weight of the hinge in the validation loss; not from the paper.
     imitation
         Weight of the squared distance to the certified optimum
-        (:func:`~milp_recourse.icarma.losses.distance`); 0: no optimum is asked for. Above 0 the optima are
-        those of the problem whose two boundaries are tightened by ``margin`` and ``density_margin``, and
-        weights are constant.
+        (:func:`~milp_recourse.icarma.losses.distance`); 0 for none. The optima are those of the problem whose
+        two boundaries are tightened by ``margin`` and ``density_margin``, and all weights must be constant.
     """
 
     seed: int = SEEDS[0]
@@ -159,9 +159,9 @@ class Settings:
         Parameters
         ----------
         recipe
-            ``plain``: the paper's best hyperparameters for ranks or for scores, and our choice of what the
-            paper leaves open. ``paper``: the same hyperparameters, and what it leaves open as in the code
-            that the CARMA authors released. ``best``: ours.
+            ``plain`` has the paper's best hyperparameters for ranks or for scores, and defaults for settings
+            that the paper does not state. ``paper`` has the same hyperparameters, and the other settings as
+            in the code that the CARMA authors released (:data:`AS_RELEASED`). ``best`` is :data:`BEST`.
         """
         if recipe not in get_args(Recipe):
             raise BadInput("recipe", recipe, ", ".join(get_args(Recipe)))
@@ -191,17 +191,17 @@ class Settings:
 
     @property
     def sampler(self) -> PreferenceSampler:
-        """What draws the preferences of an epoch."""
+        """The sampler of the preferences of an epoch."""
         return PreferenceSampler(self.elicitation, self.profile, self.hard, distribution=self.distribution)
 
     def logit_margin(self, spread: float) -> float:
-        """The logit at which the hinge ends; ``spread``: its standard deviation on the train rows."""
+        """The logit above which the hinge is 0, given the logit's standard deviation on the train rows."""
         if self.hinge == "logit":
             return self.margin * spread
         return math.log((1 + self.margin) / (1 - self.margin))
 
     def as_json(self) -> dict[str, Any]:
-        """As JSON writes it."""
+        """As a JSON value."""
         return {k: list(v) if isinstance(v, tuple) else v for k, v in asdict(self).items()}
 
     @staticmethod

@@ -11,21 +11,22 @@ from milp_recourse.instance import Instance
 FOLDER = Path(__file__).parent / "checkpoints"
 
 Kind = Literal["constant", "rank", "score"]
-"""Whose preferences networks were trained on: constant weights, weights of every profile, scores."""
+"""The preferences on which networks were trained: constant weights, ranks, or scores."""
 
 SHARP = "f0e34de80ba25834466349b5d071b9bab49c431f3483d1257386d2ba50eafe9a"
 """The digest of the classifier of ``instances/loan``."""
 
 
 def shipped(kind: Kind, template: Instance | None = None) -> Path:
-    """The checkpoint for constant weights, for ranks or for scores; where none was trained on scores
-    (``loan-sharp``), that for ranks.
+    """The shipped checkpoint for constant weights, for ranks or for scores.
+
+    There is none for scores for ``loan-sharp``; the one for ranks is returned in its place.
 
     Parameters
     ----------
     template
-        Whom to serve: networks for ``loan-sharp`` where its classifier is that one's, else for
-        ``loan-smooth``.
+        The problem: if its classifier is that of ``loan-sharp``, the checkpoint is for ``loan-sharp``, else
+        for ``loan-smooth``.
     """
     classifier = None if template is None else template.classifier
     sharp = isinstance(classifier, ReluNetwork) and classifier.content.hex() == SHARP

@@ -1,7 +1,7 @@
-"""A structural causal model with gradients: what the networks look through where the equations are known.
+"""A structural causal model with gradients, which replaces the flow where equations are known.
 
-It answers as :class:`~milp_recourse.icarma.flow.CausalFlow` does (latents, densities, interventions), from
-the equations an instance states, Loan's own or learned ones, instead of a flow's.
+It has the methods of :class:`~milp_recourse.icarma.flow.CausalFlow` (latents, densities, interventions), and
+computes them from an instance's equations.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ class StructuralModel(nn.Module):
     Parameters
     ----------
     scm
-        Its features must stand in causal order, and every mechanism must state its noise.
+        The model. Its features must be in causal order, and every mechanism must state its noise.
     mean, sd
-        Of each feature, shape (d,): the units that the networks speak in.
+        Mean and standard deviation of each feature, shape (d,), in which the networks' outputs are measured.
 
     Raises
     ------
@@ -66,13 +66,13 @@ class StructuralModel(nn.Module):
 
     @staticmethod
     def of_rows(scm: StructuralCausalModel, rows: ArrayLike) -> StructuralModel:
-        """With mean and standard deviation (divisor n) taken from rows, shape (n, d)."""
+        """The module with mean and standard deviation (divisor n) of rows, shape (n, d)."""
         table = np.asarray(rows, dtype=np.float64)
         return StructuralModel(scm, table.mean(axis=0), table.std(axis=0))
 
     @property
     def settings(self) -> dict[str, Any]:
-        """All of it, as JSON writes it."""
+        """The whole module as a JSON value."""
         return {
             "features": list(self.features),
             "scm": scm_to_dict(self.scm, explicit=True),
@@ -82,14 +82,17 @@ class StructuralModel(nn.Module):
 
     @staticmethod
     def of_settings(settings: Mapping[str, Any]) -> StructuralModel:
-        """From :attr:`settings`."""
+        """The inverse of :attr:`settings`."""
         scm = scm_of_dict(settings["scm"], settings["features"])
         return StructuralModel(scm, settings["mean"], settings["sd"])
 
     def abduct(self, x: Tensor) -> Tensor:
-        """Noise of rows x in standard units, shape (n, d); Bernoulli noise less its mean over its sd."""
+        """The noise of rows x, less its mean and divided by its standard deviation, shape (n, d).
+
+        Normal noise has mean 0. For Bernoulli noise the feature's mean and standard deviation are taken.
+        """
         values = self._columns(x)
-        made = []
+        latents = []
         for k, f in enumerate(self.features):
             noise = self.scm.mechanisms[f].noise
             centre: float | Tensor = 0.0
@@ -97,11 +100,11 @@ class StructuralModel(nn.Module):
                 centre = noise.shape * noise.scale
             elif not isinstance(noise, Normal):
                 centre = self.mean[k]
-            made.append((self._noise(values, f) - centre) / self._unit(k))
-        return torch.stack(made, dim=-1)
+            latents.append((self._noise(values, f) - centre) / self._unit(k))
+        return torch.stack(latents, dim=-1)
 
     def log_density(self, x: Tensor) -> Tensor:
-        """log p(x) of rows, shape (n,), of the features whose noise has a density: not Bernoulli's."""
+        """log p(x) of rows, shape (n,), without the terms of features with Bernoulli noise."""
         values, total = self._columns(x), torch.zeros_like(x[:, 0])
         for f in self.features:
             m = self.scm.mechanisms[f]
@@ -119,8 +122,9 @@ class StructuralModel(nn.Module):
     def intervene(self, x: Tensor, acted: Tensor, values: Tensor, z: Tensor | None = None) -> Tensor:
         """Counterfactuals of do(X_I := a_I); see :meth:`milp_recourse.icarma.flow.CausalFlow.intervene`.
 
-        With the same noise a feature moves by what its equation does; latents spare the equation of the
-        factual where noise is normal and there is no link.
+        A feature that is not acted on moves by as much as its equation. If z is given, the noise is normal
+        and there is no link, its value is computed from z, which saves evaluating the equation at the
+        factual.
         """
         before = self._columns(x)
         after: dict[str, Tensor] = {}
@@ -144,9 +148,7 @@ class StructuralModel(nn.Module):
         return torch.stack([after[f] for f in self.features], dim=-1)
 
     def shifted(self, x: Tensor, shift: Tensor, z: Tensor | None = None) -> Tensor:
-        """What rows become when their latents are shifted; see
-        :meth:`milp_recourse.icarma.flow.CausalFlow.shifted`.
-        """
+        """The rows with shifted latents; see :meth:`milp_recourse.icarma.flow.CausalFlow.shifted`."""
         before = self._columns(x)
         after: dict[str, Tensor] = {}
         moved: set[str] = set()
@@ -161,7 +163,7 @@ class StructuralModel(nn.Module):
         return torch.stack([after[f] for f in self.features], dim=-1)
 
     def counterfactual(self, x: ArrayLike, action: ArrayLike) -> FloatArray:
-        """Of arrays: :meth:`milp_recourse.domain.scm.StructuralCausalModel.counterfactual`."""
+        """:meth:`milp_recourse.domain.scm.StructuralCausalModel.counterfactual`, in float64."""
         return self.scm.counterfactual(np.asarray(x), np.asarray(action))
 
     @torch.no_grad()
@@ -171,7 +173,7 @@ class StructuralModel(nn.Module):
         return self.log_density(rows).cpu().numpy()
 
     def _unit(self, k: int) -> float | Tensor:
-        """Noise of feature k that one unit of its latent is."""
+        """The standard deviation of feature k's noise, which is one unit of its latent."""
         noise = self.scm.mechanisms[self.features[k]].noise
         if isinstance(noise, Normal):
             return noise.sd
@@ -204,7 +206,7 @@ def evaluate(expression: Expression, values: Mapping[str, Tensor]) -> Tensor:
 
 @lru_cache(maxsize=256)
 def _layers(expression: NetworkOutput, device: torch.device) -> list[tuple[Tensor, Tensor]]:
-    """A network's weights and biases as tensors, made once."""
+    """A network's weights and biases as tensors, kept for further calls."""
     layers = zip(expression.network.weights, expression.network.biases, strict=True)
     return [tuple(torch.as_tensor(np.array(a), device=device) for a in layer) for layer in layers]  # type: ignore[misc]
 

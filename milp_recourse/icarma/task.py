@@ -1,4 +1,4 @@
-"""What the networks are trained against: a deployed model, bounds, scales, and refused applicants."""
+"""The data of a training: the problem (deployed model, bounds, scales), and refused rows."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from milp_recourse.instance import Instance
 FloatArray = NDArray[np.float64]
 
 SAMPLED = 20_000, 5_000
-"""Rows drawn for training and for validation."""
+"""Numbers of rows drawn for training and for validation."""
 
 SAMPLED_STREAM = 8
-"""Keeps rows drawn for training apart from other draws of the same seed."""
+"""Part of the seed of rows drawn for training, so that they differ from other draws with the same seed."""
 
 
 @dataclass(frozen=True)
@@ -32,9 +32,9 @@ class Task:
     template
         Features, bounds, deployed network and an l2-squared cost.
     train, validation
-        Refused rows, raw units, shape (n, d); none is a row anybody is tested on.
+        Refused rows, raw units, shape (n, d); none of them is used for testing.
     spread
-        Standard deviation of the logit over all train rows: the unit of the hinge.
+        Standard deviation of the logit over all train rows, also those that are accepted.
     """
 
     template: Instance
@@ -51,12 +51,12 @@ class Task:
 
     @property
     def levers(self) -> tuple[str, ...]:
-        """The k globally actionable features, in the order of every (n, k) array: the features'."""
+        """The k globally actionable features in feature order, which are the columns of all (n, k) arrays."""
         return tuple(f.name for f in self.template.features if f.actionable)
 
     @cached_property
     def columns(self) -> list[int]:
-        """Where the levers stand among the features."""
+        """The positions of the levers among the features."""
         names = [f.name for f in self.template.features]
         return [names.index(name) for name in self.levers]
 
@@ -72,13 +72,13 @@ class Task:
 
 
 def sampled_task(template: Instance) -> Task:
-    """Anybody's task: refused rows drawn from the causal model itself, for training and for validation.
+    """The task of a problem; its refused rows are drawn from the problem's causal model.
 
     Raises
     ------
     BadInput
-        No ReLU network, another cost than squares, nothing actionable, a mechanism without noise, or a model
-        that refuses none of the rows drawn.
+        The classifier is no ReLU network, the cost is not l2-squared, no feature is actionable, a mechanism
+        states no noise, or no row drawn is refused.
     """
     network = template.classifier
     if not isinstance(network, ReluNetwork):
@@ -104,12 +104,12 @@ def sampled_task(template: Instance) -> Task:
 
 
 def loan_task(template: Instance) -> Task:
-    """Loan's task: the refused rows of the split that made the shipped classifier and its applicants.
+    """Loan's task: the refused train and validation rows of the split on which its classifier was trained.
 
     Raises
     ------
     BadInput
-        As :func:`check_loan`.
+        As for :func:`check_loan`.
     """
     network = check_loan(template)
     data = sample_loan(0, RELEASED_SIZES)
@@ -122,12 +122,12 @@ def loan_task(template: Instance) -> Task:
 
 
 def check_loan(template: Instance) -> ReluNetwork:
-    """The network of a model that Loan's networks can be trained for, and asked about.
+    """The classifier of a Loan problem, after a check that the shipped networks fit the problem.
 
     Raises
     ------
     BadInput
-        Another causal model, classifier or cost, or other actionable features.
+        The causal model, classifier, cost or actionable features are not those of Loan.
     """
     if template.scm.name != "loan" or not isinstance(template.classifier, ReluNetwork):
         raise BadInput("population", template.scm.name, "Loan applicants of a ReLU network")

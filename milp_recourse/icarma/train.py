@@ -27,12 +27,13 @@ from milp_recourse.icarma.task import Task
 from milp_recourse.icarma.training_optima import Optima
 
 PREFERENCES, MASKS, VALIDATION = 1, 2, 3
-"""Streams of randomness. What is drawn in an epoch depends on seed and epoch alone: resuming is exact."""
+"""Parts of the seeds of what is drawn at random. Draws of an epoch depend on nothing but the seed and the
+epoch's number, so that a resumed run gives the results of an uninterrupted one."""
 
 
 @dataclass(frozen=True)
 class Applicants:
-    """Refused rows with what does not change while training."""
+    """Refused rows with their latents and log densities, which do not change in training."""
 
     rows: Tensor
     z: Tensor
@@ -44,8 +45,16 @@ class Applicants:
 
 @dataclass(frozen=True)
 class Wanted:
-    """Preferences as tensors, shape (n, k); ``optimal`` is the optimal counterfactual's levers, nan where
-    there is none, and None where nobody learns from optima."""
+    """Preferences as tensors, shape (n, k), for a batch.
+
+    Attributes
+    ----------
+    actionable, weights, height, priors
+        As in :class:`~milp_recourse.icarma.sampling.Wishes`.
+    optimal
+        The levers' values in the optimal counterfactual, nan where there is none; None if the loss does not
+        imitate optima.
+    """
 
     actionable: Tensor
     weights: Tensor
@@ -55,7 +64,7 @@ class Wanted:
 
     @staticmethod
     def of(wishes: Wishes, device: torch.device, optima: Optima | None = None) -> Wanted:
-        """From arrays; ``optima`` are those of the same rows."""
+        """From arrays, and the optima of the same rows."""
         arrays = [wishes.actionable, wishes.weights, wishes.height, wishes.priors]
         if optima is not None:
             arrays.append(optima.of(np.arange(len(wishes)), wishes.actionable))
@@ -68,23 +77,23 @@ class Wanted:
 
 
 class Trainer:
-    """One run: epochs one at a time, state that can be written and taken up again.
+    """One training run, which can be saved and resumed between epochs.
 
     Parameters
     ----------
     task
-        What is trained against.
+        The problem and its refused rows.
     flow
-        Trained; frozen here.
+        A trained flow; its parameters are frozen.
     device
-        Of torch.
+        The device for torch.
     optima
-        Of the train rows, where the settings imitate them.
+        The optima of the train rows, if the settings imitate them.
 
     Raises
     ------
     BadInput
-        The settings imitate optima and there are none, or none of these rows.
+        The settings imitate optima, and ``optima`` is None or of another number of rows.
     """
 
     def __init__(
@@ -118,7 +127,7 @@ class Trainer:
         self.history: list[dict[str, float]] = []
 
     def step(self) -> dict[str, float]:
-        """One epoch of the train rows, each with newly drawn preferences; then validation."""
+        """Train one epoch, with newly drawn preferences for each row, and return :meth:`validate`."""
         seed, epoch = self.settings.seed, self.epoch
         rng = np.random.default_rng([seed, PREFERENCES, epoch])
         wanted = Wanted.of(self._wishes(len(self.train.rows), rng), self.device, self.optima)
@@ -144,9 +153,9 @@ class Trainer:
         return summary
 
     def loss(self, people: Applicants, wanted: Wanted, generator: torch.Generator) -> Tensor:
-        r"""Equation 6 with the individual terms and regularisers, for one batch; masks are drawn.
+        r"""The loss of one batch: equation 6 with the individual terms and regularisers, for drawn masks.
 
-        Under dual ascent the hinge's mean v is weighted by :math:`\lambda - 10 v`, and then
+        With dual ascent the hinge's mean v has the weight :math:`\lambda - 10 v`, and afterwards
         :math:`\lambda := \lambda + v`.
         """
         proposed = self.model.propose(people.rows, people.z, wanted.actionable, wanted.height, generator)
@@ -160,7 +169,7 @@ class Trainer:
         return loss + weight * violation
 
     def terms(self, people: Applicants, wanted: Wanted, proposed: Proposed) -> dict[str, Tensor]:
-        """Every term of the loss, per applicant, unweighted."""
+        """The terms of the loss by name, one number per applicant, without weights."""
         after, columns = proposed.after, self.model.columns
         change = (proposed.values - people.rows[:, columns]) / self.scale
         decision = self.decision(after) - self.task.template.accept.threshold
@@ -188,10 +197,10 @@ class Trainer:
 
     @torch.no_grad()
     def validate(self) -> dict[str, float]:
-        """Means over the refused validation rows with the likeliest masks, preferences always the same.
+        """Means over the refused validation rows, with the likeliest masks and always the same preferences.
 
-        ``loss`` leaves the divergence out, which says nothing about recommendations; what has the least
-        is the best epoch.
+        The best epoch is the one with the least ``loss``. It does not contain the divergence, which measures
+        the masks' probabilities and no recommendation.
         """
         people, wanted = self.validation, self.held
         proposed = self.model.propose(people.rows, people.z, wanted.actionable, wanted.height)
@@ -207,10 +216,8 @@ class Trainer:
             "cost": float(terms["cost"][valid].mean()) if bool(valid.any()) else float("nan"),
         }
 
-    # -- on disk -----------------------------------------------------------------------------------
-
     def save(self, path: Path) -> None:
-        """Everything that going on needs."""
+        """Write everything that :meth:`resume` needs."""
         arrays, flow = flow_content(self.model.flow)
         for start, state in (("now.", self.model.state()), ("best.", self.best)):
             arrays |= {f"{start}{name}": value.detach().cpu().numpy() for name, value in state.items()}
@@ -230,7 +237,7 @@ class Trainer:
         write_arrays(path, arrays, about)
 
     def resume(self, path: Path) -> None:
-        """Go on where :meth:`save` left off.
+        """Restore the state that :meth:`save` wrote.
 
         Raises
         ------
@@ -255,8 +262,6 @@ class Trainer:
         self.multiplier = about["multiplier"]
         self.best_loss = float("inf") if about["best_loss"] is None else about["best_loss"]
 
-    # -- inside ------------------------------------------------------------------------------------
-
     def _wishes(self, size: int, rng: np.random.Generator) -> Wishes:
         levers = len(self.task.levers)
         if not self.settings.individual:
@@ -279,16 +284,16 @@ def train(
     every: int = 10,
     optima: Optima | None = None,
 ) -> Trainer:
-    """Train to the end, or go on to it; the returned trainer's model is the best epoch's.
+    """Train all epochs, resuming if possible; the returned trainer has the model of the epoch that is kept.
 
     Parameters
     ----------
     folder
-        Where ``training.npz`` is kept, every so many epochs; None keeps nothing.
+        The folder in which ``training.npz`` is written after each ``every`` epochs; None to keep nothing.
     on_epoch
-        Called after every epoch with the validation's numbers.
+        Called after every epoch with the numbers of the validation.
     optima
-        Of the train rows, where the settings imitate them.
+        The optima of the train rows, if the settings imitate them.
     """
     trainer = Trainer(task, flow, settings, device, optima)
     path = None if folder is None else folder / "training.npz"

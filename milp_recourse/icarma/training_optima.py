@@ -1,8 +1,8 @@
-"""Certified optima of the rows that networks are trained on, to learn from.
+"""Certified optima of the train rows, for networks that learn to imitate them.
 
-The network that imitates an optimum misses it by a little, and an optimum lies on the edge of what is
-accepted, of what is plausible, or of both: half of the misses would be refused. So optima can be asked of a
-problem whose two boundaries are tightened.
+An optimum lies on the boundary of what is accepted, of what is plausible, or of both. A network that imitates
+it misses it by a little, and many of its recommendations would be refused. Therefore the optima are those of
+a problem whose two boundaries are tightened.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from milp_recourse.icarma.task import Task
 from milp_recourse.instance import Instance, Population, Preferences
 
 MOST_LEVERS = 6
-"""Every one of 2^k masks is certified."""
+"""The largest number k of levers, because all 2^k masks are solved."""
 
 BoolArray = NDArray[np.bool_]
 FloatArray = NDArray[np.float64]
@@ -29,44 +29,44 @@ FloatArray = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Optima:
-    """The optima of n rows under every mask of k features, weights 1.
+    """The optima of n rows under every mask of k features, with weights 1.
 
     Attributes
     ----------
     values
-        The k features of the optimal counterfactual, raw units, shape (n, 2^k, k); nan where there is none.
-        Bit j of the second index says whether feature j may be acted on.
+        The k features' values in the optimal counterfactual, raw units, shape (n, 2^k, k); nan if there is
+        none. Bit j of the second index is 1 if feature j may be acted on.
     proven
-        Whether it is an optimum, shape (n, 2^k). Where the engine stopped at its limit with an action,
-        that action's values are kept, unproven.
+        Whether the values are proven to be an optimum's, shape (n, 2^k). If the engine stopped at its limit
+        with an action, ``values`` has that action's counterfactual, which is not proven.
     """
 
     values: FloatArray
     proven: BoolArray
 
     def of(self, index: NDArray[np.int64], actionable: BoolArray) -> FloatArray:
-        """Those of rows with these masks, shape (m, k).
+        """The values for given rows and masks, shape (m, k).
 
         Parameters
         ----------
         index
-            Which rows, shape (m,).
+            Positions of the rows, shape (m,).
         actionable
-            Their masks, shape (m, k).
+            The rows' masks, shape (m, k).
         """
         which = actionable @ (1 << np.arange(actionable.shape[1]))
         return np.asarray(self.values[index, which])
 
 
 def tightened(template: Instance, logit_margin: float, density_margin: float) -> Instance:
-    """The problem with both boundaries further inside: accepted by so much more, plausible by so much more.
+    """The problem with a larger margin of acceptance and a higher density that is demanded.
 
     Parameters
     ----------
     logit_margin
-        Added to the margin that acceptance asks for.
+        Added to the margin of acceptance.
     density_margin
-        Nats by which the log density is to rise.
+        By how many nats the log density must rise.
     """
     accept = replace(template.accept, margin=template.accept.margin + logit_margin)
     return replace(template, accept=accept, plausible=True, density_offset=density_margin)
@@ -83,21 +83,21 @@ def certify_optima(
     expect: Callable[[int], None] = lambda _: None,
     advance: Callable[[], None] = lambda: None,
 ) -> Optima:
-    """Certify rows under every mask; answers are kept in FOLDER, so that nothing is solved twice.
+    """Solve all rows under every mask; results are kept in ``folder``, so that nothing is solved twice.
 
     Parameters
     ----------
     rows
         Refused rows, raw units, shape (n, d).
     time_limit, jobs
-        Of the engine: seconds per problem, processes.
+        The engine's time limit in seconds per problem, and number of processes.
     expect, advance
-        Called with the number of problems to solve, and after each.
+        ``expect`` is called with the number of problems to solve, and ``advance`` after each of them.
 
     Raises
     ------
     BadInput
-        More than :data:`MOST_LEVERS` features to act on.
+        There are more than :data:`MOST_LEVERS` levers.
     """
     if len(task.levers) > MOST_LEVERS:
         got = f"{len(task.levers)} features to act on"
@@ -126,4 +126,5 @@ def certify_optima(
 
 
 def _constant(actionable: BoolArray) -> Wishes:
+    """Preferences with these masks and weights 1."""
     return Wishes(actionable, actionable.astype(np.float64), actionable)

@@ -108,7 +108,7 @@ def _lower(
     if instance.scenarios:
         assert isinstance(classifier, ReluNetwork)
         for k, scenario in enumerate(instance.scenarios, 1):
-            columns += _columns(build, instance, _turned_out(build, instance, scenario, factual, values))
+            columns += _columns(build, instance, _in_scenario(build, instance, scenario, factual, values))
             names += tuple(f"{name} in scenario {k}" for name in instance.columns)
         classifier = smallest_logit(classifier, 1 + len(instance.scenarios))
     rows = tuple(
@@ -154,7 +154,7 @@ def _columns(build: Builder, instance: Instance, values: Mapping[str, Affine]) -
     return columns
 
 
-def _turned_out(
+def _in_scenario(
     build: Builder,
     instance: Instance,
     scenario: Scenario,

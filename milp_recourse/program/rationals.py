@@ -53,8 +53,8 @@ class Rationals:
 
     def __add__(self, other: Rationals | Fraction) -> Rationals:
         denominator = math.lcm(self.denominator, other.denominator)
-        mine, its = denominator // self.denominator, denominator // other.denominator
-        return Rationals(self.numerator * mine + other.numerator * its, denominator)
+        left, right = denominator // self.denominator, denominator // other.denominator
+        return Rationals(self.numerator * left + other.numerator * right, denominator)
 
     __radd__ = __add__
 
@@ -90,7 +90,9 @@ class Rationals:
 
 
 def agreed(condition: bool | NDArray[np.bool_]) -> bool:
-    """A truth value on which the structure depends, given for one applicant or for each of several.
+    """The truth value of a condition on which the program's structure depends.
+
+    ``condition`` is given for one applicant or, as an array, for each of several.
 
     Raises
     ------
@@ -106,7 +108,9 @@ def agreed(condition: bool | NDArray[np.bool_]) -> bool:
 
 
 def common_value(value: Fraction | Rationals) -> Fraction:
-    """A number on which the structure depends, given for one applicant or for each of several.
+    """The one value of a number on which the program's structure depends.
+
+    ``value`` is given for one applicant or, as :class:`Rationals`, for each of several.
 
     Raises
     ------

@@ -144,10 +144,10 @@ def sklearn_trees_decision(
     exact = _exact(members)
     if not two:
         return decision_by_classes(_forest_sums(estimator, members, exact, sparse), index, target.wanted)
-    made = _mean(estimator, members, [s[:, index] for s in shares], sparse)
+    ensemble = _mean(estimator, members, [s[:, index] for s in shares], sparse)
     if exact:
-        return TreeDecision(made, Acceptance(0.5, strict=index == 1))
-    return TreeDecision(made, above(0.5 + 2 * len(members) * 2.0**-52))
+        return TreeDecision(ensemble, Acceptance(0.5, strict=index == 1))
+    return TreeDecision(ensemble, above(0.5 + 2 * len(members) * 2.0**-52))
 
 
 def _forest_cutoff(

@@ -261,15 +261,15 @@ def _entry(
         count += columns[-1].width
     entries: list[Entry] = []
     pick = np.zeros((len(preprocessing.tracks), count))
-    seen: dict[int, int] = {}
+    next_column: dict[int, int] = {}  # of a raw column's table
     for k, track in enumerate(preprocessing.tracks):
         start, labels = starts[track.raw], preprocessing.labels.get(track.raw)
         if labels is None:
             entries.append(Entry(start, None, _apart(track)))
             pick[k, start] = 1.0
             continue
-        values = preprocessing.tables[track.raw][:, seen.setdefault(track.raw, 0)]
-        seen[track.raw] += 1
+        values = preprocessing.tables[track.raw][:, next_column.setdefault(track.raw, 0)]
+        next_column[track.raw] += 1
         if not np.isfinite(values).all():
             raise refuse(
                 f"column {preprocessing.names[track.raw]!r}",

@@ -62,7 +62,7 @@ def on_raw_columns(
     rewriter = NodeRewriter(ensemble)
     count = 0
     for raw in preprocessing.used(order):
-        made = [k for k, track in enumerate(preprocessing.tracks) if track.raw == raw]
+        tracks = [k for k, track in enumerate(preprocessing.tracks) if track.raw == raw]
         filled = preprocessing.filled(raw)
         if raw not in preprocessing.labels:
             if raw in split:
@@ -70,8 +70,8 @@ def on_raw_columns(
                 allowed = "an OrdinalEncoder for it, or the classifier without transformers"
                 raise refuse(f"column {preprocessing.names[raw]!r}", got, allowed)
             rewriter.numbers(
-                made,
-                [preprocessing.tracks[k].operations for k in made],
+                tracks,
+                [preprocessing.tracks[k].operations for k in tracks],
                 count,
                 filled,
                 preprocessing.names[raw],
@@ -82,9 +82,9 @@ def on_raw_columns(
             continue
         table = preprocessing.tables[raw]
         if raw in split or np.isnan(table).any():
-            table = rewriter.sets(made, table, decision.splits, count, preprocessing.names[raw])
+            table = rewriter.sets(tracks, table, decision.splits, count, preprocessing.names[raw])
         else:
-            rewriter.codes(made, count)
+            rewriter.codes(tracks, count)
         if table.shape[1]:
             columns.append(_label(preprocessing, raw, table))
             count += table.shape[1]
@@ -110,7 +110,8 @@ class NodeRewriter:
         filled: object | None,
         name: object,
     ) -> None:
-        """Nodes on a number: compare the raw number with the largest double that goes left.
+        """Rewrite the nodes on a numeric column: each compares the raw number with the largest double that it
+        sends left.
 
         Parameters
         ----------
@@ -134,7 +135,7 @@ class NodeRewriter:
                 self._features[t][nodes] = at
 
     def codes(self, columns: Sequence[int], at: int) -> None:
-        """Nodes on a label's numbers, which are the new inputs themselves."""
+        """Rewrite the nodes on the numbers of an encoded label, which are themselves the new inputs."""
         for offset, k in enumerate(columns):
             for t, nodes in self._nodes(k):
                 self._features[t][nodes] = at + offset
@@ -142,7 +143,8 @@ class NodeRewriter:
     def sets(
         self, columns: Sequence[int], table: NDArray[np.float64], splits: Splits, at: int, name: object
     ) -> NDArray[np.float64]:
-        """Nodes on a label: compare one 0/1 input per distinct set of labels that goes left.
+        """Rewrite the nodes on a label: each reads a 0/1 input, one per distinct set of labels that
+        goes left.
 
         Returns
         -------

@@ -1,1 +1,1 @@
-"""What a run leaves behind: tables for people, CSV and JSON for scripts."""
+"""The output of runs: tables and pages for people, CSV and JSON for scripts."""

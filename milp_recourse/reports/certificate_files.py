@@ -12,11 +12,11 @@ from milp_recourse.formats.strict_json import write_whole
 from milp_recourse.result import Result
 
 CHUNK = 1000
-"""Applicants whose certificates share an archive; smaller populations keep a file for each."""
+"""The number of applicants whose certificates share an archive. Populations up to this size have none."""
 
 
 def store_certificate(result: Result, index: int, folder: Path) -> Result:
-    """Write the certificate, if there is one, as certificates/<index>.json.gz; the result with its path."""
+    """Write the certificate, if any, as certificates/<index>.json.gz; return the result with the path."""
     if result.evidence is None:
         return result
     path = Path("certificates") / f"{index}.json.gz"
@@ -26,10 +26,10 @@ def store_certificate(result: Result, index: int, folder: Path) -> Result:
 
 
 def pack(folder: Path, chunk: int) -> None:
-    """Move the certificates of applicants CHUNK chunk, ..., CHUNK (chunk + 1) - 1 into their archive.
+    """Move the certificates of applicants CHUNK * chunk, ..., CHUNK * (chunk + 1) - 1 into their archive.
 
-    The archive is written whole, with what was in it, before the files go, so that nothing is lost whenever
-    this is stopped.
+    The archive is written completely, with the certificates that were in it before, and only then are the
+    files removed. So nothing is lost whenever this is stopped.
     """
     names = [f"{k}.json.gz" for k in range(chunk * CHUNK, (chunk + 1) * CHUNK)]
     inside, archive = folder / "certificates", _archive(folder, chunk)
@@ -57,7 +57,7 @@ def extract(folder: Path, index: int) -> bytes:
     Raises
     ------
     BadInput
-        There is none.
+        The folder has no certificate of this applicant.
     """
     file, archive = folder / "certificates" / f"{index}.json.gz", _archive(folder, index // CHUNK)
     try:

@@ -1,4 +1,4 @@
-"""A result against a known answer."""
+"""Comparison of a result with a known answer."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ Verdict = Literal["agrees", "contradicts", "claims nothing"]
 
 
 def compare(reference: Reference, result: Result) -> Verdict:
-    """Whether both can be true: each claims an interval that holds the optimal cost.
+    """Whether the known answer and the result can both be true.
 
-    A lower bound and a cost are such an interval; "infeasible" is the interval at infinity;
-    ``found`` bounds from above only. The intervals must meet up to the gap tolerance; one without
-    any bound, as ``not-found`` has, claims nothing that could.
+    Each claims an interval that contains the optimal cost: from the lower bound to the cost, or infinity
+    alone for "infeasible". ``found`` has no lower end. The two intervals must meet, up to the gap tolerance.
+    A result without any bound, such as ``not-found``, claims nothing.
     """
     known = _interval(reference.status, reference.cost, reference.lower_bound)
-    here = _interval(result.status.value, result.cost, result.lower_bound)
-    if here == (0.0, math.inf):
+    claimed = _interval(result.status.value, result.cost, result.lower_bound)
+    if claimed == (0.0, math.inf):
         return "claims nothing"
-    low, high = max(known[0], here[0]), min(known[1], here[1])
+    low, high = max(known[0], claimed[0]), min(known[1], claimed[1])
     slack = gap_tolerance(high, result.gap_allowance) * 2 if math.isfinite(high) else 0.0
     return "agrees" if low <= high + slack else "contradicts"
 

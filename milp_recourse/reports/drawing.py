@@ -1,4 +1,4 @@
-"""How figures are begun, what several of them draw, and how they are written; needs matplotlib."""
+"""Functions shared by the figures: panels, parts that several figures draw, and writing; needs matplotlib."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ def panels(
     grid: Literal["x", "y", "both"] = "y",
     **more: Any,
 ) -> tuple[Any, Any]:
-    """A figure and its panels: one comes as itself, more of them as an array.
+    """A figure and its axes: a single object for one panel, an array for several.
 
     Parameters
     ----------
     size
-        Inches, width and height.
+        Width and height in inches.
     grid
-        Which lines are drawn faintly behind the data.
+        Which grid lines are drawn.
     more
-        As of matplotlib's ``Figure.subplots``: ``sharex``, ``sharey``, ``squeeze``.
+        Further arguments of matplotlib's ``Figure.subplots``: ``sharex``, ``sharey``, ``squeeze``.
 
     Raises
     ------
@@ -47,14 +47,14 @@ def panels(
 def draw_shares(
     axis: Any, values: ArrayLike, whole: int | None = None, end: float | None = None, **style: Any
 ) -> None:
-    """What share lies at or below each value, as steps.
+    """Draw the share of values at or below each value, as a step function.
 
     Parameters
     ----------
     whole
-        What the shares are of; None: of the values.
+        The number that counts as 1; None for the number of values.
     end
-        Where the last step is drawn to.
+        The value up to which the last step is drawn; None for the largest value.
     """
     ordered = np.sort(np.asarray(values, dtype=np.float64))
     shares = np.arange(1, len(ordered) + 1) / (whole or max(1, len(ordered)))
@@ -66,7 +66,7 @@ def draw_shares(
 def draw_violins(
     axis: Any, groups: Sequence[tuple[str, NDArray[np.float64]]], colour: str, **ticks: Any
 ) -> None:
-    """A violin with its median for each named group, the first in grey; a group without spread has none."""
+    """Draw a violin with its median for each named group, the first in grey; none if its values are equal."""
     shown = [k for k, (_, values) in enumerate(groups) if len(values) > 1 and np.ptp(values) > 0]
     if shown:
         drawn = [groups[k][1] for k in shown]
@@ -79,7 +79,7 @@ def draw_violins(
 
 
 def draw_if_possible(draw: Callable[[], Path]) -> None:
-    """Draw and print where the picture is; what to install, on stderr, where matplotlib is missing."""
+    """Draw a figure and print its path; if matplotlib is missing, print on stderr what to install."""
     try:
         print(draw())
     except ImportError:
@@ -87,7 +87,7 @@ def draw_if_possible(draw: Callable[[], Path]) -> None:
 
 
 def save(figure: Any, *paths: Path) -> Path:
-    """Write a figure to every path, the same figure as the same bytes; the first path."""
+    """Write a figure to every path and return the first; the same figure always gives the same bytes."""
     from matplotlib import rc_context
 
     with rc_context({"svg.hashsalt": "milp-recourse"}):

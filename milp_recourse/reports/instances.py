@@ -1,4 +1,4 @@
-"""A run over a list of instances: solve each, compare with what is known, write it down."""
+"""Runs over a list of instances: each is solved, compared with its reference, and written down."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def solve_files(
     jobs: int,
     certificates: bool = False,
 ) -> Iterator[Row]:
-    """One row per file or instance, in order; what the back end cannot solve becomes a remark.
+    """One row per file or instance, in order; for those that the back end cannot solve, the reason.
 
     Raises
     ------
@@ -43,7 +43,7 @@ def solve_files(
 
 
 def write_rows(rows: Sequence[Row], folder: Path) -> dict[str, Any]:
-    """results.csv with a last column ``name``, results.json with every result, certificates; the summary."""
+    """Write results.csv (with a last column ``name``), results.json and certificates; return the summary."""
     rows = [
         (name, instance, result and store_certificate(result, k, folder), remark)
         for k, (name, instance, result, remark) in enumerate(rows)

@@ -1,4 +1,4 @@
-"""Rows of names and numbers as a CSV file, for people and for pandas."""
+"""Tables of results as CSV files."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from typing import Any
 
 
 def write_table(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Write rows, numbers to six digits and None as nothing; packed where the name ends in ``.gz``.
+    """Write rows, with numbers to six digits and empty cells for None; gzipped if the name ends in ``.gz``.
 
-    Columns are all that any row has, in the order in which they come. The same rows give the same bytes.
+    The columns are all keys of the rows, in the order of their first occurrence. The same rows always give
+    the same bytes.
     """
     columns = dict.fromkeys(name for row in rows for name in row)
     text = io.StringIO(newline="")

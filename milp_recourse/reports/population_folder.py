@@ -1,11 +1,11 @@
-"""A population's results on disk: one row per applicant as it is solved, and a way to go on.
+"""A population's results in a folder, written as applicants are solved, so that a run can be resumed.
 
-``results.csv`` grows row by row, as applicants are finished, and an applicant's
-``certificates/<index>.json.gz`` is there before its row; of more than a thousand applicants every thousand
-are packed into an archive when they are done. When the run ends, the rows are put in the
-order of the applicants. ``run.json`` says what input and options they belong to; ``results.json`` is the
-summary. Running the same command again keeps every whole row and solves the rest; another input or other
-options are refused.
+``results.csv`` gets a row whenever an applicant is finished; the applicant's ``certificates/<index>.json.gz``
+is written before it. If there are more than a thousand applicants, every thousand certificates are packed
+into an archive as soon as all of them are finished. When the run ends, the rows are put in the order of the
+applicants. ``run.json`` identifies the input and the options, and ``results.json`` is the summary. Running
+the same command again keeps every complete row and solves the rest; another input or other options are
+refused.
 """
 
 from __future__ import annotations
@@ -42,27 +42,29 @@ class PopulationFolder:
     Parameters
     ----------
     folder
-        Made if it does not exist.
+        The folder, which is made if it does not exist.
     population
         The applicants.
     options
-        Back end and time limit: what a resumed run must share.
+        Back end, time limit and the like; a resumed run must have the same ones.
     confirmed
-        Whether there is a model whose own answer every row states (last column). Where rows that are there
-        have that column, those to come have it too, empty without a model.
+        Whether there is a last column ``confirmed``, for the answer of the model's own ``predict``. If the
+        folder already has rows with this column, it stays, and is empty without a model.
 
     Attributes
     ----------
     done
-        Indices of the applicants whose row is there.
+        Indices of the applicants who have a row.
     damaged
-        Numbers of the lines of results.csv that were no rows of this run when the folder was opened, the
-        unfinished last line of a killed run aside; their applicants count as not done.
+        Numbers of the lines in results.csv that were no rows of this run when the folder was opened, except
+        for the unfinished last line of a killed run. Their applicants count as not done.
 
     Raises
     ------
     BadInput
-        The folder cannot be written, or holds the results of something else.
+        The folder cannot be written, or holds the results of another run.
+    MachineFailed
+        The disk is full or broken.
     """
 
     def __init__(
@@ -82,7 +84,7 @@ class PopulationFolder:
         self._read()
 
     def left(self, wanted: Iterable[int]) -> list[int]:
-        """Who of the wanted has no row yet; those who cannot be read get theirs now."""
+        """The wanted applicants who have no row yet; rows of those who cannot be read are written here."""
         missing = [k for k in wanted if k not in self.done]
         for k in missing:
             if k in self.population.unreadable:
@@ -91,24 +93,24 @@ class PopulationFolder:
         return [k for k in missing if k not in self.done]
 
     def add(self, index: int, result: Result, confirmed: bool | None = None) -> None:
-        """Append an applicant's row; the system has it when this returns, so that a kill loses none.
+        """Append an applicant's row, so that killing the process afterwards does not lose it.
 
         Parameters
         ----------
         confirmed
-            What the model itself says; None where it was not asked.
+            Whether the model's own ``predict`` confirms the action; None if it was not called.
 
         Raises
         ------
         MachineFailed
-            The disk is full; nothing of the row is left.
+            The disk is full or broken; nothing of the row is left in the file.
         """
         self._append(cells(index, store_certificate(result, index, self.folder), self.features), confirmed)
         if len(self.population) > CHUNK and self.chunks[index // CHUNK] == CHUNK:
             pack(self.folder, index // CHUNK)
 
     def summarise(self) -> dict[str, Any]:
-        """Put the rows in order, pack certificates, write results.json over all rows and return it."""
+        """Sort the rows, pack certificates, write results.json about all rows, and return its content."""
         if len(self.population) > CHUNK:
             for chunk in self.chunks:
                 pack(self.folder, chunk)
@@ -129,7 +131,7 @@ class PopulationFolder:
             row = [*row, "" if confirmed is None else str(confirmed)]
         line = csv_line(row).encode()
         try:
-            with self.table.open("ab", buffering=0) as stream:  # a buffer would be written after all
+            with self.table.open("ab", buffering=0) as stream:  # a buffer would be flushed after the truncate
                 end, written = stream.tell(), 0
                 try:
                     while written < len(line):
@@ -153,7 +155,13 @@ class PopulationFolder:
         self.tally.add(values["status"], float(cost) if cost else None, float(values["seconds"] or 0.0))
 
     def _claim(self, digest: str) -> None:
-        """Make the folder this run's, or find that it is."""
+        """Write run.json, or check that the folder's run.json is the same.
+
+        Raises
+        ------
+        BadInput
+            The folder belongs to another run, or has results without run.json.
+        """
         claim = {"format": RUN_FORMAT, "population_sha256": digest, **self.options}
         file = self.folder / "run.json"
         if file.exists():
@@ -169,12 +177,12 @@ class PopulationFolder:
             write_json(claim, file)
 
     def _read(self) -> None:
-        """Take the rows that are there whole; write the table anew where it holds anything else."""
+        """Read the complete rows of an earlier run; rewrite the table if it has any other lines."""
         content = self.table.read_bytes() if self.table.exists() else b""
         lines = content.splitlines(keepends=True)
-        asked = header(self.features, self.population.ids is not None, True)
-        if lines and lines[0] == csv_line(asked).encode():
-            self.confirmed, self.columns = True, asked
+        with_confirmed = header(self.features, self.population.ids is not None, True)
+        if lines and lines[0] == csv_line(with_confirmed).encode():
+            self.confirmed, self.columns = True, with_confirmed
         first = csv_line(self.columns).encode()
         if lines and lines[0].endswith(b"\n") and lines[0] != first:
             raise BadInput("--out", f"{self.table} with other columns", "a new folder")
@@ -190,7 +198,7 @@ class PopulationFolder:
             write_whole(b"".join(good), self.table)
 
     def _row(self, line: bytes) -> list[str] | None:
-        """The cells of a line, if it can be an applicant's row."""
+        """The cells of a line if it is a complete row of an applicant, else None."""
         try:
             [row] = csv.reader([line.decode("utf-8")], strict=True)
             values = dict(zip(self.columns, row, strict=True))
@@ -212,18 +220,20 @@ class PopulationFolder:
 
 
 def refuse_foreign(folder: Path) -> None:
-    """Raise BadInput where a population's results lie, which nothing else may overwrite."""
+    """Raise BadInput if a folder has a population's results, because no other command may overwrite them."""
     if (folder / "run.json").exists():
         raise BadInput("--out", f"a population's run in {folder}", "another folder")
 
 
 def make_folder(folder: Path) -> None:
-    """The folder, made if need be.
+    """Make a folder if it does not exist, and check that it can be written.
 
     Raises
     ------
     BadInput
         It cannot be made or written.
+    MachineFailed
+        The disk is full or broken.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)

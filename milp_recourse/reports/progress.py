@@ -1,4 +1,4 @@
-"""A progress bar on stderr for what takes more than a second; silent when nobody watches."""
+"""A progress bar on stderr, shown after a second, and only if stderr is a terminal."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ SECONDS_BEFORE_SHOWN = 1.0
 
 @dataclass(frozen=True)
 class Steps:
-    """A bar to move on."""
+    """A progress bar, and the functions that move it."""
 
     bar: Progress
     task: TaskID
 
     def advance(self, label: str | None = None) -> None:
-        """One step is finished; ``label``, if given, says which."""
+        """Count one finished step; a ``label`` replaces the bar's."""
         self.bar.update(self.task, advance=1, description=label)
 
     def expect(self, total: int) -> None:
-        """So many steps in all, where that was not known at first."""
+        """Set the number of steps, if it was not known at first."""
         self.bar.update(self.task, total=total)
 
     def expect_more(self, steps: int) -> None:
-        """So many steps more than were expected so far."""
+        """Raise the number of steps by ``steps``."""
         self.expect(int(self.bar.tasks[self.task].total or 0) + steps)
 
 
@@ -49,14 +49,22 @@ class RateColumn(ProgressColumn):
     """Steps per second since the start."""
 
     def render(self, task: Task) -> Text:
-        """As ``123/s``."""
+        """The rate, in the form ``123/s``."""
         speed = task.finished_speed or task.speed
         return Text("" if speed is None else f"{speed:.3g}/s")
 
 
 @contextmanager
 def progress_bar(label: str, total: int, done: int = 0, rate: bool = False) -> Iterator[Steps]:
-    """Yields what to call after each finished step; ``rate`` shows steps per second and the time left."""
+    """Show a bar while the context lasts; yields the object to call after each finished step.
+
+    Parameters
+    ----------
+    done
+        Steps that were finished before.
+    rate
+        Whether to show steps per second and the time left.
+    """
     console = Console(stderr=True)
     bar = Progress(
         SpinnerColumn(),

@@ -1,4 +1,4 @@
-"""Result rows: the CSV columns of the format, and a table for people."""
+"""Results as rows: of results.csv, and of a table for terminals."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ BAD_INPUT = "bad-input"
 """Status of an applicant who could not be read."""
 
 Row = tuple[str, Instance, Result | None, str]
-"""Name, problem, result (None: not solved) and a remark: a comparison, or why it was not solved."""
+"""Name, problem, result (None if not solved), and a remark: the comparison with the reference, or why the
+problem was not solved."""
 
 
 def header(features: Sequence[str], ids: bool = False, confirmed: bool = False) -> list[str]:
@@ -28,9 +29,9 @@ def header(features: Sequence[str], ids: bool = False, confirmed: bool = False) 
     Parameters
     ----------
     ids
-        Whether the applicants' own identifiers come second.
+        Whether the second column has the applicants' own identifiers.
     confirmed
-        Whether a last column says what the model itself answers.
+        Whether the last column is the answer of the model's own ``predict``.
     """
     values = [f"{part}_{name}" for part in ("action", "counterfactual") for name in features]
     more = ["confirmed"] if confirmed else []
@@ -38,7 +39,7 @@ def header(features: Sequence[str], ids: bool = False, confirmed: bool = False) 
 
 
 def cells(index: int, result: Result, features: Sequence[str]) -> list[str]:
-    """One row of results.csv, without the columns ``id`` and ``confirmed``; empty cells are null."""
+    """One row of results.csv without the columns ``id`` and ``confirmed``; None becomes an empty cell."""
     action, counterfactual = result.action or {}, result.counterfactual or {}
     fixed = result_part(result, *COLUMNS[2:]) | {"seconds": round(result.seconds, 6)}
     values = (part.get(name) for part in (action, counterfactual) for name in features)
@@ -52,7 +53,7 @@ def cells_of_unread(index: int, reason: str, features: Sequence[str]) -> list[st
 
 
 def one_line(text: str) -> str:
-    """Text without line ends, so that a row of CSV is a line."""
+    """Text with line ends replaced by spaces, so that a row of CSV is one line."""
     return " ".join(text.split())
 
 
@@ -64,8 +65,8 @@ def csv_line(values: Iterable[str]) -> str:
 
 
 def print_table(rows: Iterable[Row], console: Console) -> None:
-    """Name, status, cost, bound, gap, proof, action in words, seconds, known answer."""
-    table = Table(box=None, pad_edge=False, header_style="bold")  # folded where narrow: nothing is cut off
+    """Print a table of name, status, cost, bound, gap, proof, action in words, seconds and known answer."""
+    table = Table(box=None, pad_edge=False, header_style="bold")  # narrow columns are wrapped, not cut off
     for name in ("name", "status"):
         table.add_column(name, overflow="fold")
     for name in ("cost", "lower bound", "gap"):

@@ -14,7 +14,7 @@ def action_in_words(instance: Instance, result: Result) -> str:
 
 
 def describe_action(instance: Instance, action: Mapping[str, float | int | str]) -> str:
-    """What an action changes, in words, labels being labels; ``none needed`` for the empty one."""
+    """What an action changes, in words; ``none needed`` for the empty action."""
     parts = []
     for name, value in action.items():
         before = instance.feature(name).shown(instance.factual[name])
@@ -29,20 +29,20 @@ def describe_action(instance: Instance, action: Mapping[str, float | int | str])
 
 
 def short(value: float | int | str | None, digits: int = 6) -> str:
-    """A value in a few characters: ``-`` for None, numbers, whole ones too, to so many significant digits."""
+    """A value in a few characters: ``-`` for None, numbers to ``digits`` significant digits."""
     if value is None:
         return "-"
     return value if isinstance(value, str) else f"{value:.{digits}g}"
 
 
 def in_one_line(instance: Instance, result: Result) -> str:
-    """Status, cost, lower bound and, where there is one, the action."""
+    """Status, cost, lower bound and, if there is one, the action."""
     changes = "" if result.action is None else f"; {describe_action(instance, result.action)}"
     return f"{result.status.value} cost={result.cost!r} lower_bound={result.lower_bound!r}{changes}"
 
 
 def describe_given(instance: Instance, result: Result) -> str:
-    """A few lines about an action that somebody gave, which need not be the cheapest."""
+    """A few lines about the result for an action that the user gave, which need not be the cheapest."""
     head, *rest = describe(instance, result).splitlines()
     if result.status is Status.LIMIT:
         head = f"feasible (proof: {result.proof}): No feasible action costs less than the lower bound."
@@ -50,7 +50,7 @@ def describe_given(instance: Instance, result: Result) -> str:
 
 
 def distance(result: Result) -> str:
-    """How far a cost is from the optimum, as far as the bound proves."""
+    """A line that says how far, at most, the cost is above the optimum, by the lower bound."""
     if result.cost is None or result.lower_bound is None or result.gap is None:
         return "distance     nothing is proven"
     if not result.lower_bound:

@@ -1,4 +1,4 @@
-"""results.json: what a whole run came to."""
+"""The summary of a run, as in results.json."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from milp_recourse.formats.schema_result import RESULTS_FORMAT
 
 
 class Tally:
-    """Counts per status, costs and seconds, one applicant at a time; eight bytes per cost is all it keeps."""
+    """Counts per status, costs and seconds, added up one applicant at a time; keeps eight bytes per cost."""
 
     def __init__(self) -> None:
         self.applicants = 0
@@ -29,7 +29,7 @@ class Tally:
             self.costs.append(cost)
 
     def summary(self) -> dict[str, Any]:
-        """What results.json says."""
+        """The content of results.json."""
         return {
             "format": RESULTS_FORMAT,
             "applicants": self.applicants,
@@ -61,6 +61,6 @@ def in_words(summary: dict[str, Any]) -> str:
     counts = ", ".join(f"{count} {outcome}" for outcome, count in outcomes.items())
     mean, middle = summary["cost_mean"], summary["cost_median"]
     costs = f"; cost mean {mean:.6g}, median {middle:.6g}" if mean is not None else ""
-    everyone = summary["applicants"] + refused
-    people = f"{everyone} applicant{'' if everyone == 1 else 's'}"
+    total = summary["applicants"] + refused
+    people = f"{total} applicant{'' if total == 1 else 's'}"
     return f"{people}: {counts}{costs}; {summary['seconds']:.1f} s of solving"

@@ -1,4 +1,4 @@
-"""The answer to "why not?" in words: a table for terminals, and sentences for restrictions."""
+"""The answers of ``why`` in words: tables for terminals, and sentences for restrictions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from milp_recourse.why import PopulationWhy, Why
 
 
 def restriction_in_words(instance: Instance, id: str) -> str:
-    """What a restriction says: ``income stays within -4 to 2.5 (own range)``."""
+    """A restriction as a sentence: ``income is set within -4 to 2.5 (own range)``."""
     kind, _, name = id.partition(":")
     if kind == "mask":
         return f"{name} is left alone"
@@ -31,7 +31,7 @@ def restriction_in_words(instance: Instance, id: str) -> str:
 
 
 def why_table(found: Why) -> Table:
-    """What lifting does: sets that make recourse possible, or what each restriction costs."""
+    """A table of the sets of restrictions that make recourse possible if lifted, or of each one's price."""
     instance, table = found.instance, Table(box=None, pad_edge=False)
     table.add_column("without")
     table.add_column("that is", overflow="fold")
@@ -44,9 +44,10 @@ def why_table(found: Why) -> Table:
             bound = short(one.lower_bound)
             table.add_row(id, restriction_in_words(instance, id), short(one.cost), bound, short(saved, 3))
         return table
-    for way in found.minimal:
-        said = "; ".join(restriction_in_words(instance, id) for id in way.lift)
-        table.add_row(" + ".join(way.lift), said, short(way.result.cost), short(way.result.lower_bound))
+    for lifted in found.minimal:
+        words = "; ".join(restriction_in_words(instance, id) for id in lifted.lift)
+        cost, bound = short(lifted.result.cost), short(lifted.result.lower_bound)
+        table.add_row(" + ".join(lifted.lift), words, cost, bound)
     for end in found.smallest:
         moved = f"{end.end} end moved from {short(end.start)} to {short(end.to, 9)}"
         cost, bound = short(end.result.cost), short(end.result.lower_bound)
@@ -55,7 +56,7 @@ def why_table(found: Why) -> Table:
 
 
 def headline(found: Why) -> str:
-    """One line: what holds as things stand, and what the table says."""
+    """One line above :func:`why_table`: the status, and what the table lists."""
     status, result = found.result.status, found.result
     open_ = "" if found.complete else " Not everything was settled in time."
     if status is Status.OPTIMAL:
@@ -63,27 +64,27 @@ def headline(found: Why) -> str:
     if status is not Status.INFEASIBLE:
         return f"{status.value}: {result.message or status.sentence}"
     if not found.minimal:
-        said = (
+        reason = (
             "no set of restrictions lifts this" if found.complete else "no set is known whose lifting helps"
         )
-        return f"infeasible, proven, and {said}: the bounds leave nothing that is accepted.{open_}"
+        return f"infeasible, proven, and {reason}: the bounds leave nothing that is accepted.{open_}"
     return f"infeasible, proven. Each of these sets, lifted, makes recourse possible:{open_}"
 
 
 def population_table(found: PopulationWhy) -> Table:
-    """What stands in how many people's way."""
+    """A table of restrictions with the number of people whose recourse they prevent."""
     table = Table("restriction", "that is", "in the way of", "alone", box=None, pad_edge=False)
     for row in found.table():
         own = next(w.instance for w in found.people.values() if row["id"] in w.restrictions)
-        said = restriction_in_words(own, row["id"])
+        words = restriction_in_words(own, row["id"])
         if row["id"].startswith("range:"):
-            said = f"{row['id'].partition(':')[2]} is set within their own range"
-        table.add_row(row["id"], said, str(row["people"]), str(row["alone"]))
+            words = f"{row['id'].partition(':')[2]} is set within their own range"
+        table.add_row(row["id"], words, str(row["people"]), str(row["alone"]))
     return table
 
 
 def population_headline(found: PopulationWhy) -> str:
-    """One line: how many have no recourse, and how many of them none whatever is lifted."""
+    """One line: how many people have no recourse, and how many of them not even without any restriction."""
     total, stuck = sum(found.statuses.values()), len(found.people)
     open_ = "" if found.complete else " Not everything was settled in time."
     return (

@@ -1,4 +1,5 @@
-"""Certainty: the cheapest action that holds although targets are missed, thresholds move or noise differs."""
+"""Certainty: the cheapest action that is accepted even if targets are missed, the threshold moves or noise
+differs."""
 
 from milp_recourse.robust.certain import Robust, robust
 from milp_recourse.robust.uncertainty import Uncertainty, uncertainty_of

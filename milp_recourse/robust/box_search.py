@@ -1,21 +1,23 @@
-r"""The cheapest certain action of a tree ensemble: it keeps out of all cells that outcomes show refused.
+r"""The cheapest certain action of a tree ensemble, by branch and bound over boxes that are refused.
 
-The cheapest action is asked how it could fail (:mod:`~milp_recourse.robust.outcomes`). The outcome found
-lies in a cell that is refused, and so does every point of the largest box around it that can be proven to be
-(:mod:`~milp_recourse.robust.refused`). No certain action may reach into that box: some target stays far
-enough from one of its sides, or is not acted on. The search branches over these ways out, the cheapest case
-first; a case is an ordinary problem under a few conditions. Where its action cannot fail, nothing in it is
-cheaper. Where no feature moves another there are finitely many boxes, so it ends.
+The search takes the cheapest action and looks for an outcome of it that is refused
+(:mod:`~milp_recourse.robust.outcomes`). Around such an outcome it finds a large box of inputs of which all
+are refused (:mod:`~milp_recourse.robust.refused`). No outcome of a certain action may lie in the box. So some
+target must be far enough from one of the box's sides, or some feature must not be acted on. The search
+branches over these ways out of the box, and takes the cheapest case first; a case is an ordinary problem with
+a condition per way out. If the cheapest action of a case has no refused outcome, the case is finished. If no
+feature causes another, there are finitely many boxes, so the search ends.
 
-With causes an action's outcomes are no box. A condition then holds for one set of features acted on and one
-outcome, shifted by what was missed; effects have to be sums for that. Values that are moved are rational, and
-what rounds to a double on the other side of a cut is shut out with the box, so that the bound is not rigorous
-to the last digit: ``proof`` is ``solver``.
+If features cause others, the outcomes of an action do not form a box. A way out is then valid only for the
+same set of features acted on, and shifts the box by the difference between the outcome and the plan; for
+this, effects must be sums. Counterfactual values are then rationals, and a value that rounds to a double
+inside the box is excluded, too. The bound is therefore not rigorous to the last digit, and ``proof`` is
+``solver``.
 
 References
 ----------
-Codato and Fischetti (2006), https://doi.org/10.1287/opre.1060.0286 (combinatorial cuts from what a
-subproblem refutes).
+Codato and Fischetti (2006), https://doi.org/10.1287/opre.1060.0286 (combinatorial cuts from infeasible
+subproblems).
 """
 
 from __future__ import annotations
@@ -50,7 +52,10 @@ from milp_recourse.robust.uncertainty import Uncertainty
 
 @dataclass(order=True)
 class _Case:
-    """The ways out taken so far; ordered by the bound proven for the case it was split from."""
+    """A node of the search: the ways out of boxes taken so far.
+
+    Cases are ordered by the lower bound of the case that they were split from.
+    """
 
     bound: float
     order: int
@@ -58,13 +63,13 @@ class _Case:
 
 
 class TreeSearch(CertainSearch):
-    """The search over a tree ensemble.
+    """The search for the cheapest certain action of a tree ensemble.
 
     Raises
     ------
     Unsupported
-        A lever's value is missing; or a lever moves other features, and one whose causes move does not follow
-        them by a sum of multiples. What is uncertain is not looked at.
+        A lever's value is missing; or some lever causes other features, and the equation of a feature whose
+        causes can move is no sum of multiples of them (whatever is uncertain).
     """
 
     def __init__(
@@ -73,14 +78,14 @@ class TreeSearch(CertainSearch):
         super().__init__(instance, uncertainty, backend, clock)
         forest = instance.classifier
         assert isinstance(forest, TreeEnsemble)
-        gone = next((name for name in instance.levers if name in instance.missing), None)
-        if gone is not None:
+        missing = next((name for name in instance.levers if name in instance.missing), None)
+        if missing is not None:
             raise Unsupported(
-                f"certainty for trees: the value of {gone!r}, which can be acted on, is missing"
+                f"certainty for trees: the value of {missing!r}, which can be acted on, is missing"
             )
         self.forest = forest
-        self.alone = all(instance.scm.descendants({name}) == {name} for name in instance.levers)
-        if not self.alone:
+        self.without_causes = all(instance.scm.descendants({name}) == {name} for name in instance.levers)
+        if not self.without_causes:
             _check_sums(instance)
         self.refusals = Refusals(forest, instance.accept.above)
         reach = reachable(instance)
@@ -95,21 +100,21 @@ class TreeSearch(CertainSearch):
         self._boxes: list[tuple[AnyOf, Demand]] = []
         self._heap: list[_Case] = []
         self._filed: set[frozenset[Condition]] = set()
-        self._closed = math.inf  # least lower bound of the cases that need no more search
+        self._closed = math.inf  # the least lower bound of the cases that are finished
         self._features = {f.name: f for f in instance.features}
-        self.proof = "rigorous" if self.alone else "solver"
-        self._seen_worst: tuple[float, Scenario] | None = None
+        self.proof = "rigorous" if self.without_causes else "solver"
+        self._worst_found: tuple[float, Scenario] | None = None
 
     @property
     def cuts(self) -> int:
-        """Refused boxes."""
+        """The number of refused boxes."""
         return len(self._boxes)
 
     def run(self) -> Proposal:
-        """Branch over the ways out of refused boxes, the cheapest case first."""
+        """Search the cases, the cheapest first, until none can be cheaper than the best action."""
         self._push(0.0, ())
         while self._heap and self._heap[0].bound < self.best.target:
-            result = self.ask(demanding(self.instance, self._heap[0].ways))
+            result = self.solve(demanding(self.instance, self._heap[0].ways))
             if result is None:
                 break
             case = heapq.heappop(self._heap)
@@ -122,7 +127,10 @@ class TreeSearch(CertainSearch):
         return self.proposal(bound, bound >= self.best.target or bound == math.inf)
 
     def _take(self, case: _Case, bound: float, result: Result) -> bool:
-        """Split a case over what its optimum breaks; False: nothing is left to split."""
+        """Split a case over the ways out of a box that its optimum's outcomes can reach.
+
+        Returns False if the case is finished: its optimum is certain, or a search on the way stopped.
+        """
         if result.action is None:
             self.message = result.message or result.status.sentence
             return False
@@ -134,7 +142,7 @@ class TreeSearch(CertainSearch):
             if refuted is None:
                 return False
             if not refuted:
-                self.take(action, self._seen_worst)
+                self.take(action, self._worst_found)
                 self.message = result.message
                 return False
             broken = self._keep_out(outcomes, refuted)
@@ -150,7 +158,7 @@ class TreeSearch(CertainSearch):
             heapq.heappush(self._heap, _Case(bound, len(self._filed), ways))
 
     def _broken(self, action: Mapping[str, float]) -> AnyOf | None:
-        """A known refused box that some outcome of the action may reach."""
+        """The ways out of a known box that an outcome of the action can reach; None without such a box."""
         values = self.instance.scm.counterfactual_exact(known_factual(self.instance), action)
         for condition, demand in self._boxes:
             if not satisfied(demand, values, action):
@@ -158,8 +166,8 @@ class TreeSearch(CertainSearch):
         return None
 
     def _refuted(self, outcomes: Outcomes) -> Mapping[str, float] | None:
-        """An outcome that is refused, by its levers; {}: there is none; None: that stayed open."""
-        problem, self._seen_worst = outcomes.refusal, None
+        """The levers' values in an outcome that is refused; {} if there is none, None if that stayed open."""
+        problem, self._worst_found = outcomes.refusal, None
         if problem is None:
             return {}
         [(score, point)] = outcomes.worst(1, self.rng)
@@ -167,11 +175,11 @@ class TreeSearch(CertainSearch):
             return point
         found = self.refused_outcome(problem)
         if found == {}:
-            self._seen_worst = score, outcomes.scenario(point, self.uncertainty)
+            self._worst_found = score, outcomes.scenario(point, self.uncertainty)
         return found
 
     def _keep_out(self, outcomes: Outcomes, point: Mapping[str, float]) -> AnyOf:
-        """The condition that no outcome reaches into the refused box around this one: the ways to meet it."""
+        """The condition that no outcome lies in the refused box around this one: any of the ways out."""
         problem = outcomes.refusal
         assert problem is not None
         row = np.full(len(problem.features), np.nan)
@@ -180,7 +188,7 @@ class TreeSearch(CertainSearch):
         after = problem.model_rows(problem.scm.counterfactual(problem.factual_row, row))[: self.forest.inputs]
         box = self.refusals.around(after, [self.columns[name] for name in self._order(outcomes)])
         ways: list[Condition] = []
-        if not self.alone:
+        if not self.without_causes:
             ways += [Not(Acted(name)) for name in outcomes.action]
             ways += [Acted(name) for name in self.instance.levers if name not in outcomes.action]
         shifts = self._shifts(outcomes, outcomes.scenario(point, self.uncertainty))
@@ -189,7 +197,7 @@ class TreeSearch(CertainSearch):
         return AnyOf(tuple(ways))
 
     def _order(self, outcomes: Outcomes) -> list[str]:
-        """The order in which features are widened in a refused box: those not acted on first."""
+        """The order in which a refused box is widened along features: those not acted on first."""
         return sorted(self.columns, key=lambda name: name in outcomes.action)
 
     def _ways_out(
@@ -200,6 +208,7 @@ class TreeSearch(CertainSearch):
         point: Mapping[str, float],
         shift: tuple[Fraction, Fraction],
     ) -> Iterator[Condition]:
+        """The conditions on one feature each of which keeps all outcomes out of the box."""
         feature, x = self.instance.feature(name), self.instance.factual[name]
         intervals = [box.interval(self.forest, c) for c in columns]
         if all(interval == (-math.inf, math.inf) for interval in intervals):
@@ -212,21 +221,25 @@ class TreeSearch(CertainSearch):
         [interval] = intervals
         for side, end in keeping_out(interval, shift):
             yield Sum(((name, 1.0),), "counterfactual", **{side: end})
-        if self.alone and shift != (0, 0) and not interval[0] < x <= interval[1]:
+        if self.without_causes and shift != (0, 0) and not interval[0] < x <= interval[1]:
             yield Not(Acted(name))
 
     def _shifts(self, outcomes: Outcomes, scenario: Scenario) -> dict[str, tuple[Fraction, Fraction]]:
-        """Per feature, what its value in the outcome, or in any of its own, is above planned."""
+        """For each feature, the least and largest difference between its outcome and its planned value.
+
+        If features cause others, it is the difference in the given scenario; only for a feature that moves no
+        other the full interval of its own uncertainty is taken.
+        """
         limits = self.uncertainty
-        if self.alone:
+        if self.without_causes:
             missed = {name: Fraction(limits.missed.get(name, 0.0)) for name in self.columns}
             return {name: (-by, by) for name, by in missed.items()}
         scm, factual = self.instance.scm, known_factual(self.instance)
         planned = scm.counterfactual_exact(factual, outcomes.action)
-        turned = scm.counterfactual_exact(factual, outcomes.action, scenario)
-        made = {}
+        actual = scm.counterfactual_exact(factual, outcomes.action, scenario)
+        shifts = {}
         for name in self.columns:
-            by = turned[name].midpoint - planned[name].midpoint
+            by = actual[name].midpoint - planned[name].midpoint
             ends = by, by
             followers = scm.descendants({name}) - {name} - set(outcomes.action)
             if not followers and name in outcomes.action:
@@ -236,12 +249,18 @@ class TreeSearch(CertainSearch):
                 own = by - Fraction(scenario.noise.get(name, 0.0))
                 least, most_ = (Fraction(end) for end in limits.noise[name])
                 ends = own + least, own + most_
-            made[name] = ends
-        return made
+            shifts[name] = ends
+        return shifts
 
 
 def _check_sums(instance: Instance) -> None:
-    """Effects that can occur add up: what is missed shifts them by a constant."""
+    """Check that effects are sums, so that a missed target shifts them by a constant.
+
+    Raises
+    ------
+    Unsupported
+        A feature whose causes can move has another equation or link.
+    """
     moved = instance.scm.descendants(set(instance.levers))
     for name in instance.scm.order:
         mechanism = instance.scm.mechanisms[name]

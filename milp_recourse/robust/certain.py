@@ -1,4 +1,4 @@
-"""The cheapest action that still holds when things do not turn out as planned."""
+"""The cheapest action that is accepted even if not everything turns out as planned."""
 
 from __future__ import annotations
 
@@ -29,21 +29,22 @@ NO_CERTIFICATE = "a certificate cannot claim anything about missed targets or ot
 
 @dataclass(frozen=True)
 class Robust:
-    """The answer.
+    """The cheapest certain action, with a proof.
 
     Attributes
     ----------
     result
-        Of the problem with the highest threshold: its action is proven to be accepted in every outcome, and
-        no action of which that is so costs less than its lower bound. ``infeasible``: no action is certain.
+        The result for the problem with the highest threshold. Its action is proven to be accepted in every
+        outcome, and no action that is accepted in every outcome costs less than the lower bound. With status
+        ``infeasible`` there is no such action.
     uncertainty
-        What it withstands.
+        What the action withstands.
     worst
-        The lowest logit or score that was found among the action's outcomes (proven to be accepted), and what
-        happens there; None where nothing is uncertain.
+        The lowest logit or score that was found among the action's outcomes, and the scenario that leads to
+        it; None if nothing but the threshold is uncertain.
     cuts, rounds
-        How many scenarios (networks) or refused boxes (trees) the lower bound rests on, and how many problems
-        were solved.
+        The number of scenarios (networks) or refused boxes (trees) on which the lower bound rests, and the
+        number of problems solved.
     """
 
     instance: Instance = field(repr=False)
@@ -55,7 +56,7 @@ class Robust:
 
     @property
     def problem(self) -> Instance:
-        """The problem with the highest threshold, which the result's certificate is about."""
+        """The problem with the highest threshold; the result's certificate is about this problem."""
         return at_worst_threshold(self.instance, self.uncertainty)
 
     def to_dict(self) -> dict[str, Any]:
@@ -63,8 +64,8 @@ class Robust:
         result = self.result
         worst = None
         if self.worst is not None:
-            output, happened = self.worst
-            worst = {"output": output, "missed": dict(happened.missed), "noise": dict(happened.noise)}
+            output, scenario = self.worst
+            worst = {"output": output, "missed": dict(scenario.missed), "noise": dict(scenario.noise)}
         return {
             "format": ROBUST_FORMAT,
             **result_part(result, "cost", "lower_bound", "proof", "action", "counterfactual"),
@@ -85,9 +86,10 @@ def robust(
     time_limit: float | None = None,
     certificates: bool = False,
 ) -> Robust:
-    """The cheapest action that is accepted however its targets are missed, the threshold moves and noise is.
+    """The cheapest action that is accepted whatever happens within the limits given.
 
-    The action as planned also meets everything else: mask, bounds, ranges, domains, conditions, plausibility.
+    Only acceptance must hold in every outcome. Mask, bounds, ranges, domains, conditions and plausibility are
+    about the action as planned.
 
     Parameters
     ----------
@@ -96,17 +98,17 @@ def robust(
     missed, threshold, noise
         See :class:`~milp_recourse.robust.uncertainty.Uncertainty`.
     backend
-        As for :func:`milp_recourse.solve`; for the problems on the way.
+        As for :func:`milp_recourse.solve`; it solves all problems of the search.
     time_limit
         Wall seconds for everything; None for no limit.
     certificates
-        Whether to prove the answer once more for a certificate, which can be had where nothing but the
-        threshold is uncertain: it is the one of :attr:`Robust.problem`.
+        Whether to make a certificate. There is one only if nothing but the threshold is uncertain; it is
+        about :attr:`Robust.problem`.
 
     Raises
     ------
     BadInput
-        The file breaks the format, or the uncertainty does not fit it.
+        The file breaks the format, or the uncertainty does not fit the problem.
     Unsupported, BackendUnavailable
         As for :func:`milp_recourse.solve`.
     """
@@ -119,7 +121,7 @@ def robust(
     if not chosen.proves:
         raise Unsupported(f"backend {chosen.name}: certainty needs one that proves")
     name = chosen.name
-    if not uncertainty.of_outcomes:  # the highest threshold is the worst: an ordinary problem
+    if not uncertainty.of_outcomes:  # with the highest threshold it is an ordinary problem
         return Robust(given, solve(instance, name, time_limit, certificates), uncertainty, None, 0, 1)
     kind = NetworkSearch if isinstance(instance.classifier, ReluNetwork) else TreeSearch
     search = kind(instance, uncertainty, name, clock)

@@ -1,4 +1,4 @@
-"""What both searches for a certain action share: what they keep, and asking within the time that is left."""
+"""The base class of the two searches for a certain action, of networks and of tree ensembles."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ from milp_recourse.why.answer import is_possible
 
 
 class CertainSearch(ABC):
-    """The search of one applicant.
+    """The search for one applicant's cheapest certain action.
 
     Parameters
     ----------
     instance
-        With the highest threshold already.
+        The problem, with the highest threshold already set.
     backend
-        Of the problems on the way.
+        The back end that solves all problems of the search.
 
     Attributes
     ----------
     best
-        The cheapest action that is proven to hold in every outcome.
+        The cheapest action that is proven to be accepted in every outcome.
     worst
-        The lowest logit or score found of that action, and what happens there.
+        The lowest logit or score found among that action's outcomes, and the scenario that leads to it.
     rounds, nodes
-        Problems solved, and their nodes.
+        The number of problems solved, and of their nodes.
     message
-        Why the two sides did not meet.
+        Why the search stopped without closing the gap.
     """
 
     def __init__(
@@ -54,22 +54,25 @@ class CertainSearch(ABC):
 
     @abstractmethod
     def run(self) -> Proposal:
-        """Search until both sides meet, or something stops it; infinite: proven that no action holds."""
+        """Search until the gap is closed or the search has to stop.
+
+        A lower bound of infinity means that no action is certain.
+        """
 
     @property
     @abstractmethod
     def cuts(self) -> int:
-        """Scenarios or refused boxes that the bound rests on."""
+        """The number of scenarios or refused boxes on which the bound rests."""
 
     def take(self, action: dict[str, float], worst: tuple[float, Scenario] | None) -> None:
-        """Keep an action that holds in every outcome, if it is the cheapest so far."""
+        """Keep an action that is accepted in every outcome, if it is the cheapest so far."""
         before = self.best.cost
         self.best.take(action)
         if self.best.cost < before:
             self.worst = worst
 
-    def ask(self, problem: Instance, share: float = 1.0) -> Result | None:
-        """Solve a problem within a share of the time that is left; None: there is none."""
+    def solve(self, problem: Instance, share: float = 1.0) -> Result | None:
+        """Solve a problem within a share of the time that is left; None if no time is left."""
         if self.clock.over:
             self.message = "the time limit was reached"
             return None
@@ -82,8 +85,14 @@ class CertainSearch(ABC):
         return result
 
     def refused_outcome(self, problem: Instance) -> Mapping[str, float] | None:
-        """A refused outcome, by its levers; {}: proven that there is none; None: that stayed open."""
-        result = self.ask(problem)
+        """The levers' values in a refused outcome; {} if there is none, proven; None if that stayed open.
+
+        Parameters
+        ----------
+        problem
+            :attr:`milp_recourse.robust.outcomes.Outcomes.refusal` of an action.
+        """
+        result = self.solve(problem)
         if result is None:
             return None
         if result.action is None:
@@ -94,6 +103,6 @@ class CertainSearch(ABC):
         return {name: problem.factual[name] for name in problem.levers} | problem.numbers(result.action)
 
     def proposal(self, bound: float, closed: bool) -> Proposal:
-        """What the search ends with."""
+        """The best action with a lower bound, and a message unless the gap is closed."""
         message = None if closed else self.message or "the gap is open"
         return Proposal(self.best.action, bound, self.proof, self.nodes, message)

@@ -1,9 +1,9 @@
-r"""What an action can lead to, as a recourse problem: "how could it fail?".
+r"""The outcomes of an action, and the question whether one is refused, as a recourse problem.
 
-Who misses the targets is somebody with levers of their own: each target within what it may be missed by, each
-noise within its interval, as a root of the causal model. They look for an outcome that the classifier
-*refuses*: with its logit or score negated, for one that is accepted. Proven infeasible, the action holds
-whatever happens. Values of trees are doubles, so for them the ends of a target's interval are rounded inward.
+In this problem the levers are what is uncertain: each target, within the interval in which it may be missed,
+and each noise, which becomes a root of the causal model, within its interval. The classifier's logit or score
+is negated, so that to accept is to refuse. If the problem is proven infeasible, the action is accepted in
+every outcome. Trees read doubles, so for them the ends of a target's interval are rounded inward.
 """
 
 from __future__ import annotations
@@ -30,22 +30,22 @@ from milp_recourse.robust.uncertainty import Uncertainty
 
 Array = NDArray[np.float64]
 
-_STARTS, _SWEEPS, _STEPS = 48, 6, 5
-_CLEAR = 1e-9  # of the threshold's size: what the deployed check of the negated network is lenient by
+_STARTS, _SWEEPS, _STEPS = 48, 6, 5  # of coordinate search: points, rounds, values per coordinate
+_CLEAR = 1e-9  # by how much, relative to the threshold, the deployed negated network may fall short of it
 
 
 @dataclass(frozen=True)
 class Outcomes:
-    """Everything that an action can lead to.
+    """The outcomes of an action.
 
     Attributes
     ----------
     action
         Feature -> target, labels by index.
     refusal
-        The problem of finding an outcome that is refused; None where there is nothing to be uncertain about.
+        The problem of finding an outcome that is refused; None if the action has only one outcome.
     noisy
-        Feature -> the root that its noise is moved by.
+        Feature with uncertain noise -> the feature of ``refusal`` that is added to it.
     """
 
     action: Mapping[str, float]
@@ -53,7 +53,7 @@ class Outcomes:
     noisy: Mapping[str, str]
 
     def scenario(self, found: Mapping[str, float], uncertainty: Uncertainty) -> Scenario:
-        """The scenario in which these levers of ``refusal`` are what they are."""
+        """The scenario of an outcome that is given by the values of the levers of ``refusal``."""
         missed = {}
         for name, target in self.action.items():
             allowed = uncertainty.missed.get(name, 0.0)
@@ -64,7 +64,13 @@ class Outcomes:
         return Scenario({n: e for n, e in missed.items() if e}, noise)
 
     def worst(self, count: int, rng: np.random.Generator) -> list[tuple[float, dict[str, float]]]:
-        """The lowest logits that a search in float64 finds, lowest first, each with its levers; no proof."""
+        """Outcomes of low logit or score, found by coordinate search in float64, the lowest first; no proof.
+
+        Returns
+        -------
+        list
+            At most ``count`` pairs of logit or score, and the values of the levers of ``refusal``.
+        """
         problem = self.refusal
         if problem is None:
             return []
@@ -97,7 +103,7 @@ class Outcomes:
         return found
 
     def _depths(self, points: Array) -> Array:
-        """The refusal problem's logits or scores, the classifier's negated, at values of its levers."""
+        """The negated logits or scores at values of the levers of ``refusal``; -inf where they are nan."""
         problem = self.refusal
         assert problem is not None
         place = {f.name: k for k, f in enumerate(problem.features)}
@@ -111,7 +117,7 @@ class Outcomes:
 
 
 def outcomes_of(instance: Instance, action: Mapping[str, float], uncertainty: Uncertainty) -> Outcomes:
-    """What an action can lead to."""
+    """The outcomes of an action under the given uncertainty."""
     scm = instance.scm
     moved = scm.descendants(set(action))
     noisy = {
@@ -122,8 +128,8 @@ def outcomes_of(instance: Instance, action: Mapping[str, float], uncertainty: Un
     away = [name for name in action if uncertainty.missed.get(name, 0.0) > 0]
     if not away and not noisy:
         return Outcomes(action, None, {})
-    alone = moved == set(action)  # nothing but the targets moves: they can be the factual
-    levers = list(_targets(instance, action, uncertainty, away if alone else list(action)))
+    without_effects = moved == set(action)  # then the targets can be the factual of ``refusal``
+    levers = list(_targets(instance, action, uncertainty, away if without_effects else list(action)))
     features = {
         f.name: replace(f, actionable=False, bounds=None, domain=None, monotone=None)
         for f in instance.features
@@ -137,11 +143,13 @@ def outcomes_of(instance: Instance, action: Mapping[str, float], uncertainty: Un
         for f, m in scm.mechanisms.items()
     }
     names = (*scm.features, *noisy.values())
-    model = independent(names) if alone else StructuralCausalModel(names, mechanisms)
+    model = independent(names) if without_effects else StructuralCausalModel(names, mechanisms)
     actionable = tuple(f.name for f in features.values() if f.actionable)
     scale = {name: _size(features[name]) for name in actionable}
     classifier, accept = _refusing(instance.classifier, instance.accept, len(noisy))
-    factual = dict(instance.factual) | (dict(action) if alone else {}) | dict.fromkeys(noisy.values(), 0.0)
+    factual = dict(instance.factual) | dict.fromkeys(noisy.values(), 0.0)
+    if without_effects:
+        factual |= action
     refusal = Instance(
         features=tuple(features.values()),
         scm=model,
@@ -150,7 +158,7 @@ def outcomes_of(instance: Instance, action: Mapping[str, float], uncertainty: Un
         preferences=Preferences(actionable),
         cost=Cost.pure("l1", scale),
         accept=accept,
-        demands=() if alone else tuple(Switched(name, True) for name in action),
+        demands=() if without_effects else tuple(Switched(name, True) for name in action),
     )
     return Outcomes(action, refusal, noisy)
 
@@ -158,7 +166,7 @@ def outcomes_of(instance: Instance, action: Mapping[str, float], uncertainty: Un
 def _targets(
     instance: Instance, action: Mapping[str, float], uncertainty: Uncertainty, names: list[str]
 ) -> Iterator[Feature]:
-    """Targets as levers, the ends of a network's outward and of trees' inward."""
+    """Targets as levers; the ends of their intervals are rounded outward for networks, inward for trees."""
     outward = isinstance(instance.classifier, ReluNetwork)
     for name in names:
         feature, target = instance.feature(name), Fraction(action[name])
@@ -169,7 +177,7 @@ def _targets(
 
 
 def _refusing(model: Classifier, accept: Acceptance, more: int) -> tuple[Classifier, Acceptance]:
-    """The classifier that accepts what this one refuses; it does not read so many further columns."""
+    """The classifier that accepts what this one refuses, with ``more`` further columns that it ignores."""
     if isinstance(model, ReluNetwork):
         padded = np.pad(model.weights[0], ((0, 0), (0, more)))
         weights = [padded, *model.weights[1:]]
@@ -183,7 +191,10 @@ def _refusing(model: Classifier, accept: Acceptance, more: int) -> tuple[Classif
 
 
 def _at_most(threshold: Fraction) -> Acceptance:
-    """That the negated logit is at least -threshold or very slightly less, deployed slightly less still."""
+    """Acceptance of a negated logit of at least -threshold, or very slightly less.
+
+    The deployed network may fall short of it by a little more, so that its rounding does not hide an outcome.
+    """
     clear = _CLEAR * (1.0 + abs(float(threshold)))
     least = round_down(-threshold - Fraction(clear))
     while Fraction(least) + Fraction(clear) > -threshold:
@@ -192,7 +203,7 @@ def _at_most(threshold: Fraction) -> Acceptance:
 
 
 def _size(feature: Feature) -> float:
-    """The cost's scale: what of the interval it is does not matter, only whether an outcome exists."""
+    """The cost's scale of a lever, the length of its interval. Only feasibility matters, so any would do."""
     assert feature.bounds is not None
     return (feature.bounds[1] - feature.bounds[0]) or 1.0
 

@@ -1,4 +1,4 @@
-"""Boxes of cells in which a tree ensemble refuses whatever lies there, and how an action keeps out of one."""
+"""Boxes of cells that a tree ensemble refuses entirely, and the conditions that keep an action out of one."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ Cells = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class RefusedBox:
-    """low <= cell <= high on every column; all of it is refused.
+    """A box of cells in which every input is refused.
 
     Attributes
     ----------
     low, high
-        Shape (columns,).
+        First and last cell of every column, shape (columns,).
     """
 
     low: Cells
     high: Cells
 
     def interval(self, forest: TreeEnsemble, column: int) -> tuple[float, float]:
-        """The values (above, up to] of a column, as doubles; infinite where it is open."""
+        """The ends of a column's values in the box, (above, up to]; infinite where the box has no end."""
         cuts = forest.cuts[column]
         first, last = int(self.low[column]), int(self.high[column])
         above = -math.inf if first <= 0 else float(cuts[first - 1])
@@ -37,12 +37,12 @@ class RefusedBox:
 
 
 class Refusals:
-    """Boxes of inputs, all refused, around inputs that are refused.
+    """Finds boxes of refused inputs around an input that is refused.
 
     Parameters
     ----------
     above
-        Scores above it are accepted.
+        Scores above this number are accepted.
     """
 
     def __init__(self, forest: TreeEnsemble, above: float) -> None:
@@ -52,26 +52,26 @@ class Refusals:
         self._starts = np.cumsum([0, *(len(tree.value) for tree in leaves[:-1])])
 
     def around(self, row: NDArray[np.float64], groups: Sequence[Sequence[int]]) -> RefusedBox:
-        """A box of refused inputs around a refused row, in which no group of columns can be widened.
+        """A box of refused inputs around a refused row that cannot be widened along any group of columns.
 
         Parameters
         ----------
         row
-            The classifier's columns; refused.
+            The classifier's columns, shape (columns,).
         groups
-            Columns that may vary, those of one feature together; several columns stay or go as one. What is
-            first is let go first.
+            The columns of each feature that can vary. A group of several columns is either fixed or
+            unrestricted. Groups are tried in this order.
         """
         cells = np.array([_cell(cuts, v) for cuts, v in zip(self.forest.cuts, row.tolist(), strict=True)])
         low, high = cells.copy(), cells.copy()
-        left = [group for group in groups if not self._free(low, high, group)]
-        for group in left:
+        restricted = [group for group in groups if not self._free(low, high, group)]
+        for group in restricted:
             if len(group) == 1:
                 self._widen(low, high, group[0])
         return RefusedBox(low, high)
 
     def _free(self, low: Cells, high: Cells, group: Sequence[int]) -> bool:
-        """Widen columns to their whole range, if everything in the box is still refused."""
+        """Widen columns to their whole range if the box is still refused; return whether they were."""
         before = low[list(group)].copy(), high[list(group)].copy()
         for c in group:
             low[c], high[c] = 0, len(self.forest.cuts[c])
@@ -98,12 +98,12 @@ class Refusals:
         high[column] = least
 
     def _refused(self, low: Cells, high: Cells) -> bool:
-        """Whether the leaves that the box reaches add up, at their largest, to a score that is refused."""
+        """Whether the sum of each tree's largest leaf that the box can reach is refused."""
         all_ = self._all
-        gone = low == MISSING
+        missing = low == MISSING
         met = (all_.low <= high) & (all_.high >= low) & (all_.low <= all_.high)
-        if gone.any():
-            met = np.where(gone, all_.missing, met)
+        if missing.any():
+            met = np.where(missing, all_.missing, met)
         values = np.where(met.all(axis=1), all_.value, -np.inf)
         top = np.maximum.reduceat(values, self._starts)
         return bool(self.forest.total(top[None])[0] <= self.above)
@@ -112,24 +112,24 @@ class Refusals:
 def keeping_out(
     interval: tuple[float, float], missed: tuple[Fraction, Fraction]
 ) -> Iterator[tuple[str, float]]:
-    """Where a double must lie so that no double within ``missed`` of it lies in the interval.
+    """Limits of a double such that no double of the form value + e lies in an interval, for the e allowed.
 
     Parameters
     ----------
     interval
-        (above, up to].
+        The interval (above, up to].
     missed
-        Least and most that is added.
+        The least and the largest e.
 
     Yields
     ------
     tuple
-        ``at_most`` or ``at_least``, and the end.
+        ``at_most`` or ``at_least``, and the limit. Either one suffices.
     """
     above, last = interval
-    if above > -math.inf:  # the largest of them is at most ``above``: value + most < the next double
+    if above > -math.inf:  # value + e is less than the smallest double in the interval
         yield "at_most", _before(Fraction(math.nextafter(above, math.inf)) - missed[1])
-    if last < math.inf:  # the smallest of them is more than ``last``
+    if last < math.inf:  # value + e is more than the largest double in the interval
         yield "at_least", _after(Fraction(last) - missed[0])
 
 

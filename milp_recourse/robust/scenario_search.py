@@ -1,13 +1,16 @@
-r"""The cheapest certain action of a network, from both sides.
+r"""The cheapest certain action of a network, by lower and upper bounds.
+
+The problem is
 
 .. math:: \min_u c(u) \quad\text{such that}\quad h(x'(u, e)) \ge t \text{ for every } e \in E(u)
 
-has infinitely many rows; u is the action, E(u) what may go wrong under it, h the logit, t the threshold. The
-lower bound is that of the same problem with finitely many scenarios e, in which the network has a copy for
-each. The upper bound is the cost of an action for which :mod:`~milp_recourse.robust.outcomes` proves that no
-outcome is refused. It comes from the same finite problem with t raised by a small amount (``raised``), so
-that the proof has room; an outcome that refutes an action becomes the next scenario. The amount is made
-smaller until the two bounds meet.
+with u the action, E(u) the scenarios that are possible under it, h the logit and t the threshold. It has
+infinitely many constraints. The lower bound is that of the same problem with finitely many scenarios, in
+which the network has a copy for each. The upper bound is the cost of an action for which
+:mod:`~milp_recourse.robust.outcomes` proves that no outcome is refused. Such actions are found by solving the
+finite problem with a slightly higher threshold (t + ``raised``), without which an action would only just be
+accepted and the proof would fail. If an outcome of an action is refused, its scenario is added. ``raised`` is
+reduced until the two bounds meet.
 
 References
 ----------
@@ -32,15 +35,16 @@ from milp_recourse.robust.outcomes import Outcomes, outcomes_of
 from milp_recourse.robust.uncertainty import Uncertainty
 
 MOST_SCENARIOS = 24
-"""Copies of the network; with more, the answer is a limit."""
+"""The largest number of scenarios; if more are needed, the search stops with a limit."""
 
-_RAISE, _FINER, _RAISES = 2e-7, 0.02, 4  # share of the way from the factual's logit to the threshold
+_RAISE = 2e-7  # the first ``raised``, relative to the distance from the factual's logit to the threshold
+_FINER, _RAISES = 0.02, 4  # the factor by which it is reduced, and how often it is
 _EACH_TIME = 2  # scenarios added at once
-_ROUNDING = 2.0**-40
+_ROUNDING = 2.0**-40  # relative; more than the rounding of a logit in float64
 
 
 class NetworkSearch(CertainSearch):
-    """The search over a network."""
+    """The search for the cheapest certain action of a network."""
 
     def __init__(
         self, instance: Instance, uncertainty: Uncertainty, backend: str | None, clock: Clock
@@ -51,16 +55,16 @@ class NetworkSearch(CertainSearch):
 
     @property
     def cuts(self) -> int:
-        """Scenarios."""
+        """The number of scenarios."""
         return len(self.scenarios)
 
     def run(self) -> Proposal:
-        """Search until both sides meet, or something stops it."""
+        """Search until the lower and the upper bound meet, or the search has to stop."""
         needed = Fraction(self.instance.accept.threshold) + Fraction(self.instance.accept.margin)
         logit = judge(self.instance, {}).logit
         assert logit is not None
-        way = max(float(needed - logit.lower), 1e-3 * (1.0 + abs(float(needed))))
-        raised = _RAISE * way
+        distance = max(float(needed - logit.lower), 1e-3 * (1.0 + abs(float(needed))))
+        raised = _RAISE * distance
         for _ in range(_RAISES):
             above = self._above(raised)
             below = self._master(0.0)
@@ -84,7 +88,10 @@ class NetworkSearch(CertainSearch):
         return self.best.action is not None and is_closed(cost, min(self.bound, cost), allowance)
 
     def _above(self, raised: float) -> bool:
-        """Look for a certain action with the threshold raised by so much; whether to go on afterwards."""
+        """Look for a certain action with the threshold raised by ``raised``; adds scenarios on the way.
+
+        Returns whether the search should go on: False if it had to stop.
+        """
         while True:
             result = self._master(raised)
             if result is None:
@@ -107,7 +114,7 @@ class NetworkSearch(CertainSearch):
             self.scenarios += refuted
 
     def _refuted(self, outcomes: Outcomes) -> list[Scenario] | None:
-        """Scenarios in which the action fails; none: proven that it never does; None: that stayed open."""
+        """New scenarios in which the action is refused; [] if there are none, None if that stayed open."""
         if outcomes.refusal is None:
             return []
         needed = self.instance.accept.threshold + self.instance.accept.margin
@@ -118,8 +125,8 @@ class NetworkSearch(CertainSearch):
             if not point:
                 return None if point is None else []
             found = [dict(point)]
-        made = [outcomes.scenario(point, self.uncertainty) for point in found]
-        new = [one for k, one in enumerate(made) if one not in self.scenarios and one not in made[:k]]
+        scenarios = [outcomes.scenario(point, self.uncertainty) for point in found]
+        new = [s for k, s in enumerate(scenarios) if s not in self.scenarios and s not in scenarios[:k]]
         if not new:
             self.message = "an action failed in a scenario it was made for, by less than rounding shows"
             return None
@@ -130,7 +137,7 @@ class NetworkSearch(CertainSearch):
         return (found[0][0], outcomes.scenario(found[0][1], self.uncertainty)) if found else None
 
     def _master(self, raised: float) -> Result | None:
-        """The problem with the scenarios at hand, the threshold raised by so much; None: no time is left."""
+        """The result of the finite problem with the threshold raised; None if no time is left."""
         accept = self.instance.accept
         problem = replace(
             self.instance,
@@ -138,7 +145,7 @@ class NetworkSearch(CertainSearch):
             scenarios=tuple(self.scenarios),
             reference=None,
         )
-        result = self.ask(problem, 0.5)  # the other side, and the proof, need some too
+        result = self.solve(problem, 0.5)  # the rest of the time is for the other problems
         if not raised and result is not None and result.status is Status.LIMIT:
             self.message = result.message
         return result

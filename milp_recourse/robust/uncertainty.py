@@ -1,4 +1,4 @@
-"""What may turn out otherwise than planned, and the problem in which it does."""
+"""What is uncertain about an action, and the problem with the highest possible threshold."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ Interval = tuple[float, float]
 
 @dataclass(frozen=True)
 class Uncertainty:
-    """What a certain action must withstand, all of it at once.
+    """What a certain action must withstand, all of it at the same time.
 
     Parameters
     ----------
     missed
-        Feature -> d >= 0, in its unit: where it is acted on, its value is anything within d of what is aimed
-        at; whole steps of whole numbers. Not of labels. Holding a feature is aiming at its factual value.
+        Feature -> d >= 0, in the feature's unit. If the feature is acted on, also if it is held, its value
+        may differ from the target by up to d (by whole numbers for integer features). Not for labels.
     threshold
-        The highest value the threshold may have moved to; None: it stays.
+        The highest value of the threshold; None if it does not move.
     noise
-        Feature -> (least, most) with 0 between them, in the noise's unit: where the feature is not acted on
-        and something upstream of it is, its noise is the abducted one plus anything between them.
+        Feature -> (least, most), an interval that contains 0, in the noise's unit. If the feature is not
+        acted on but one of its causes moves, its noise is the abducted one plus any number of the interval.
     """
 
     missed: Mapping[str, float] = field(default_factory=dict)
@@ -38,7 +38,7 @@ class Uncertainty:
 
     @property
     def of_outcomes(self) -> bool:
-        """Whether an action can have more than one outcome, the threshold apart."""
+        """Whether an action can have more than one outcome; the threshold does not count."""
         return any(self.missed.values()) or any(low < high for low, high in self.noise.values())
 
     def to_dict(self) -> dict[str, Any]:
@@ -53,16 +53,16 @@ def uncertainty_of(
     threshold: float | None = None,
     noise: Mapping[str, float | Sequence[float]] | None = None,
 ) -> Uncertainty:
-    """What was said, checked against the problem; noise given as one number a is (-a, a).
+    """Check the arguments against the problem; a single number a for noise means (-a, a).
 
     Raises
     ------
     BadInput
-        One line: an unknown feature, a label that cannot be missed, a number that is none.
+        A feature is unknown or of a kind that cannot be uncertain so, or a number is not what is allowed.
     """
     known = {f.name: f for f in instance.features}
     names = ", ".join(known)
-    made: dict[str, float] = {}
+    distances: dict[str, float] = {}
     for name, amount in (missed or {}).items():
         where = f"missed.{name}"
         if name not in known:
@@ -71,7 +71,7 @@ def uncertainty_of(
             raise BadInput(where, f"{known[name].kind} feature", "a continuous or an integer one")
         if not is_number(amount) or amount < 0:
             raise BadInput(where, amount, "a number, 0 or more, in the feature's unit")
-        made[name] = float(math.floor(amount)) if known[name].integral else float(amount)
+        distances[name] = float(math.floor(amount)) if known[name].integral else float(amount)
     if threshold is not None and not is_number(threshold):
         raise BadInput("threshold", threshold, "a finite number")
     intervals: dict[str, Interval] = {}
@@ -86,11 +86,11 @@ def uncertainty_of(
         if known[name].integral:
             raise BadInput(where, f"{known[name].kind} feature", "a continuous one: noise is no whole number")
         intervals[name] = float(pair[0]), float(pair[1])  # type: ignore[index, arg-type]
-    return Uncertainty(made, None if threshold is None else float(threshold), intervals)
+    return Uncertainty(distances, None if threshold is None else float(threshold), intervals)
 
 
 def at_worst_threshold(instance: Instance, uncertainty: Uncertainty) -> Instance:
-    """The problem with the highest threshold that there may be; of a float32 network the next float32."""
+    """The problem with the highest possible threshold, rounded up to a float32 for a float32 network."""
     highest = uncertainty.threshold
     if highest is None or highest <= instance.accept.threshold:
         return instance

@@ -1,4 +1,4 @@
-"""Why not: what stands in the way, what each restriction costs, and how little widening would do."""
+"""Which restrictions make recourse impossible, what each one costs, and how little widening suffices."""
 
 from milp_recourse.why.answer import Why, why
 from milp_recourse.why.population import PopulationWhy, why_population

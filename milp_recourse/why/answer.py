@@ -1,4 +1,4 @@
-"""The answer to "why not?": restrictions, minimal sets to lift, prices, and least widenings, each proven."""
+"""The answer of ``why`` about one applicant: minimal sets of restrictions, prices, and least widenings."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ WHY_FORMAT = "milp-recourse/why-1"
 
 @dataclass(frozen=True)
 class Lifted:
-    """A minimal set of restrictions, and the optimum without them."""
+    """A minimal set of restrictions whose lifting makes recourse possible, and the optimum without them."""
 
     lift: tuple[str, ...]
     result: Result
@@ -29,22 +29,23 @@ class Lifted:
 
 @dataclass(frozen=True)
 class Why:
-    """Why an applicant gets what they get.
+    """How an applicant's restrictions lead to their result.
 
     Attributes
     ----------
     result
-        The answer to the instance as it stands.
+        The result with all restrictions.
     restrictions
-        Ids of what can be lifted.
+        Ids of the restrictions, each of which can be lifted.
     minimal
-        Where nothing is feasible: every minimal set whose lifting makes recourse possible, cheapest first.
+        If nothing is feasible, every minimal set whose lifting makes recourse possible, cheapest first.
     complete
-        Whether everything asked was settled: no set, price or widening is missing for want of time.
+        Whether no set, price or widening is missing because time ran out.
     prices
-        Where there is an optimum: per restriction, the optimum without it alone.
+        If there is an optimum, for each restriction the optimum without it.
     smallest
-        Where nothing is feasible: the least widening of one end that suffices by itself.
+        If nothing is feasible, for each end of a restriction whose widening suffices by itself, the least
+        widening.
     """
 
     instance: Instance = field(repr=False)
@@ -77,7 +78,7 @@ def why(
     backend: str | None = None,
     time_limit: float | None = None,
 ) -> Why:
-    """What stands in an applicant's way, and what it would take to lift or widen it.
+    """Which restrictions make an applicant's recourse impossible or dearer, and what lifting them would do.
 
     Parameters
     ----------
@@ -86,28 +87,28 @@ def why(
     backend
         As for :func:`milp_recourse.solve`.
     time_limit
-        Seconds for everything together; None for no limit. What is not settled by then is left out, and
-        ``complete`` says so.
+        Seconds for everything together; None for no limit. What is not known by then is left out of the
+        answer, and ``complete`` is False.
 
     Raises
     ------
     BadInput, Unsupported, BackendUnavailable
-        As :func:`milp_recourse.solve`.
+        As for :func:`milp_recourse.solve`.
     """
     check_options(time_limit)
     instance = as_instance(problem)
-    asker = _Asker(instance, backend, time_limit)
+    solver = _Solver(instance, backend, time_limit)
     ids = restrictions(instance)
-    found = asker.solve(instance)
+    found = solver.solve(instance)
     if found.status is Status.INFEASIBLE:
-        return _impossible(instance, ids, found, asker)
+        return _impossible(instance, ids, found, solver)
     if found.status is Status.OPTIMAL:
-        return _priced(instance, ids, found, asker)
+        return _priced(instance, ids, found, solver)
     return Why(instance, found, tuple(ids), complete=False)
 
 
-class _Asker:
-    """Solves what is asked, each problem within what is left of the time, and lifted sets once."""
+class _Solver:
+    """Solves problems within the time that is left, and keeps the results for lifted sets."""
 
     def __init__(self, instance: Instance, backend: str | None, time_limit: float | None) -> None:
         self.instance, self.backend = instance, backend
@@ -123,24 +124,24 @@ class _Asker:
         return self.known[ids]
 
     def suffices(self, ids: frozenset[str]) -> bool | None:
-        """Whether there is an action without these restrictions; None where that stayed open."""
+        """Whether there is an action without these restrictions; None if that stayed open."""
         return is_possible(self.lifted(ids))
 
 
 def is_possible(result: Result) -> bool | None:
-    """Whether there is an action; None where that stayed open."""
+    """Whether a result shows that there is an action; None if it leaves that open."""
     return True if result.action is not None else False if result.status is Status.INFEASIBLE else None
 
 
 def cheapest_first(ids: Sequence[str], found: Mapping[frozenset[str], Result]) -> tuple[Lifted, ...]:
-    """What lifting each set leads to, each set in the order of the ids."""
-    ways = [Lifted(tuple(one for one in ids if one in some), result) for some, result in found.items()]
-    return tuple(sorted(ways, key=lambda one: (one.result.cost or 0.0, len(one.lift), one.lift)))
+    """The sets that were lifted with their results, by cost; each set's ids are in the order of ``ids``."""
+    lifted = [Lifted(tuple(one for one in ids if one in some), result) for some, result in found.items()]
+    return tuple(sorted(lifted, key=lambda one: (one.result.cost or 0.0, len(one.lift), one.lift)))
 
 
-def _impossible(instance: Instance, ids: list[str], found: Result, asker: _Asker) -> Why:
-    sets, settled = minimal_sets(ids, asker.suffices)
-    minimal = cheapest_first(ids, {some: asker.lifted(some) for some in sets})
+def _impossible(instance: Instance, ids: list[str], found: Result, solver: _Solver) -> Why:
+    sets, settled = minimal_sets(ids, solver.suffices)
+    minimal = cheapest_first(ids, {some: solver.lifted(some) for some in sets})
     settled = settled and all(one.result.status is Status.OPTIMAL for one in minimal)
     smallest = []
     for one in minimal:
@@ -148,7 +149,7 @@ def _impossible(instance: Instance, ids: list[str], found: Result, asker: _Asker
             continue
         for end, start in ends_of(instance, one.lift[0]):
             try:
-                widened = least_widening(instance, one.lift[0], end, start, asker.solve)
+                widened = least_widening(instance, one.lift[0], end, start, solver.solve)
             except Unsettled:
                 settled = False
                 continue
@@ -157,11 +158,11 @@ def _impossible(instance: Instance, ids: list[str], found: Result, asker: _Asker
     return Why(instance, found, tuple(ids), minimal, settled, smallest=tuple(smallest))
 
 
-def _priced(instance: Instance, ids: list[str], found: Result, asker: _Asker) -> Why:
+def _priced(instance: Instance, ids: list[str], found: Result, solver: _Solver) -> Why:
     prices = {}
     for one in ids:
-        free = found.cost == 0.0  # nothing is cheaper than nothing
-        result = found if free else asker.lifted(frozenset([one]))
+        free = found.cost == 0.0  # no cost is below 0
+        result = found if free else solver.lifted(frozenset([one]))
         if result.status is Status.OPTIMAL:
             prices[one] = result
     return Why(instance, found, tuple(ids), complete=len(prices) == len(ids), prices=prices)

@@ -1,11 +1,10 @@
 """All minimal sets of restrictions to lift, by the duality of minimal feasible and maximal infeasible sets.
 
 Lifting more never makes recourse impossible, so feasibility is monotone in the set that is lifted. A set
-suffices exactly where
-it meets the complement of every maximal insufficient set. So: propose a minimal set that meets all
-complements known so
-far. If it suffices it is minimal; if not, it is grown to a maximal insufficient set, whose complement is
-new. When every such proposal suffices, all minimal sets are known.
+suffices exactly if it meets the complement of every maximal insufficient set. The search therefore proposes a
+minimal set that meets all complements known so far. If the set suffices, it is minimal. If not, it is grown
+to a maximal insufficient set, whose complement is new. When every such proposal suffices, all minimal sets
+are known.
 
 References
 ----------
@@ -19,20 +18,22 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 
 Set = frozenset[str]
 
-
 Answer = bool | None
-"""Whether lifting a set makes recourse possible; None where that stayed open."""
+"""Whether lifting a set makes recourse possible; None if that stayed open."""
 
 Asking = Generator[Set, Answer, tuple[list[Set], bool]]
+"""Yields sets, receives answers, and returns what :func:`minimal_sets` returns."""
 
 
 def minimal_sets(ids: Sequence[str], suffices: Callable[[Set], Answer]) -> tuple[list[Set], bool]:
-    """The inclusion-minimal sets that suffice, and whether all were settled; only what is settled is listed.
+    """The inclusion-minimal sets that suffice, and whether these are all of them.
+
+    Only sets that are proven to be minimal are listed.
 
     Parameters
     ----------
     suffices
-        Asked at most once per set.
+        Whether lifting a set makes recourse possible; called at most once per set.
     """
     questions = asking(ids)
     answer: Answer = None
@@ -47,7 +48,7 @@ def minimal_sets(ids: Sequence[str], suffices: Callable[[Set], Answer]) -> tuple
 
 
 def asking(ids: Sequence[str]) -> Asking:
-    """As :func:`minimal_sets`, but yielding each set to ask about; the answer is sent in."""
+    """:func:`minimal_sets` as a generator: it yields each set in question, and the answer is sent to it."""
     known: dict[Set, Answer] = {}
 
     def ask(some: Set) -> Generator[Set, Answer, Answer]:
@@ -69,7 +70,7 @@ def asking(ids: Sequence[str]) -> Asking:
             continue
         settled = settled and answer is False
         grown = proposal
-        for one in ids:  # what stays open counts as insufficient here, and is reported as unsettled
+        for one in ids:  # a set whose answer stays open counts as insufficient, and makes ``settled`` False
             if one not in grown:
                 larger = yield from ask(grown | {one})
                 if not larger:
@@ -79,15 +80,15 @@ def asking(ids: Sequence[str]) -> Asking:
 
 
 def _no_part_suffices(some: Set, known: Mapping[Set, Answer]) -> bool:
-    """Whether it is settled that no part of a set suffices: all of them lie in sets that do not."""
+    """Whether it is proven that no proper subset of a set suffices: each is in a set that does not."""
     refused = [other for other, answer in known.items() if answer is False]
     return all(any(some - {one} <= other for other in refused) for one in some)
 
 
 def _hitting(sets: Sequence[Set]) -> list[Set]:
     """The minimal sets that meet every one of ``sets``, smallest first (Berge's multiplication)."""
-    made: list[Set] = [frozenset()]
+    hitting: list[Set] = [frozenset()]
     for one in sets:
-        longer = {s if s & one else s | {element} for s in made for element in (("",) if s & one else one)}
-        made = [s for s in longer if not any(other < s for other in longer)]
-    return sorted(made, key=lambda s: (len(s), sorted(s)))
+        longer = {s if s & one else s | {element} for s in hitting for element in (("",) if s & one else one)}
+        hitting = [s for s in longer if not any(other < s for other in longer)]
+    return sorted(hitting, key=lambda s: (len(s), sorted(s)))

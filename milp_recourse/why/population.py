@@ -1,4 +1,4 @@
-"""Why not, for everybody of a population: who has no recourse, and what stands in how many people's way."""
+"""The answer of ``why`` about a population: how many people's recourse each restriction makes impossible."""
 
 from __future__ import annotations
 
@@ -20,40 +20,40 @@ WHY_POPULATION_FORMAT = "milp-recourse/why-population-1"
 
 @dataclass(frozen=True)
 class PopulationWhy:
-    """Why those without recourse have none.
+    """The minimal sets of restrictions of all people without recourse.
 
     Attributes
     ----------
     statuses
-        How many people have which status.
+        Number of people per status.
     people
-        By index, the answer for everybody who is proven to have no recourse: their minimal sets.
+        For everybody who is proven to have no recourse, by index, an answer with the minimal sets.
     """
 
     statuses: Mapping[str, int]
     people: Mapping[int, Why]
 
     def table(self) -> list[dict[str, Any]]:
-        """Per restriction: in how many people's way it stands, alone, and among others.
+        """For each restriction, the number of people who have it in a minimal set, the largest first.
 
-        A restriction stands in somebody's way if it is in one of their minimal sets; alone, if it is one of
-        them by itself. Most first.
+        ``people`` counts those with the restriction in one of their minimal sets, and ``alone`` those of whom
+        it is a minimal set by itself.
         """
         among, alone = Counter[str](), Counter[str]()
         for one in self.people.values():
-            among.update({id for way in one.minimal for id in way.lift})
-            alone.update(way.lift[0] for way in one.minimal if len(way.lift) == 1)
+            among.update({id for lifted in one.minimal for id in lifted.lift})
+            alone.update(lifted.lift[0] for lifted in one.minimal if len(lifted.lift) == 1)
         order = sorted(among, key=lambda id: (-among[id], id))
         return [{"id": id, "people": among[id], "alone": alone[id]} for id in order]
 
     @property
     def beyond_help(self) -> int:
-        """How many have no recourse even without any restriction: the bounds are in their way."""
+        """The number of people who have no recourse even without any restriction, because of the bounds."""
         return sum(one.complete and not one.minimal for one in self.people.values())
 
     @property
     def complete(self) -> bool:
-        """Whether every set was settled."""
+        """Whether all minimal sets are known, and everybody is known to have recourse or not."""
         return all(one.complete for one in self.people.values()) and "limit" not in self.statuses
 
     def to_dict(self) -> dict[str, Any]:
@@ -71,14 +71,15 @@ class PopulationWhy:
 def why_population(
     population: Population, backend: str | None = None, time_limit: float | None = None, jobs: int = 1
 ) -> PopulationWhy:
-    """The minimal sets of everybody without recourse; prices and widenings are for one person at a time.
+    """The minimal sets of everybody without recourse, without the prices and widenings of :func:`why`.
 
     Parameters
     ----------
     backend, time_limit
         As for :func:`milp_recourse.solve`; the limit holds per problem.
     jobs
-        Processes for the first answers; the questions after them are asked of all people together.
+        Processes that solve everybody's problem. The problems with lifted sets are then solved in batches, in
+        this process.
     """
     counts: Counter[str] = Counter({"bad-input": len(population.unreadable)} if population.unreadable else {})
     name, everybody = choose_backend(population.template, backend).name, range(len(population))
@@ -100,23 +101,23 @@ def _answers(
     backend: str | None,
     time_limit: float | None,
 ) -> Iterator[tuple[int, Why]]:
-    """Everybody's minimal sets: one question of each at a time, solved together."""
+    """Everybody's minimal sets. In each round one lifted set per person is solved, all people together."""
     ids = {k: restrictions(one) for k, one in problems.items()}
-    open_: dict[int, Asking] = {k: asking(ids[k]) for k in problems}
-    asked: dict[int, Set] = {k: next(questions) for k, questions in open_.items()}
+    generators: dict[int, Asking] = {k: asking(ids[k]) for k in problems}
+    lifted: dict[int, Set] = {k: next(questions) for k, questions in generators.items()}
     known: dict[int, dict[Set, Result]] = {k: {} for k in problems}
     done: dict[int, tuple[list[Set], bool]] = {}
-    while asked:
-        people = list(asked)
-        some = [lift(problems[k], asked[k]) for k in people]
-        for k, result in zip(people, solve_together(some, backend, time_limit), strict=True):
-            known[k][asked[k]] = result
+    while lifted:
+        people = list(lifted)
+        batch = [lift(problems[k], lifted[k]) for k in people]
+        for k, result in zip(people, solve_together(batch, backend, time_limit), strict=True):
+            known[k][lifted[k]] = result
             try:
-                asked[k] = open_[k].send(is_possible(result))
+                lifted[k] = generators[k].send(is_possible(result))
             except StopIteration as end:
                 done[k] = end.value
-                del asked[k]
+                del lifted[k]
     for k, (sets, settled) in done.items():
-        ways = cheapest_first(ids[k], {way: known[k][way] for way in sets})
-        closed = settled and all(way.result.status is Status.OPTIMAL for way in ways)
-        yield k, Why(problems[k], stuck[k], tuple(ids[k]), ways, closed)
+        minimal = cheapest_first(ids[k], {one: known[k][one] for one in sets})
+        closed = settled and all(one.result.status is Status.OPTIMAL for one in minimal)
+        yield k, Why(problems[k], stuck[k], tuple(ids[k]), minimal, closed)

@@ -1,4 +1,4 @@
-"""An applicant's restrictions, which can be lifted (left out), and the problem without some of them."""
+"""An applicant's restrictions, and the problem without some of them."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from milp_recourse.instance import Instance
 
 
 def restrictions(instance: Instance) -> list[str]:
-    """Ids of what can be lifted, in the order of the table in docs/why.md; bounds are not among them.
+    """Ids of the restrictions, in the order of the table in docs/why.md. Bounds are no restrictions.
 
-    ``mask:F`` is among them only if the cost has a scale for F: else acting on F would have no cost.
+    ``mask:F`` is listed only if the cost has a scale for F, without which the cost of acting on F is not
+    defined.
     """
     return list(_all(instance))
 
@@ -37,7 +38,7 @@ def lift(instance: Instance, ids: Collection[str]) -> Instance:
     Raises
     ------
     BadInput
-        An id that is none of the instance's restrictions.
+        An id is not among the instance's restrictions.
     """
     known = restrictions(instance)
     for one in ids:
@@ -46,13 +47,13 @@ def lift(instance: Instance, ids: Collection[str]) -> Instance:
     named = _by_kind(ids)
     own = instance.preferences
     actionable = {*own.actionable, *named.get("mask", ())}
-    gone = {int(k) for k in named.get("condition", ())}
+    lifted = {int(k) for k in named.get("condition", ())}
     shared = len(instance.conditions)
     preferences = replace(
         own,
         actionable=tuple(f.name for f in instance.features if f.name in actionable),
         ranges={name: ends for name, ends in own.ranges.items() if name not in named.get("range", ())},
-        conditions=tuple(c for k, c in enumerate(own.conditions, shared) if k not in gone),
+        conditions=tuple(c for k, c in enumerate(own.conditions, shared) if k not in lifted),
     )
     features = tuple(
         replace(
@@ -68,7 +69,7 @@ def lift(instance: Instance, ids: Collection[str]) -> Instance:
         instance,
         features=features if named.keys() & {"domain", "monotone"} else instance.features,
         preferences=preferences,
-        conditions=tuple(c for k, c in enumerate(instance.conditions) if k not in gone),
+        conditions=tuple(c for k, c in enumerate(instance.conditions) if k not in lifted),
         plausible=instance.plausible and "plausibility" not in ids,
         reference=None,
     )

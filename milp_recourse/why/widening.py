@@ -1,4 +1,4 @@
-"""The least widening that makes recourse possible, between an action and a proof of impossibility."""
+"""The least widening of a restriction that makes recourse possible, by bisection with proofs."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from milp_recourse.result import Result, Status
 from milp_recourse.why.restrictions import lift
 
 SHARE = 1e-6
-"""The widening that is reported exceeds the least one by at most this share of the width."""
+"""The widening that is reported exceeds the least one by at most this part of the width (:func:`_span`)."""
 
-_WITHIN = 0.9 * SHARE  # what is proven, so that a widening smaller by the share is surely not enough
+_WITHIN = 0.9 * SHARE  # where bisection ends
 _STEPS = 60
-_FAINT = 1e-7  # weight of the other levers where one lever's own change is what is minimised
+_FAINT = 1e-7  # weight of the other levers in the problem that minimises one lever's change
 
 
 @dataclass(frozen=True)
@@ -30,11 +30,11 @@ class Widened:
     Attributes
     ----------
     id, end
-        Which restriction, and its ``low`` or ``high`` end.
+        The restriction's id, and its ``low`` or ``high`` end.
     start, to
-        Where the end was, and where it must be moved to.
+        The value of the end, and the value to which it must be moved.
     result
-        The optimum there.
+        The optimum with the moved end.
     """
 
     id: str
@@ -45,7 +45,8 @@ class Widened:
 
 
 def ends_of(instance: Instance, id: str) -> list[tuple[str, float]]:
-    """Where the ends of a restriction are that can be moved: ranges, domains, one-sided linear conditions."""
+    """The ends of a restriction that can be moved, with their values; only ranges, domains and one-sided sums
+    have such ends."""
     kind, _, name = id.partition(":")
     if kind in ("range", "domain"):
         ends = instance.preferences.ranges[name] if kind == "range" else instance.feature(name).domain
@@ -76,33 +77,33 @@ def widen(instance: Instance, id: str, end: str, to: float) -> Instance:
     k, shared = int(name), len(instance.conditions)
 
     def moved_at(conditions: tuple[Condition, ...], first: int) -> tuple[Condition, ...]:
-        made: list[Condition] = []
-        for j, one in enumerate(conditions, first):
-            if j == k and isinstance(one, Sum):
-                made.append(replace(one, at_least=to) if end == "low" else replace(one, at_most=to))
-            else:
-                made.append(one)
-        return tuple(made)
+        changed = list(conditions)
+        if first <= k < first + len(conditions):
+            one = changed[k - first]
+            assert isinstance(one, Sum)
+            changed[k - first] = replace(one, at_least=to) if end == "low" else replace(one, at_most=to)
+        return tuple(changed)
 
     own = replace(instance.preferences, conditions=moved_at(instance.preferences.conditions, shared))
     return replace(instance, conditions=moved_at(instance.conditions, 0), preferences=own, reference=None)
 
 
 class Unsettled(Exception):
-    """Whether an action exists stayed open."""
+    """Whether an action exists was not decided."""
 
 
 def least_widening(
     instance: Instance, id: str, end: str, start: float, solve: Callable[[Instance], Result]
 ) -> Widened | None:
-    """The end moved as little as suffices, to :data:`SHARE` of the width; None where nothing suffices.
+    """The least movement of an end that suffices, up to :data:`SHARE` of the width; None if none suffices.
 
-    The end in hand always has an action; the one nearer to ``start`` is proven to have none.
+    Bisection keeps two values of the end: with one there is an action, and with the one nearer to ``start``
+    it is proven that there is none.
 
     Parameters
     ----------
     solve
-        Solves an instance, within whatever time is left.
+        A function that solves an instance within the time that is left.
 
     Raises
     ------
@@ -129,7 +130,7 @@ def least_widening(
         tried = attempt(guess)
         best, near, result = (best, guess, result) if tried is None else (guess, near, tried)
     close = 1.0 if whole else _WITHIN * width
-    aim = True  # first asked is whether what is in hand is the least already
+    aim = True  # test first whether the value in hand is already the least, up to the tolerance
     for _ in range(_STEPS):
         if sign * (best - near) <= close:
             return Widened(id, end, start, best, result)
@@ -145,7 +146,13 @@ def least_widening(
 
 
 def _attempt(instance: Instance, solve: Callable[[Instance], Result]) -> Result | None:
-    """The optimum; None where it is proven that there is none."""
+    """A result with an action; None if it is proven that there is none.
+
+    Raises
+    ------
+    Unsettled
+        Neither is known.
+    """
     result = solve(instance)
     if result.action is None and result.status is not Status.INFEASIBLE:
         raise Unsettled
@@ -155,7 +162,10 @@ def _attempt(instance: Instance, solve: Callable[[Instance], Result]) -> Result 
 def _guess(
     instance: Instance, id: str, end: str, start: float, limit: float, solve: Callable[[Instance], Result]
 ) -> float | None:
-    """An end that is probably the least: the lever's own change minimised, where that is the widening."""
+    """A good first value of the end, from the problem in which the lever's own change is minimised.
+
+    None if the restriction is a condition, or the lever's least change is not the least widening.
+    """
     kind, _, name = id.partition(":")
     if kind == "condition" or name not in instance.preferences.actionable:
         return None
@@ -165,19 +175,15 @@ def _guess(
     levers = instance.preferences.actionable
     scale = {other: instance.cost.scale.get(other, 1.0) for other in levers}
     weights = {other: 1.0 if other == name else _FAINT for other in levers}
-    alone = replace(
-        widen(instance, id, end, limit),
-        cost=Cost.pure("l1", scale),
-    )
-    alone = replace(alone, preferences=replace(alone.preferences, weights=weights))
-    found = solve(alone)
+    problem = replace(widen(instance, id, end, limit), cost=Cost.pure("l1", scale))
+    found = solve(replace(problem, preferences=replace(problem.preferences, weights=weights)))
     if found.action is None or found.counterfactual is None:
         return None
     return feature.number(found.counterfactual[name] or 0.0)
 
 
 def _span(instance: Instance, id: str) -> tuple[float, tuple[float, float], bool]:
-    """The width that widenings are measured in, the farthest useful ends, and whether ends are whole."""
+    """The width to which tolerances are relative, the farthest useful ends, and whether ends are whole."""
     kind, _, name = id.partition(":")
     free = lift(instance, [id])
     reach = reachable(free)

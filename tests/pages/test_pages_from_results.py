@@ -118,6 +118,23 @@ def test_what_an_action_may_set_is_said_in_the_users_words():
         assert label in limits["degree"]
 
 
+def test_the_facts_state_the_density_that_is_demanded():
+    """With its offset, also where people have offsets of their own."""
+    people = read_population(LOAN)[:2]
+    told = facts_of(people)["Plausibility"]
+    assert told == "the changed person must be as likely as before, by the causal model's density"
+    lower = replace(people, template=replace(people.template, density_offset=-1.5))
+    assert "-1.5 nats" in facts_of(lower)["Plausibility"]
+    assert "-1.5 nats" in facts_of(lower[0])["Plausibility"]
+    first, second = people.preferences
+    own = replace(people, preferences=(replace(first, density_offset=0.5), second))
+    assert "each person's own number of nats" in facts_of(own)["Plausibility"]
+    assert (
+        facts_of(replace(people, template=replace(people.template, plausible=False)))["Plausibility"]
+        == "not demanded"
+    )
+
+
 def test_a_folder_gives_the_same_people_as_the_results(population, results, folder):
     """Read back from results.csv: every value, bit for bit."""
     read, made = people_in(folder, population), persons_of(population, results)

@@ -21,7 +21,7 @@ def test_sets_and_widenings_of_somebody_without_recourse():
     """Each minimal set with the proven cost without it, and the least widening that suffices."""
     found = why(STUCK)
     shown = reasons_of(found)
-    assert "makes a way possible" in shown.said
+    assert "makes a way possible" in shown.heading
     assert [r.cost for r in shown.reasons] == pytest.approx([4.0, 9.0, 4.0], rel=1e-5)
     assert shown.reasons[1].restrictions == ["savings is only lowered"]
     page = person_page(

@@ -55,6 +55,6 @@ def test_a_widening_that_is_too_wide_is_seen(monkeypatch):
 
 def test_a_price_that_is_wrong_is_seen(monkeypatch):
     """The price of nothing lifted in place of the restriction's."""
-    own = answer._Asker.lifted
-    monkeypatch.setattr(answer._Asker, "lifted", lambda self, ids: own(self, frozenset()))
+    own = answer._Solver.lifted
+    monkeypatch.setattr(answer._Solver, "lifted", lambda self, ids: own(self, frozenset()))
     assert complaints("prices", "without ")

@@ -1,1 +1,1 @@
-"""Methods that are not ours, to be evaluated: a plain gradient counterfactual, and DiCE."""
+"""Other people's methods, to be evaluated: gradient counterfactuals, and DiCE."""

@@ -1,7 +1,7 @@
-"""DiCE (Mothilal et al. 2020, https://github.com/interpretml/DiCE), asked for one counterfactual each.
+"""DiCE (Mothilal et al. 2020, https://github.com/interpretml/DiCE), with one counterfactual per applicant.
 
-Needs ``pip install dice-ml``. Its method "random" changes the features the applicant can act on, within
-their bounds, until the network accepts. It knows no causal model, and no plausibility.
+Needs ``pip install dice-ml``. DiCE's method "random" changes features that the applicant can act on, within
+their bounds, until the network accepts. It uses neither the causal model nor plausibility.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from milp_recourse.instance import Population
 
 SAMPLE, SEED = 2000, 0
 METHOD = "random"
-SAME = 1e-6  # what it does not vary comes back as it was, but for rounding
+SAME = 1e-6  # features that DiCE does not vary are returned unchanged up to rounding
 
 
 class _Model:
-    """The network as DiCE wants to see it."""
+    """The network with the methods that DiCE calls."""
 
     def __init__(self, network: ReluNetwork) -> None:
         self.network = network
@@ -41,7 +41,7 @@ class _Model:
 
 
 def actions(frame: Any, population: Population) -> Any:
-    """Actions of everybody; rows of those for whom DiCE finds nothing are missing."""
+    """Everybody's actions, without rows for applicants for whom DiCE finds none."""
     import pandas as pd
 
     try:
@@ -78,7 +78,7 @@ def actions(frame: Any, population: Population) -> Any:
                     random_seed=SEED,
                     verbose=False,
                 )
-            except Exception:  # its way of saying that it found nothing
+            except Exception:  # DiCE raises errors of several kinds if it finds nothing
                 continue
         ends = found.cf_examples_list[0].final_cfs_df
         if ends is None or not len(ends):

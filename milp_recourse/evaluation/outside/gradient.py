@@ -1,8 +1,9 @@
-r"""A plain gradient counterfactual, without a causal model (Wachter et al. 2018, arXiv 1711.00399).
+r"""Counterfactuals by gradient descent, without a causal model (Wachter et al. 2018, arXiv 1711.00399).
 
-Minimises :math:`\lambda \max(0, m - h(x')) + \sum_i w_i ((x'_i - x_i) / s_i)^2` over the features that the
-applicant can act on, by Adam, raising :math:`\lambda` until the network accepts; then the returned
-point is what the network is believed to see. What flows downstream of an action is not thought of.
+Minimises :math:`\lambda \max(0, m - h(x')) + \sum_i w_i ((x'_i - x_i) / s_i)^2` by Adam over the features
+that the applicant can act on, with h the logit and m the threshold plus a margin. :math:`\lambda` is raised
+until the network accepts x'. The values of x' are returned as the action; effects on other features are
+ignored.
 """
 
 from __future__ import annotations
@@ -19,11 +20,11 @@ from milp_recourse.instance import Population
 Array = NDArray[np.float64]
 STEPS, RATE, PENALTIES = 300, 0.01, (0.1, 1.0, 10.0, 100.0)
 MARGIN = 0.05
-STILL = 1e-3  # steps below this, in cost scales, are left out
+STILL = 1e-3  # features that change by less, in cost scales, are not acted on
 
 
 def actions(frame: Any, population: Population) -> Any:
-    """Actions of everybody, nan where a feature is left alone; rows of the unserved are missing."""
+    """Everybody's actions, nan for features not acted on, without rows for applicants with no action."""
     import pandas as pd
 
     network = population.template.classifier

@@ -1,6 +1,6 @@
-"""One HTML file per person and one per population, and the same as fragments for notebooks.
+"""Answers as HTML: a file per person or per population, and fragments for notebooks.
 
-The files need nothing from the network: style, script, data and plots are inside.
+The files load nothing: style, script, data and plots are inside.
 """
 
 from milp_recourse.reports.pages.gather import (

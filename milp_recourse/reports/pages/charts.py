@@ -10,21 +10,22 @@ from milp_recourse.reports.pages.html import Html, el
 from milp_recourse.reports.pages.values import percent, shown
 
 BINS = 24
-PLOT = 150  # height of a histogram's plot, pixels
+PLOT = 150
+"""Height of a histogram's plot, in pixels."""
 
 
 def histogram(values: Sequence[float], unit: str) -> Html:
-    """Costs: how many people have which.
+    """A histogram of costs.
 
-    Bins are of equal width up to three times the 90th percentile, or the largest value if that is less or
-    that percentile is 0; the last one also holds everything above, and says so.
+    Bins of equal width reach up to three times the 90th percentile, or up to the largest value if that is
+    less or the percentile is 0. The last bin also counts all values above it, and its label says so.
 
     Parameters
     ----------
     values
-        At least one, none negative.
+        At least one value; none is negative.
     unit
-        What is counted, for the labels: ``people``.
+        The word in labels for what is counted, such as ``people``.
     """
     high, cut = max(values), 3 * _quantile(values, 0.9)
     end = high if high <= cut or not cut else cut
@@ -52,27 +53,27 @@ def histogram(values: Sequence[float], unit: str) -> Html:
         parts.append(el("text", shown(k * step) + plus, x=_p(k / bins), y=f"{base + 17}", text_anchor=anchor))
     top = (counts.index(tallest) + 0.46) / bins
     most = el("text", f"{tallest} {unit}", x=_p(top), y="11", **_anchor(top))
-    said = f"Distribution of the cost over {len(values)} {unit}"
-    return el("svg", *parts, axis, most, height=f"{base + 24}", role="img", aria_label=said)
+    label = f"Distribution of the cost over {len(values)} {unit}"
+    return el("svg", *parts, axis, most, height=f"{base + 24}", role="img", aria_label=label)
 
 
 def frequency_bars(
     rows: Sequence[tuple[str, Mapping[str, int]]], whole: int, words: Mapping[str, str]
 ) -> Html:
-    """One bar per name, its parts side by side, the whole width standing for ``whole``.
+    """One bar per name, with its parts side by side; the full width is the count ``whole``.
 
     Parameters
     ----------
     rows
-        (name, count per part).
+        Pairs of name and count per part.
     words
-        Part -> what it means; the part is also the class ``seg-PART``.
+        The words for each part, whose CSS class is ``seg-PART``.
     """
     return el("div", *(_frequency(name, counts, whole, words) for name, counts in rows))
 
 
 def stacked_bar(parts: Sequence[tuple[str, str, int]]) -> Html:
-    """Shares of a whole side by side: (class, label, count)."""
+    """One bar whose parts (CSS class, label, count) are side by side."""
     whole = sum(count for _, _, count in parts)
     return el(
         "div",
@@ -93,7 +94,7 @@ def stacked_bar(parts: Sequence[tuple[str, str, int]]) -> Html:
 
 
 def quartile_line(values: Sequence[float], end: float) -> Html:
-    """The middle half of the values as a line and their median as a dot, on an axis from 0 to ``end``."""
+    """A line from the lower to the upper quartile and a dot at the median, on an axis from 0 to ``end``."""
     low, middle, high = quartiles(values)
     tip = f"median {shown(middle)}; half of them between {shown(low)} and {shown(high)}"
     place = [v / end if end else 0.0 for v in (low, middle, high)]
@@ -123,11 +124,11 @@ def _frequency(name: str, counts: Mapping[str, int], whole: int, words: Mapping[
             parts.append(el("rect", tip, x=at, width=width, y="0", height="10", class_=f"seg-{part}"))
             start += count
     total = f"{start} ({percent(start, whole)})"
-    said = ", ".join(f"{words[part]} {count}" for part, count in counts.items() if count)
+    label = ", ".join(f"{words[part]} {count}" for part, count in counts.items() if count)
     return el(
         "div",
         el("div", el("span", name), el("span", total)),
-        el("svg", *parts, height="10", role="img", aria_label=f"{name}: {said}"),
+        el("svg", *parts, height="10", role="img", aria_label=f"{name}: {label}"),
         class_="barrow",
     )
 
@@ -140,7 +141,7 @@ def _quantile(values: Sequence[float], p: float) -> float:
 
 
 def _nice(step: float) -> float:
-    """The smallest of 1, 2, 2.5 or 5 times a power of ten that is not below."""
+    """The least number not below ``step`` that is 1, 2, 2.5 or 5 times a power of ten."""
     power = 10.0 ** math.floor(math.log10(step))
     return next(m * power for m in (1, 2, 2.5, 5, 10) if m * power >= step * (1 - 1e-9))
 

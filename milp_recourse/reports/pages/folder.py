@@ -1,4 +1,4 @@
-"""Pages from a folder that ``certify --out`` wrote."""
+"""Pages about the results in a folder that ``certify --out`` wrote."""
 
 from __future__ import annotations
 
@@ -43,27 +43,27 @@ def write_report(
     with_why: bool = False,
     time_limit: float | None = None,
 ) -> Path:
-    """Write the page of a run's results and return where it is.
+    """Write the page of a run's results and return its path.
 
     Parameters
     ----------
     folder
-        What ``certify --out`` wrote for ``problem``.
+        The folder that ``certify --out`` wrote for ``problem``.
     name
-        The title where the problem has no name.
+        The title if the problem has no name.
     out
-        The file; default: ``report.html`` in the folder, ``person-INDEX.html`` with an index.
+        The file; by default ``report.html`` in the folder, or ``person-INDEX.html`` with an index.
     index
-        One applicant of a population, by position from 0; None: the whole population.
+        One applicant of a population, by position from 0; None for the whole population.
     with_why
-        Ask too, and say on one person's page, what stands in the way or what each restriction costs.
+        Whether one person's page also has the answer of :func:`milp_recourse.why.why`, which is computed now.
     time_limit
-        Seconds for that; None for no limit.
+        Seconds for this answer; None for no limit.
 
     Raises
     ------
     BadInput
-        The folder does not hold the problem's results, or there is no applicant of that index.
+        The folder does not hold the problem's results, or the population has no applicant of that index.
     """
     title = (problem.template if isinstance(problem, Population) else problem).name or name
     facts = facts_of(problem) | _run_facts(folder)
@@ -76,16 +76,16 @@ def write_report(
         page = person_page(person, title, facts)
     else:
         people = people_in(folder, problem, index)
-        alone = index is not None
+        single = index is not None
         if with_why:
             if index is None:
                 raise BadInput("--why", "a population", "--index with it: why is for one person's page")
             reasons = reasons_of(why(problem[index], time_limit=time_limit))
             people = [replace(people[0], why=reasons)]
         left = len(problem) - len(people)
-        if left and not alone:
+        if left and not single:
             facts["Not reached"] = f"{left} of {len(problem)} people: this page is about those who are done"
-        page = person_page(people[0], title, facts) if alone else population_page(people, title, facts)
+        page = person_page(people[0], title, facts) if single else population_page(people, title, facts)
     target = out or folder / ("report.html" if index is None else f"person-{index}.html")
     if target.is_dir():
         raise BadInput("--out", f"{target}, a directory", "the name of a file")
@@ -94,12 +94,13 @@ def write_report(
 
 
 def people_in(folder: Path, population: Population, index: int | None = None) -> list[Person]:
-    """The people whose rows are complete in ``results.csv``, in order, or only the one at ``index``.
+    """The people with complete rows in ``results.csv``, in order, or only the one at ``index``.
 
     Raises
     ------
     BadInput
-        No results there, results of another population, a row that is none, or no row at ``index``.
+        The folder has no results, or those of another population; a row is wrong, or there is no row for
+        ``index``.
     """
     claim, file = folder / "run.json", folder / "results.csv"
     if not (file.is_file() and claim.is_file()):
@@ -128,12 +129,17 @@ def people_in(folder: Path, population: Population, index: int | None = None) ->
 
 
 def person_in(folder: Path, instance: Instance, name: str) -> Person:
-    """The result of an instance in ``results.json``; ``name`` is the file's, without its ending.
+    """The result of an instance in ``results.json``.
+
+    Parameters
+    ----------
+    name
+        The name of the instance's file without its suffix, by which an instance without a name is found.
 
     Raises
     ------
     BadInput
-        No results there, or none of this instance.
+        The folder has no results, or none of this instance.
     """
     file = folder / "results.json"
     if not file.is_file():
@@ -154,7 +160,7 @@ def person_in(folder: Path, instance: Instance, name: str) -> Person:
 
 
 def _rows(file: Path) -> Iterator[dict[str, str]]:
-    """The complete rows, by column; a row that a stopped run left unfinished is not one."""
+    """The complete rows, by column; the unfinished last line of a killed run is left out."""
     text = read_bytes(file).decode("utf-8", "replace")
     table = csv.reader(io.StringIO(text[: text.rfind("\n") + 1], newline=""))
     header = next(table, [])
@@ -184,7 +190,7 @@ def _person(population: Population, k: int, row: Mapping[str, str], where: str) 
                 got, allowed = row[f"action_{name}"], "nothing: not this person's to change"
                 raise BadInput(f"{where}.action_{name}", got, allowed)
         after = _values(instance, row, "counterfactual_", where) or _follow(instance, action)
-    told = {"": None, "true": True, "false": False, "yes": True, "no": False}
+    truth = {"": None, "true": True, "false": False, "yes": True, "no": False}
     return Person(
         id=id,
         status=status,
@@ -193,7 +199,7 @@ def _person(population: Population, k: int, row: Mapping[str, str], where: str) 
         gap=numbers["gap"],
         seconds=numbers["seconds"],
         proof=row["proof"] or None,
-        confirmed=told.get(row.get("confirmed", "").lower()),
+        confirmed=truth.get(row.get("confirmed", "").lower()),
         message=message,
         features=changes_of(instance, action, after),
         group=group_of(instance),
@@ -203,7 +209,7 @@ def _person(population: Population, k: int, row: Mapping[str, str], where: str) 
 def _values(
     instance: Instance, row: Mapping[str, str], prefix: str, where: str
 ) -> dict[str, float | int | str]:
-    """The values of the columns that start with the prefix; empty cells are left out."""
+    """The features' values in the columns that start with the prefix, without empty cells."""
     values = {}
     for f in instance.features:
         name = f"{prefix}{f.name}"
@@ -217,11 +223,12 @@ def _values(
 def _follow(
     instance: Instance, action: Mapping[str, float | int | str]
 ) -> dict[str, float | int | str | None]:
-    """Every feature after the action, by the causal model: for results without counterfactual columns."""
+    """Every feature's value after the action, by the causal model, for results without these columns."""
     exact = instance.scm.counterfactual_exact(known_factual(instance), instance.numbers(action))
-    gone = instance.missing - set(action)
+    missing = instance.missing - set(action)
     return {
-        f.name: None if f.name in gone else f.show(float(exact[f.name].midpoint)) for f in instance.features
+        f.name: None if f.name in missing else f.show(float(exact[f.name].midpoint))
+        for f in instance.features
     }
 
 
@@ -239,7 +246,7 @@ def _number(row: Mapping[str, str], name: str, where: str) -> float | None:
 
 
 def _run_facts(folder: Path) -> dict[str, str]:
-    """What the run's options were, and how to check its proofs."""
+    """Facts about the run: its options, and how to check its proofs."""
     facts = {}
     if (folder / "run.json").is_file():
         run = read_json(folder / "run.json")

@@ -1,4 +1,4 @@
-"""From the package's own types to what a page shows."""
+"""Makes the objects that pages show from instances, results and answers of ``why``."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from milp_recourse.why import Why
 
 Value = float | int | str
 MANY_LABELS = 12
-"""More labels than this are counted instead of listed, and do not make groups."""
+"""Features with more labels than this have their labels counted instead of listed, and make no groups."""
 
 
 def persons_of(
@@ -29,21 +29,21 @@ def persons_of(
     ids: Sequence[str] | None = None,
     confirmed: Sequence[bool | None] | None = None,
 ) -> list[Person]:
-    """What the pages show about a population, or about its first ``len(results)`` applicants.
+    """The people of a population, or its first ``len(results)`` applicants, for a page.
 
     Parameters
     ----------
     results
-        In the applicants' order.
+        Results in the applicants' order.
     ids
-        How to call each; default: the position, from 0.
+        Names of the applicants; by default their positions, from 0.
     confirmed
-        What the model's own ``predict`` says about each answer; None where it was not asked.
+        Whether the model's own ``predict`` confirms each answer; None if it was not called.
 
     Raises
     ------
     BadInput
-        More results than applicants, or lists of other lengths.
+        There are more results than applicants, or another number of names or confirmations than results.
     """
     count = len(results)
     if count > len(population):
@@ -61,7 +61,7 @@ def persons_of(
 def person_of(
     instance: Instance, id: str, result: Result | ResultModel, confirmed: bool | None = None
 ) -> Person:
-    """What a page shows about one applicant's result, in hand or read from a file."""
+    """One applicant with a result, which may come from a file, for a page."""
     status = result.status.value if isinstance(result, Result) else result.status
     return Person(
         id=id,
@@ -79,22 +79,22 @@ def person_of(
 
 
 def reasons_of(found: Why) -> Reasons:
-    """Why, as a page shows it."""
-    said = partial(restriction_in_words, found.instance)
+    """The answer of ``why`` for a page."""
+    words = partial(restriction_in_words, found.instance)
     open_ = "" if found.complete else " Not everything was settled in time."
     if found.result.status is Status.OPTIMAL:
         costs = {id: one.cost for id, one in found.prices.items()}
         if not found.restrictions:
             return Reasons("Nothing restricts this person but the bounds.", [])
-        prices = [Reason([said(id)], costs.get(id)) for id in found.restrictions]
+        prices = [Reason([words(id)], costs.get(id)) for id in found.restrictions]
         return Reasons(f"What each restriction costs: the cheapest way without it.{open_}", prices)
     if found.result.status is not Status.INFEASIBLE:
         return Reasons("What stands in the way is not known: whether there is a way stayed open.", [])
     if not found.minimal:
         return Reasons(f"Whatever is lifted, the bounds leave nothing that is accepted.{open_}", [])
-    reasons = [Reason([said(id) for id in one.lift], one.result.cost) for one in found.minimal]
+    reasons = [Reason([words(id) for id in one.lift], one.result.cost) for one in found.minimal]
     for one in found.smallest:
-        moved = f"{said(one.id)}: its {one.end} end moved from {shown(one.start)} to {shown(one.to)}"
+        moved = f"{words(one.id)}: its {one.end} end moved from {shown(one.start)} to {shown(one.to)}"
         reasons.append(Reason([moved], one.result.cost))
     return Reasons(f"Each of these, lifted or moved, makes a way possible.{open_}", reasons)
 
@@ -126,7 +126,7 @@ def changes_of(
 
 
 def group_of(instance: Instance) -> dict[str, str]:
-    """The applicant's value of every feature with few labels, and of every binary one."""
+    """The applicant's values of binary features and of those with few labels, which can form groups."""
     few = {
         f.name: f
         for f in instance.features
@@ -136,13 +136,13 @@ def group_of(instance: Instance) -> dict[str, str]:
 
 
 def own_message(status: str, message: str | None) -> str | None:
-    """A result's message; None where it only repeats the sentence of its status."""
+    """A result's message; None if it only repeats the sentence of its status."""
     sentences = {member.value: member.sentence for member in Status}
     return message if message and message != sentences.get(status) else None
 
 
 def facts_of(problem: Instance | Population) -> dict[str, str]:
-    """What the answers rest on: model, threshold, causal model, cost, plausibility."""
+    """The facts that a page lists about a problem: model, threshold, causal model, cost, plausibility."""
     instance = problem.template if isinstance(problem, Population) else problem
     accept, effects = instance.accept, len(instance.scm.edges)
     output = "logit" if isinstance(instance.classifier, ReluNetwork) else "score"
@@ -155,12 +155,20 @@ def facts_of(problem: Instance | Population) -> dict[str, str]:
         else f"{instance.scm.name}: no feature moves another"
     )
     facts["Cost"] = _formula(instance)
-    facts["Plausibility"] = (
-        "the changed person must be as likely as before, by the causal model's density"
-        if instance.plausible
-        else "not demanded"
-    )
+    facts["Plausibility"] = _plausibility(problem)
     return facts
+
+
+def _plausibility(problem: Instance | Population) -> str:
+    instance = problem.template if isinstance(problem, Population) else problem
+    if not instance.plausible:
+        return "not demanded"
+    people = problem.preferences if isinstance(problem, Population) else [problem.preferences]
+    offsets = {instance.density_offset if p.density_offset is None else p.density_offset for p in people}
+    if offsets == {0.0}:
+        return "the changed person must be as likely as before, by the causal model's density"
+    more = f"{min(offsets):+g} nats" if len(offsets) == 1 else "each person's own number of nats"
+    return f"the changed person's log density must be at least that before, {more}, by the causal model"
 
 
 def _model(classifier: Classifier) -> str:
@@ -181,7 +189,7 @@ def _formula(instance: Instance) -> str:
 
 
 def _shares(instance: Instance, action: Mapping[str, Value]) -> dict[str, float]:
-    """The cost of each action alone over the whole cost, exact until the last division."""
+    """The cost of each action by itself divided by the total cost; empty if the total is 0."""
     moved = deltas(instance, instance.numbers(action))
     whole = instance.cost.exact(moved, instance.weights)
     if not whole:

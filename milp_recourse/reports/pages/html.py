@@ -1,4 +1,4 @@
-"""HTML that cannot be broken by what it shows: every string is escaped unless it is :class:`Html` already."""
+"""Building HTML: every string is escaped, unless it is an :class:`Html`."""
 
 from __future__ import annotations
 
@@ -20,12 +20,13 @@ Child = str | None | Iterable["str | None"]
 
 
 def el(name: str, /, *children: Child, **attributes: object) -> Html:
-    """An element; strings are escaped, None is left out.
+    """An element; children that are strings are escaped, and None is left out.
 
     Parameters
     ----------
     attributes
-        ``class_`` for ``class``, ``data_x`` for ``data-x``; True gives a bare attribute, None and False none.
+        ``class_`` for ``class``, ``data_x`` for ``data-x``; True for an attribute without value; None and
+        False for no attribute.
     """
     parts = [f"<{name}"]
     for key, value in attributes.items():
@@ -40,7 +41,7 @@ def el(name: str, /, *children: Child, **attributes: object) -> Html:
 
 
 def join(*children: Child) -> Html:
-    """Children one after the other."""
+    """Several children one after the other, without an element around them."""
     parts = []
     for child in children:
         if isinstance(child, Html):
@@ -53,7 +54,7 @@ def join(*children: Child) -> Html:
 
 
 def json_island(data: Any, id: str) -> Html:
-    """A script element that holds data; no text inside can end it."""
+    """A script element with data as JSON, escaped so that no text in it can end the element."""
     text = json.dumps(data, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
     for c in "<>&\u2028\u2029":
         text = text.replace(c, f"\\u{ord(c):04x}")
@@ -61,6 +62,6 @@ def json_island(data: Any, id: str) -> Html:
 
 
 def _visible(text: str) -> str:
-    """Text that is valid UTF-8 and holds no control character but white space."""
+    """Text with control characters other than white space, and what is not valid UTF-8, replaced."""
     text = text.encode("utf-8", "replace").decode("utf-8")
     return "".join(c if c >= " " or c in "\t\r\n" else "\ufffd" for c in text)

@@ -1,4 +1,4 @@
-"""A population at a glance: sentences, counts and plots; no script."""
+"""The upper part of a population's page: sentences, counts and plots, which need no script."""
 
 from __future__ import annotations
 
@@ -12,9 +12,13 @@ from milp_recourse.reports.pages.shell import card, choice
 from milp_recourse.reports.pages.values import percent, shown
 
 MOST_GROUPS = 12
-"""The largest groups are compared one by one, the others together."""
+"""The largest number of groups shown; the smallest groups beyond are shown as one."""
+
 CHANGING = (Outcome.PROVEN, Outcome.UNPROVEN)
+"""The outcomes of people who have an action and must change something."""
+
 CAUSES = {"action": "to change", "held": "to hold", "effect": "follows by itself"}
+"""The words for each cause of a change."""
 
 Answers = Sequence[tuple[Person, Outcome]]
 
@@ -25,7 +29,7 @@ def answers_of(people: Sequence[Person]) -> list[tuple[Person, Outcome]]:
     Raises
     ------
     ValueError
-        There is nobody, or somebody's status is none of a result's.
+        ``people`` is empty, or a person's status is not among those of results.
     """
     if not people:
         raise ValueError("people: got nobody; allowed: at least one person")
@@ -33,7 +37,7 @@ def answers_of(people: Sequence[Person]) -> list[tuple[Person, Outcome]]:
 
 
 def headline(answers: Answers) -> str:
-    """How many of those with an answer can be accepted, in one sentence."""
+    """A sentence: how many of the people with an answer can be accepted."""
     whole, found = _answered(answers), sum(kind.recourse for _, kind in answers)
     if not whole:
         return "Nobody has an answer."
@@ -45,16 +49,16 @@ def headline(answers: Answers) -> str:
 
 
 def _answered(answers: Answers) -> int:
-    """How many have an answer: neither unreadable nor never reached. What they could do is not known."""
+    """The number of people with an answer, without those who could not be read or were not reached."""
     return sum(kind.answered for _, kind in answers)
 
 
 def lead(answers: Answers) -> str:
-    """How many answers are proven, and how the others ended."""
+    """A sentence: how many answers are proven, and how many have each of the other outcomes."""
     counts = Counter(kind for _, kind in answers)
     whole = _answered(answers)
     settled = sum(kind.settled for _, kind in answers)
-    said = [f"{shown(settled)} answers are proven ({percent(settled, whole)})"]
+    parts = [f"{shown(settled)} answers are proven ({percent(settled, whole)})"]
     endings = {
         Outcome.ACCEPTED: "accepted already",
         Outcome.UNPROVEN: "with a way that is not proven cheapest",
@@ -64,16 +68,16 @@ def lead(answers: Answers) -> str:
         Outcome.UNREADABLE: "not readable",
         Outcome.UNREACHED: "not reached",
     }
-    said += [f"{shown(counts[kind])} {words}" for kind, words in endings.items() if counts[kind]]
-    return "; ".join(said) + "."
+    parts += [f"{shown(counts[kind])} {words}" for kind, words in endings.items() if counts[kind]]
+    return "; ".join(parts) + "."
 
 
 def tiles(answers: Answers) -> Html:
-    """The counts that matter most, and the bar of outcomes."""
+    """The tiles with the main counts, and the bar of outcomes."""
     whole = _answered(answers)
     counts = Counter(kind for _, kind in answers)
     proofs = Counter(person.proof for person, kind in answers if kind.settled)
-    asked = [person.confirmed for person, _ in answers if person.confirmed is not None]
+    confirmed = [person.confirmed for person, _ in answers if person.confirmed is not None]
     costs = _paid(answers)
     found, settled = sum(k.recourse for _, k in answers), sum(k.settled for _, k in answers)
     by = ", ".join(f"{count} {name}" for name, count in sorted(proofs.items(), key=str) if name)
@@ -83,7 +87,7 @@ def tiles(answers: Answers) -> Html:
         ("settled", percent(settled, whole), f"of the answers are proven{f': {by}' if by else ''}"),
         ("impossible", shown(counts[Outcome.IMPOSSIBLE]), "have no way, proven"),
         ("cost", shown(charts.quartiles(costs)[1]) if costs else "-", "median cost of those who must change"),
-        ("confirmed", percent(sum(asked), len(asked)), _asked(asked)),
+        ("confirmed", percent(sum(confirmed), len(confirmed)), _confirmed(confirmed)),
     ]
     return join(
         el("div", *(_tile(*tile) for tile in shown_tiles), class_="tiles"),
@@ -92,39 +96,36 @@ def tiles(answers: Answers) -> Html:
 
 
 def _without(counts: Mapping[Outcome, int]) -> str:
-    """Who has no answer, as a part of a sentence."""
-    silent = {kind.value: counts[kind] for kind in Outcome if not kind.answered and counts[kind]}
-    return "".join(f"; {shown(count)} {words}" for words, count in silent.items())
+    """The counts of people without an answer, as a part of a sentence."""
+    unanswered = {kind.value: counts[kind] for kind in Outcome if not kind.answered and counts[kind]}
+    return "".join(f"; {shown(count)} {words}" for words, count in unanswered.items())
 
 
 def _tile(name: str, number: str, words: str) -> Html:
     return el("div", el("b", number), el("span", words), class_="tile", id=f"tile-{name}")
 
 
-def _asked(asked: Sequence[bool]) -> str:
-    if not asked:
+def _confirmed(answers: Sequence[bool]) -> str:
+    if not answers:
         return "the model's own predict was not asked"
-    against = len(asked) - sum(asked)
-    return f"confirmed by the model: {shown(sum(asked))} of {shown(len(asked))}" + (
+    against = len(answers) - sum(answers)
+    return f"confirmed by the model: {shown(sum(answers))} of {shown(len(answers))}" + (
         f"; {against} contradicted" if against else ""
     )
 
 
 def _paid(answers: Answers) -> list[float]:
-    """Costs of those who have a way and must change something."""
+    """The costs of people who have an action and must change something."""
     return [p.cost for p, kind in answers if p.cost is not None and kind in CHANGING]
 
 
-# -- plots -----------------------------------------------------------------------------------
-
-
 def outcome_bar(answers: Answers) -> Html:
-    """How many people have which outcome, side by side, with its key."""
+    """A bar with the number of people per outcome, and its legend."""
     counts = Counter(kind for _, kind in answers)
-    here = [kind for kind in Outcome if counts[kind]]
+    present = [kind for kind in Outcome if counts[kind]]
     keys = (
         el("span", f"{kind.value}: {shown(counts[kind])}", class_=f"key {tone(kind)}", title=kind.sentence)
-        for kind in here
+        for kind in present
     )
     return join(_stack(counts), el("p", *keys, class_="legend"))
 
@@ -134,12 +135,12 @@ def _stack(counts: Mapping[Outcome, int]) -> Html:
 
 
 def tone(kind: Outcome) -> str:
-    """The class that colours an outcome."""
+    """The CSS class that colours an outcome."""
     return kind.name.lower()
 
 
 def cost_card(answers: Answers) -> Html:
-    """How the costs of those who must change something are distributed."""
+    """A histogram of the costs of people who must change something."""
     costs = _paid(answers)
     if not costs:
         return card("What it costs", el("p", "Nobody here has a way that costs something.", class_="note"))
@@ -152,7 +153,7 @@ def cost_card(answers: Answers) -> Html:
 
 
 def feature_card(answers: Answers) -> Html:
-    """How often each feature is acted on, held or follows, among those who must change something."""
+    """Bars of how often each feature is changed, held or moved by its causes, over people who must change."""
     people = [person for person, kind in answers if kind in CHANGING]
     counts: dict[str, Counter[str]] = {}
     for person in people:
@@ -163,8 +164,8 @@ def feature_card(answers: Answers) -> Html:
     rows.sort(key=lambda row: (-row[1]["action"], -sum(row[1].values())))
     if not rows:
         return card("What changes", el("p", "Nobody here has to change anything.", class_="note"))
-    here = [cause for cause in CAUSES if any(c[cause] for _, c in rows)]
-    keys = (el("span", CAUSES[cause], class_=f"key {cause}") for cause in here)
+    present = [cause for cause in CAUSES if any(c[cause] for _, c in rows)]
+    keys = (el("span", CAUSES[cause], class_=f"key {cause}") for cause in present)
     return card(
         "What changes",
         charts.frequency_bars(rows, len(people), CAUSES),
@@ -174,7 +175,7 @@ def feature_card(answers: Answers) -> Html:
 
 
 def group_card(answers: Answers) -> Html | None:
-    """Outcomes and costs per group, one block per group column; the page's script shows the chosen one."""
+    """Outcomes and costs per group, in one block per group column; the page's script shows one of them."""
     columns = list(dict.fromkeys(name for person, _ in answers for name in person.group))
     if not columns:
         return None
@@ -201,8 +202,8 @@ def _group_block(answers: Answers, column: str) -> Html:
     if len(largest) > MOST_GROUPS:
         rest = [one for name in largest[MOST_GROUPS - 1 :] for one in members[name]]
         count = len(largest) - MOST_GROUPS + 1
-        kept = sorted(largest[: MOST_GROUPS - 1])
-        members = {name: members[name] for name in kept} | {f"{count} smaller groups": rest}
+        named = sorted(largest[: MOST_GROUPS - 1])
+        members = {name: members[name] for name in named} | {f"{count} smaller groups": rest}
     else:
         members = {name: members[name] for name in sorted(largest)}
     end = max((charts.quartiles(costs)[2] for costs in map(_paid, members.values()) if costs), default=0.0)

@@ -1,4 +1,4 @@
-"""The table of a population's page: its controls, and the data that population.js draws it from."""
+"""The table of people on a population's page: its controls, and the data that population.js draws."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SIZES = ("25", "50", "100", "500")
 
 
 def people_table(answers: Answers) -> Html:
-    """Search, filters, and the place where the script draws the rows."""
+    """The card with search, filters, and the element in which the script draws the rows."""
     counts = Counter(kind for _, kind in answers)
     chips = (_chip(k, kind, counts[kind]) for k, kind in enumerate(Outcome) if counts[kind])
     hint = "Search: person, feature, label, message"
@@ -69,7 +69,7 @@ def _chip(place: int, kind: Outcome, count: int) -> Html:
 
 
 def table_data(answers: Answers) -> dict[str, Any]:
-    """Everything the table shows, as JSON: texts once each, people as rows."""
+    """The table's data for JSON: people as rows, with texts given by their positions in a list of them."""
     texts: dict[str | None, int] = {}
     limits: dict[tuple[Any, ...], int] = {}
     features = list(dict.fromkeys(change.feature for person, _ in answers for change in person.features))
@@ -81,8 +81,8 @@ def table_data(answers: Answers) -> dict[str, Any]:
 
     people = []
     for person, kind in answers:
-        mine = {change.feature: change for change in person.features}
-        own = tuple(_limit(mine.get(name), text) for name in features)
+        changes = {change.feature: change for change in person.features}
+        own = tuple(_limit(changes.get(name), text) for name in features)
         people.append(
             [
                 person.id,
@@ -97,8 +97,8 @@ def table_data(answers: Answers) -> dict[str, Any]:
                 person.seconds,
                 text(wording.headline(person)),
                 text(wording.assurance(person)),
-                [plain(mine[name].before) if name in mine else None for name in features],
-                _moved(person.features, place),
+                [plain(changes[name].before) if name in changes else None for name in features],
+                _changed_features(person.features, place),
                 limits.setdefault(own, len(limits)),
                 [text(person.group.get(name)) for name in groups],
             ]
@@ -114,9 +114,9 @@ def table_data(answers: Answers) -> dict[str, Any]:
 
 
 def _limit(change: Change | None, text: Any) -> int | None:
-    """What an action could set, as a text; None where the feature is no lever (or the person has none)."""
+    """The text of the values that an action can set; None if the feature is no lever of the person."""
     return text(change.allowed) if change is not None and change.lever else None
 
 
-def _moved(features: Iterable[Change], place: Mapping[str, int]) -> list[list[Any]]:
+def _changed_features(features: Iterable[Change], place: Mapping[str, int]) -> list[list[Any]]:
     return [[place[c.feature], plain(c.after), c.cause, c.share] for c in features if c.cause != "unchanged"]

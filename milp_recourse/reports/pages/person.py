@@ -1,4 +1,4 @@
-"""What a page shows about one person, in the user's own values."""
+"""The data that pages show about one person, in the user's own values."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import Literal
 from milp_recourse.reports.pages.values import plain
 
 NOT_REACHED = "not-reached"
-"""The run was stopped before this person's turn; results have no row for them."""
+"""The status of a person who has no row because the run stopped before."""
 
 STATUSES = ("optimal", "infeasible", "limit", "found", "not-found", "bad-input")
-"""What a status in results can be."""
+"""The statuses in results."""
 
 Cause = Literal["action", "effect", "held", "unchanged"]
 
@@ -25,18 +25,18 @@ class Change:
     Attributes
     ----------
     feature
-        Its name.
+        The feature's name.
     before, after
-        As the user writes them: numbers, labels, None for a missing value.
+        Values as the user writes them: numbers, labels, None for a missing value.
     cause
-        ``action``: the person changes it; ``held``: acted on at its own value, so that causes do not move
-        it; ``effect``: it follows from the actions by the causal model; ``unchanged``.
+        ``action`` if the person changes it; ``held`` if it is acted on at its own value, so that its causes
+        do not move it; ``effect`` if it follows from the actions by the causal model; else ``unchanged``.
     lever
-        Whether this person could act on it.
+        Whether this person can act on it.
     allowed
-        What an action could have set it to, in words; None where there is nothing to say.
+        The values that an action can set, in words; None if it is no lever.
     share
-        The cost of this change alone over the whole cost, from 0 to 1; None without a cost.
+        The cost of this change by itself divided by the total cost, from 0 to 1; None without a cost.
     """
 
     feature: str
@@ -66,23 +66,23 @@ class Reason:
 
 @dataclass(frozen=True)
 class Reasons:
-    """Why a person gets this answer.
+    """The answer of ``why`` about one person.
 
     Attributes
     ----------
-    said
+    heading
         One sentence that explains the list.
     reasons
         Cheapest first if no action is feasible; otherwise in the file's order.
     """
 
-    said: str
+    heading: str
     reasons: Sequence[Reason]
 
 
 @dataclass(frozen=True)
 class Person:
-    """One person's answer: what a page shows, and nothing it would have to compute.
+    """One person's answer, with everything that a page shows about it.
 
     Numbers and truth values may be numpy's or pandas'; a missing one is None.
 
@@ -91,17 +91,17 @@ class Person:
     id
         The user's identifier of the person.
     status
-        One of a result's, ``bad-input`` or ``not-reached``.
+        A status of results, or ``not-reached``.
     cost, lower_bound, gap, proof, message, seconds
-        As in a result; None where there is none.
+        As in a result; None if the result has none.
     confirmed
-        Whether the model's own ``predict`` agrees; None where it was not asked.
+        Whether the model's own ``predict`` agrees; None if it was not called.
     features
         One :class:`Change` per feature, in order.
     group
-        Value per group column, for comparing groups; may be empty.
+        The person's value of every column by which groups are formed; may be empty.
     why
-        What stands in the way, or what each restriction costs; None where it was not asked.
+        The answer of ``why``; None if it was not asked for.
     """
 
     id: str
@@ -123,8 +123,8 @@ class Person:
             if isinstance(number, str):
                 raise ValueError(f"{name}: got {number}; allowed: a finite number, or None")
             object.__setattr__(self, name, None if number is None else float(number))
-        said = plain(self.confirmed)
-        object.__setattr__(self, "confirmed", None if said is None else said in ("True", 1))
+        truth = plain(self.confirmed)
+        object.__setattr__(self, "confirmed", None if truth is None else truth in ("True", 1))
         for name in ("proof", "message"):
             text = plain(getattr(self, name))
             object.__setattr__(self, name, None if text is None else str(text))
@@ -135,12 +135,12 @@ class Person:
 
 
 class Outcome(Enum):
-    """What an answer means to the person; each member carries a short label and a sentence."""
+    """The kinds of answers, as they matter to a person; the value of a member is a short label."""
 
     sentence: str
 
     def __new__(cls, label: str, sentence: str) -> Outcome:
-        """A member whose value is its label."""
+        """A member whose value is ``label`` and that has the attribute ``sentence``."""
         member = object.__new__(cls)
         member._value_ = label
         member.sentence = sentence
@@ -167,7 +167,7 @@ class Outcome(Enum):
 
     @property
     def answered(self) -> bool:
-        """Whether there is an answer at all: shares are of those who have one."""
+        """Whether there is an answer at all; percentages on pages are of the people who have one."""
         return self not in (Outcome.UNREADABLE, Outcome.UNREACHED)
 
 
@@ -177,7 +177,7 @@ def outcome(person: Person) -> Outcome:
     Raises
     ------
     ValueError
-        The status is none of a result's.
+        The status is not among those of results.
     """
     if person.status == NOT_REACHED:
         return Outcome.UNREACHED

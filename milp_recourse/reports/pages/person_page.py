@@ -1,4 +1,4 @@
-"""One person's answer on a page."""
+"""The page, and the fragment, about one person's answer."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ def person_page(person: Person, title: str, facts: Mapping[str, str]) -> str:
     Parameters
     ----------
     title
-        What it is about, e.g. the name of the population.
+        The title, e.g. the name of the population.
     facts
-        What the answer rests on: model, cost formula, margin, and so on, in words.
+        Facts about the problem in words, by name: model, cost formula, margin, and so on.
 
     Raises
     ------
     ValueError
-        The person's status is none of a result's.
+        The person's status is not among those of results.
     """
     changes = "What changes" if person.caused("action", "held") else "What may change"
     body = el(
@@ -35,7 +35,7 @@ def person_page(person: Person, title: str, facts: Mapping[str, str]) -> str:
         _head(person, title),
         card(changes, changes_table(person)) if person.features else None,
         _why(person),
-        el("div", card("How sure it is", _evidence(person)), _said(person), class_="pair"),
+        el("div", card("How sure it is", _evidence(person)), _limits(person), class_="pair"),
         facts_card("What the answer rests on", dict(facts)),
         class_="person",
     )
@@ -43,12 +43,12 @@ def person_page(person: Person, title: str, facts: Mapping[str, str]) -> str:
 
 
 def person_fragment(person: Person) -> str:
-    """The answer, the changes and how sure they are, for a notebook's cell; no script.
+    """The answer, the changes and how sure they are, as HTML without script for a notebook's cell.
 
     Raises
     ------
     ValueError
-        The person's status is none of a result's.
+        The person's status is not among those of results.
     """
     changed = [c for c in person.features if c.cause != "unchanged"]
     lines = [
@@ -66,7 +66,7 @@ def pill(kind: Outcome) -> Html:
 
 
 def changes_table(person: Person, stays: bool = True) -> Html:
-    """Before and after per feature, by cause; features that stay too, unless ``stays`` is false."""
+    """A table of features before and after, by cause; with ``stays`` also of those that do not change."""
     stay = person.caused("unchanged") if stays else []
     found = outcome(person) in (Outcome.PROVEN, Outcome.UNPROVEN)
     idle = "Could have changed, need not" if found or outcome(person) is Outcome.ACCEPTED else "May change"
@@ -104,13 +104,13 @@ def _word_of_the_model(person: Person) -> list[str]:
 
 
 def _part(name: str, note: str, changes: Iterable[Change]) -> Html:
-    given = list(changes)
-    said = el("span", note, class_="note") if note else None
-    count = f"{name} ({len(given)})"
+    rows = [_row(change) for change in changes]
+    remark = el("span", note, class_="note") if note else None
+    count = f"{name} ({len(rows)})"
     return el(
         "tbody",
-        el("tr", el("th", count, said, colspan=len(COLUMNS), scope="colgroup"), class_="part"),
-        *(_row(change) for change in given),
+        el("tr", el("th", count, remark, colspan=len(COLUMNS), scope="colgroup"), class_="part"),
+        *rows,
     )
 
 
@@ -140,7 +140,7 @@ def _values(change: Change) -> Html:
 
 
 def value(given: object, text: str, class_: str | None = None) -> Html:
-    """A value for reading, its exact digits in the tooltip."""
+    """A value's short text, with all its digits in the tooltip."""
     if plain(given) is None:
         class_ = f"{class_ or ''} none".strip()
     digits = exact(given)
@@ -170,18 +170,18 @@ def _evidence(person: Person) -> Html:
 
 
 def _why(person: Person) -> Html | None:
-    """What stands in the way, or what each restriction costs, where it was asked."""
+    """The card with the answer of ``why``, if there is one."""
     if person.why is None:
         return None
     found = [_reason(person, reason) for reason in person.why.reasons]
     head = table_head("Without", "Cost", "Saved")
     table = el("table", head, el("tbody", *found), class_="wide") if found else None
-    return card("Why", el("p", person.why.said, class_="note"), table)
+    return card("Why", el("p", person.why.heading, class_="note"), table)
 
 
 def _reason(person: Person, reason: Reason) -> Html:
-    """A set's restrictions, the cost without them, and what that is less than now."""
-    listed = join(*(el("div", said) for said in reason.restrictions))
+    """A row: a set's restrictions, the cost without them, and how much less that is than the cost now."""
+    listed = join(*(el("div", sentence) for sentence in reason.restrictions))
     saved = None
     if person.cost is not None and reason.cost is not None:
         less = max(0.0, person.cost - reason.cost)
@@ -190,7 +190,7 @@ def _reason(person: Person, reason: Reason) -> Html:
     return el("tr", el("th", listed, scope="row"), el("td", cost), el("td", saved))
 
 
-def _said(person: Person) -> Html | None:
+def _limits(person: Person) -> Html | None:
     sentences = wording.limits(person)
     if not sentences:
         return None

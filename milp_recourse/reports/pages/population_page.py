@@ -1,4 +1,4 @@
-"""A population's answers on one page: counts, plots, and a table that sorts, filters and opens people."""
+"""The page, and the fragment, about a population: counts, plots, and a table that can be searched."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from milp_recourse.reports.pages.shell import asset, document, facts_card, fragm
 from milp_recourse.reports.pages.values import shown
 
 FIRST_ROWS = 20
-"""People listed in a fragment."""
+"""The number of people that a fragment lists."""
 
 
 def population_page(people: Sequence[Person], title: str, facts: Mapping[str, str]) -> str:
@@ -24,14 +24,14 @@ def population_page(people: Sequence[Person], title: str, facts: Mapping[str, st
     Parameters
     ----------
     title
-        What it is about.
+        The title.
     facts
-        What the answers rest on: model, cost formula, margin, and so on, in words.
+        Facts about the problem in words, by name: model, cost formula, margin, and so on.
 
     Raises
     ------
     ValueError
-        There is nobody, or somebody's status is none of a result's.
+        ``people`` is empty, or a person's status is not among those of results.
     """
     answers = overview.answers_of(people)
     body = el(
@@ -54,12 +54,12 @@ def population_page(people: Sequence[Person], title: str, facts: Mapping[str, st
 
 
 def population_fragment(people: Sequence[Person]) -> str:
-    """Counts, plots and the first rows, for a notebook's cell; no script.
+    """Counts, plots and the first rows, as HTML without script for a notebook's cell.
 
     Raises
     ------
     ValueError
-        There is nobody, or somebody's status is none of a result's.
+        ``people`` is empty, or a person's status is not among those of results.
     """
     answers = overview.answers_of(people)
     head = table_head("Person", "Answer", "Cost", "Changes")

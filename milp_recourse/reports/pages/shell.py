@@ -1,4 +1,4 @@
-"""The file around a page: style and script inside, nothing from elsewhere."""
+"""The HTML around a page's content: the file with its style and script, cards, and lists."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from milp_recourse.reports.pages.html import Html, el
 def document(title: str, body: Html, script: str = "") -> str:
     """A whole HTML file.
 
-    A policy inside the file forbids the browser to fetch anything, and to run any script but ``script``,
-    so that not even a fault in escaping could.
+    A content security policy forbids the browser to load anything, and to run any script other than
+    ``script``, so that an error in escaping could not do so either.
 
     Parameters
     ----------
     script
-        JavaScript of this package, put in as it is.
+        JavaScript of this package, which is not escaped.
     """
     digest = b64encode(hashlib.sha256(script.encode()).digest()).decode()
     policy = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
@@ -40,43 +40,43 @@ def document(title: str, body: Html, script: str = "") -> str:
 
 
 def fragment(body: Html) -> str:
-    """A piece for a notebook's cell: its style touches nothing outside."""
+    """HTML for a notebook's cell, with a style that applies to this HTML only."""
     return str(el("div", style(), body, class_="mr mr-fragment"))
 
 
 def style() -> Html:
-    """The style element; every rule is below the class ``mr``."""
+    """The style element, whose rules apply only inside elements of class ``mr``."""
     return Html(f"<style>\n{asset('page.css')}</style>")
 
 
 @cache
 def asset(name: str) -> str:
-    """A file of this folder."""
+    """The text of a file in this folder."""
     return files("milp_recourse.reports.pages").joinpath(name).read_text(encoding="utf-8")
 
 
 def facts_card(title: str, facts: dict[str, str]) -> Html | None:
-    """Terms and what they are; None without any."""
+    """A card with facts by name; None without any."""
     if not facts:
         return None
     return card(title, definitions(facts))
 
 
 def card(title: str, *children: Html | None, class_: str = "") -> Html:
-    """A titled section."""
+    """A section with a title."""
     return el("section", el("h2", title), *children, class_=f"card {class_}".strip())
 
 
 def choice(label: str, id: str, options: Iterable[Html] = (), class_: str = "choice") -> Html:
-    """A list to choose from, with its label."""
+    """A drop-down list with its label."""
     return el("label", label, el("select", *options, id=id), class_=class_)
 
 
 def table_head(*names: str) -> Html:
-    """The row of column names."""
+    """The head of a table, with the columns' names."""
     return el("thead", el("tr", *(el("th", name, scope="col") for name in names)))
 
 
 def definitions(entries: dict[str, str] | dict[str, Html] | dict[str, str | Html]) -> Html:
-    """A list of terms with their meaning."""
+    """A definition list."""
     return el("dl", *(el("div", el("dt", t), el("dd", text)) for t, text in entries.items()), class_="facts")

@@ -1,4 +1,4 @@
-"""Values as a page shows them: rounded for reading, exact where one asks."""
+"""Values as text on pages: rounded, or with all digits."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ PRECISIONS = (4, 6, 9, 12, 17)
 
 
 def plain(value: object) -> float | int | str | None:
-    """A number, a text or None (missing), whatever library the value comes from.
+    """A Python number, text, or None for a missing value, also for values of numpy and pandas.
 
-    Truth values and whatever else is no number become text.
+    Truth values, numbers that are not finite and all other objects become text.
     """
     item = getattr(value, "item", None)
     if callable(item) and getattr(value, "shape", None) == ():
@@ -31,7 +31,7 @@ def plain(value: object) -> float | int | str | None:
 
 
 def shown(value: object, precision: int = 4) -> str:
-    """A value for reading: ``precision`` significant digits, never a digit less before the point."""
+    """A value rounded to ``precision`` significant digits, but with all digits before the decimal point."""
     v = plain(value)
     if v is None:
         return MISSING
@@ -49,7 +49,7 @@ def shown(value: object, precision: int = 4) -> str:
 
 
 def shown_pair(before: object, after: object) -> tuple[str, str]:
-    """Two values with as many digits as it takes to tell them apart."""
+    """Two values, with as many digits as are needed for different values to look different."""
     if plain(before) == plain(after):
         return shown(before), shown(after)
     for precision in PRECISIONS:
@@ -74,7 +74,7 @@ def difference(before: object, after: object) -> float | None:
 
 
 def percent(part: float, whole: float) -> str:
-    """``37%``; one digit more below 10% or above 90%, and never a 0% or 100% that is not so."""
+    """``37%``; below 10% and above 90% with a decimal, and 0% or 100% only if that is exact."""
     if not whole:
         return "-"
     if part <= 0 or part >= whole:
@@ -89,7 +89,7 @@ def _trimmed(number: str) -> str:
 
 
 def _grouped(number: str) -> str:
-    """12345.6 as 12,345.6; four digits stay together, as in years."""
+    """12345.6 as 12,345.6; numbers of up to four digits get no comma."""
     whole, point, rest = number.partition(".")
     sign, digits = ("-", whole[1:]) if whole.startswith("-") else ("", whole)
     if len(digits) > 4:

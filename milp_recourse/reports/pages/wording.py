@@ -1,4 +1,4 @@
-"""The answer in plain sentences: first what it is, then how sure it is."""
+"""Sentences about one person's answer: what it is, how sure it is, and what it does not say."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from milp_recourse.reports.pages.person import Change, Outcome, Person, outcome
 from milp_recourse.reports.pages.values import shown
 
 NAMED = 3
-"""Up to so many features are named in a sentence; more are counted."""
+"""The most features that a sentence names; more are counted."""
 
 
 def headline(person: Person) -> str:
@@ -64,14 +64,14 @@ def assurance(person: Person) -> str:
 
 
 def confirmation(person: Person) -> str:
-    """What the model itself says about the answer."""
+    """Whether the model's own ``predict`` confirms the answer, in words."""
     if person.confirmed is None:
         return "not asked" if outcome(person).recourse else "nothing to confirm"
     return "yes, it agrees" if person.confirmed else "no, it contradicts this answer"
 
 
 def proof(person: Person) -> str:
-    """What the proof rests on."""
+    """What the proof rests on, in words."""
     return {
         "rigorous": "rigorous: exact or outward-rounded arithmetic",
         "solver": "by a floating-point solver, whose own rounding is trusted",
@@ -79,33 +79,37 @@ def proof(person: Person) -> str:
 
 
 def limits(person: Person) -> list[str]:
-    """What the answer does not say; one sentence each."""
-    kind, said = outcome(person), []
+    """Sentences about what the answer does not say."""
+    kind, sentences = outcome(person), []
     if kind in (Outcome.PROVEN, Outcome.UNPROVEN):
-        said.append(
+        sentences.append(
             "The cost is the stated formula's. It measures the size of the changes, not the person's effort."
         )
-        said.append("Acceptance means this model's rule with these values. It promises no later decision.")
+        sentences.append(
+            "Acceptance means this model's rule with these values. It promises no later decision."
+        )
         if person.caused("effect"):
-            said.append("What follows by itself is the causal model's prediction, taken as given.")
+            sentences.append("What follows by itself is the causal model's prediction, taken as given.")
     if kind in (Outcome.PROVEN, Outcome.IMPOSSIBLE):
-        said.append(
+        sentences.append(
             "The proof is about the problem as stated below: its allowed values, causal model, cost and "
             "margin. Other limits can give another answer."
         )
     if kind is Outcome.IMPOSSIBLE:
-        said.append("Wider limits, or more features that may change, may open a way.")
+        sentences.append("Wider limits, or more features that may change, may open a way.")
     if kind is Outcome.CONTRADICTED:
-        said.append(
+        sentences.append(
             "Usual causes: columns in another order, other preprocessing, rounding near the threshold."
         )
     if kind in (Outcome.OPEN, Outcome.UNPROVEN):
-        said.append("More time, or another back end, may settle it.")
+        sentences.append("More time, or another back end, may settle it.")
     if person.proof == "solver":
-        said.append("The bound rests on a floating-point solver: it is not checked against its rounding.")
+        sentences.append(
+            "The bound rests on a floating-point solver: it is not checked against its rounding."
+        )
     if person.confirmed is None and kind.recourse:
-        said.append("The model's own predict was not asked here.")
-    return said
+        sentences.append("The model's own predict was not asked here.")
+    return sentences
 
 
 def names(changes: Sequence[Change]) -> str:
