@@ -305,6 +305,7 @@ def solve_cases(
 
 
 Asked = tuple[int, int, Instance]
+"""A problem to be solved: the number of the search that asks for it, its position there, and the problem."""
 
 
 def _by_patience(

@@ -171,7 +171,8 @@ def _axis(instance: Instance, name: str, bins: int) -> _Axis:
 
 
 def _split(axes: list[_Axis]) -> tuple[list[_Axis], list[_Axis]]:
-    """Leading axes to walk one by one, and trailing ones whose product fits a block."""
+    """Leading axes, whose choices are walked one by one, and trailing ones, whose product fits into a
+    block."""
     size, cut = 1, len(axes)
     while cut > 0 and size * len(axes[cut - 1].values) <= BLOCK:
         cut -= 1
@@ -200,7 +201,7 @@ def _in_order(axes: list[_Axis], linf: float) -> Iterator[_Start]:
 
 
 def _chunks(order: NDArray[np.intp]) -> Iterator[NDArray[np.intp]]:
-    """Slices that grow, since cheap candidates are often enough."""
+    """Slices of the candidates, each larger than the one before: often the first ones, the cheapest, do."""
     begin, size = 0, FIRST_CHUNK
     while begin < len(order):
         yield order[begin : begin + size]
@@ -238,7 +239,8 @@ def _first_feasible(instance: Instance, actions: NDArray) -> int | None:
 
 
 def looks_feasible(instance: Instance, actions: NDArray) -> NDArray[np.bool_]:
-    """Domains, classifier and plausibility in float64, within TOLERANCE; shape (n,)."""
+    """Which action rows keep the domains and are accepted and plausible, in float64 within TOLERANCE;
+    (n,)."""
     x = instance.factual_row
     rows = instance.scm.counterfactual(x, actions)
     good = np.ones(len(rows), dtype=bool)

@@ -114,7 +114,7 @@ def _text(content: Any) -> str:
 
 
 def _spelled(value: Any) -> Any:
-    """The same with numbers as the hexadecimal digits of their doubles."""
+    """Content with its numbers as the hexadecimal digits of their doubles."""
     if isinstance(value, bool | str) or value is None:
         return value
     if isinstance(value, Mapping):

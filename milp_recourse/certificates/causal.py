@@ -120,7 +120,7 @@ def causal_configurations(
 
 
 def _acted_sets(instance: Instance) -> list[list[str]]:
-    """The sets of levers whose configurations stand for all, in the order of the features."""
+    """The sets of levers that need a tree, each in the order of the features."""
     sets = lower(instance).configurations()
     return [[f.name for f in instance.features if f.name in acted] for acted in sets if acted]
 
@@ -192,7 +192,7 @@ class _CellTree:
         self.regions: list[Instance] = []
 
     def share(self, count: int) -> float | None:
-        """Seconds until the deadline for each of so many."""
+        """The seconds until the deadline, divided by ``count``; None without a deadline."""
         left = None if self.deadline is None else max(self.deadline - time.perf_counter(), 0.0)
         return None if left is None else max(left / max(1, count), 1e-4)
 
@@ -231,7 +231,8 @@ class _CellTree:
     def _split(
         self, number: Cells, first: Cells, last: Cells, axis: Cells, cut: Cells
     ) -> tuple[Cells, Cells, Cells]:
-        """Both halves of every part, and their numbers."""
+        """Split every part after its cell ``cut`` on ``axis``; returns the numbers and cells of both
+        halves."""
         rows, start = np.arange(len(number)), len(self.parts)
         for k, i, c in zip(number, axis, cut, strict=True):
             halves = len(self.parts), len(self.parts) + 1

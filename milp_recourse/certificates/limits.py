@@ -68,7 +68,7 @@ def too_large(instance: Instance) -> str | None:
 
 
 def _too_large(instance: Instance) -> str | None:
-    """The same, worked out."""
+    """What :func:`too_large` returns, worked out."""
     equations = [m.equation for m in instance.scm.mechanisms.values()]
     if max(map(_depth, equations), default=0) > DEEPEST:
         return f"an equation is nested more than {DEEPEST} deep, which the certificate excludes"
@@ -182,7 +182,7 @@ def _numbers(table: dict[str, Any]) -> int:
 
 @lru_cache(maxsize=16)
 def _curves(scm: StructuralCausalModel, plausible: bool) -> int:
-    """Sigmoids and logarithms that follow from an action."""
+    """How many sigmoids and logarithms equations, links and noise have."""
     found = 0
     for mechanism in scm.mechanisms.values():
         linked, gamma = mechanism.link.kind == "sigmoid", isinstance(mechanism.noise, Gamma)
@@ -192,7 +192,7 @@ def _curves(scm: StructuralCausalModel, plausible: bool) -> int:
 
 
 def _depth(expression: Expression) -> int:
-    """How many expressions are nested inside an expression."""
+    """How deep expressions are nested inside an expression; 0 for a constant or a variable."""
     return max((1 + _depth(child) for child in expression.children()), default=0)
 
 

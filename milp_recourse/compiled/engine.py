@@ -1,4 +1,4 @@
-"""From an instance to a proposal: a search, another one where its action does not pass, judged exactly."""
+"""From an instance to a proposal: search, judge the action exactly, and search again if it does not pass."""
 
 from __future__ import annotations
 
@@ -60,16 +60,16 @@ def searched(
     problem: Problems | None = None,
     careful: dict[str, float] | None = None,
 ) -> Closed | Proposal:
-    """A search, with its action still to be judged where its first nodes close it.
+    """A search. If its first nodes close it, its action is still to be judged (:func:`judged`).
 
-    Whoever has many applicants judges after several searches: right after compiled code, whose instructions
-    then fill the processor's caches, Python needs twice the time.
+    With many applicants it pays to judge after several searches: right after compiled code, whose
+    instructions then fill the processor's caches, Python needs twice the time.
 
     Parameters
     ----------
     careful
-        An action that was refused: then every cheaper one is judged at once
-        (:class:`Run`).
+        The action of an earlier search, if that was refused. Then every cheaper action is judged as soon as
+        it is found (:class:`Run`).
     """
     begun = time.perf_counter()
     late = math.inf if options.time_limit is None else begun + options.time_limit
@@ -120,7 +120,7 @@ def judged(found: Closed, options: Options) -> Proposal:
 
 
 def _closed(state: Run, seconds: float) -> Closed:
-    """What is left when the search has closed: other searches may use the memory now."""
+    """What the search has found, copied out of the memory, which other searches may use from now on."""
     w, t = state.work, state.tree
     values = w.at[at.BEST].copy() if float(w.scalar[at.BEST_COST]) < math.inf else None
     bound = float(t.bound[t.heap[0]]) if t.state[0] else math.inf

@@ -25,7 +25,8 @@ NODES, SECONDS = 1000, 2.0
 """Most nodes and seconds of such a search."""
 
 STEPS, STEPS_EACH = 96, 8
-"""Actions that are offered on the way to one that the deployed model refuses, so many for each halving."""
+"""How many points are tried between an action inside the edge and one that the deployed model refuses, and
+after how many of them the distance to the latter has halved."""
 
 REACHES = 2.0**-24, 2.0**-8
 """Of a lever's width, how far from a given action a feasible one is looked for: next to it, then farther."""
@@ -36,7 +37,7 @@ for."""
 
 
 def first_action(instance: Instance) -> dict[str, float] | None:
-    """A good feasible action of a network's problem, if one is found soon."""
+    """A good feasible action of a network's problem, or None if a short search finds none."""
     if not isinstance(instance.classifier, ReluNetwork) or why_not(instance):
         return None
     ready()
@@ -57,7 +58,7 @@ def near(instance: Instance, action: Mapping[str, float], late: float = math.inf
     Parameters
     ----------
     late
-        When to end, on the clock of :func:`time.perf_counter`; here and below.
+        When to end, a value of :func:`time.perf_counter`.
     """
     if not isinstance(instance.classifier, ReluNetwork) or not action or why_not(instance):
         return None
@@ -83,12 +84,12 @@ def near(instance: Instance, action: Mapping[str, float], late: float = math.inf
 
 
 def inside_the_edge(state: Run, late: float) -> list[dict[str, float]]:
-    """Actions further inside than the last one that only the deployed model
-    refused, cheaper and cheaper; none if none is found. They are still to be judged.
+    """Actions to be judged, cheaper and cheaper: one whose exact logit is higher than that of the last action
+    that only the deployed model refused, and points between the two. None if no such action is found.
 
-    One is looked for next to the refused one, and where no action is in hand, anywhere. Whether the deployed
-    model accepts what lies between the two depends on its rounding there, so many of these follow. The
-    search's memory is used: it goes on from the roots only.
+    It is searched for next to the refused action, and, while no action is in hand, anywhere. Whether the
+    deployed model accepts a point between the two depends on its rounding there, so there are many of them.
+    This overwrites the search's memory, so the search itself can only begin anew afterwards.
     """
     if state.refused is None:
         return []
@@ -133,12 +134,13 @@ def _inward(state: Run, parts: Sequence[float], late: float) -> dict[str, float]
 
 
 def none_below(instance: Instance, cost: float, time_limit: float | None, nodes: int) -> bool:
-    """Whether no action is proven to cost less, by half the gap or more, within so many nodes.
+    """Whether it is proven within so many nodes that no action is cheaper than ``cost`` by half the gap or
+    more.
 
     Parameters
     ----------
     cost
-        inf for any.
+        inf: that there is no action at all.
     """
     ready()
     for _, group in lowered([instance]):
@@ -173,7 +175,7 @@ def _around(instance: Instance, problem: Problems, action: Mapping[str, float], 
 
 
 def _found(state: Run, late: float) -> dict[str, float] | None:
-    """What a short search finds."""
+    """The cheapest action that a short search finds, or None."""
     _proven(state, NODES, min(late, time.perf_counter() + SECONDS))
     return state.action
 

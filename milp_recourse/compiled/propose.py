@@ -61,7 +61,8 @@ _SHAPES = threading.local()
 
 
 def memory(p: Problems) -> tuple[Work, search.Pool]:
-    """Memory for a problem; :func:`~milp_recourse.compiled.search.run` clears it."""
+    """Memory for a problem, which problems of the same shape share;
+    :func:`~milp_recourse.compiled.search.run` clears it."""
     sizes = (
         p.lever.shape[1],
         p.allowed.shape[-1],
@@ -92,8 +93,7 @@ class Run:
     action, cost
         The cheapest action that was judged feasible, and its cost rounded up; None and inf without one.
     refused, refusals
-        The last cheaper action that nothing but the deployed model refuses, with its configuration, or None;
-        how many there were.
+        The last cheaper action that nothing but the deployed model refuses, or None; how many there were.
     refused_bound
         The least bound of nodes that held one point, which only the deployed model refuses.
     """
@@ -116,7 +116,7 @@ class Run:
         self.begin(careful=False)
 
     def begin(self, careful: bool) -> None:
-        """Forget what was found, and open the roots."""
+        """Forget what was found, and begin the search at the roots."""
         self.careful, self.unconfirmed = careful, False
         self.action: dict[str, float] | None = None
         self.refused: dict[str, float] | None = None
@@ -173,8 +173,8 @@ class Run:
             self.refused_bound = min(self.refused_bound, float(w.scalar[at.STUCK_BOUND]))
 
     def offer(self, action: dict[str, float], values: NDArray[np.float64] | None = None) -> Judgement:
-        """Judge an action exactly; keep it if it is feasible and cheaper, and remember it
-        if it is cheaper and only the deployed model refuses it.
+        """Judge an action exactly. Keep it if it is feasible and cheaper, and remember it if it is cheaper
+        and only the deployed model refuses it.
 
         Parameters
         ----------
@@ -204,7 +204,7 @@ class Run:
 
 
 def sufficient(instance: Instance, cost: float) -> float:
-    """A bound that proves an action of so much optimal, with half the gap to spare."""
+    """A lower bound that proves an action of this cost optimal, with half the allowed gap to spare."""
     return cost - 0.5 * instance.gap_tolerance(cost)
 
 

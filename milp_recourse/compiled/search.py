@@ -61,7 +61,7 @@ class Pool(NamedTuple):
     case
         Every slot's configuration.
     box, allowed, unit
-        What a node is; of the units their bounds and signs.
+        A node's box, its allowed labels, and its units' bounds and signs.
     cut, shares, const
         Its parent's cut, (size, P), (size, d) and (size,); zeros for none.
     promise
@@ -89,7 +89,7 @@ class Pool(NamedTuple):
 
 
 OFTEN = 32
-"""Without an action, one is searched for whenever the number of nodes has grown by one in so many."""
+"""Without an action, a dive is made whenever the number of nodes has grown by 1 / OFTEN."""
 
 STRAIGHT = 32
 """Without an action, so many nodes in a row are each a child of the one before, then so many best first."""

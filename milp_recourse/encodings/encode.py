@@ -67,7 +67,7 @@ def whole_problem(instance: Instance, pieces: int = 16) -> MixedInteger:
 
 
 def _demand(model: MixedInteger, program: Program, forms: list[Form]) -> None:
-    """What conditions ask besides rows: alternatives, and how many features are acted on."""
+    """Add what conditions ask besides rows: alternatives, and how many features are acted on."""
     rows: dict[ConditionRow, tuple[Form, float]] = {}
     for leaf in leaves(program.demand):
         if isinstance(leaf, ConditionRow):

@@ -204,7 +204,7 @@ class _PieceSearch:
         first = np.zeros((1, len(piece.columns)), dtype=np.int64)
         last = np.array([len(c) - 1 for c in piece.columns], dtype=np.int64)[None]
         low, high, masks = piece.low[None].copy(), piece.high[None].copy(), self.table.full[None]
-        self.file(_Boxes(low, high, first, last, masks, np.full(1, math.inf), np.zeros(1)))
+        self.queue(_Boxes(low, high, first, last, masks, np.full(1, math.inf), np.zeros(1)))
         self.least = self.heap[0][0] if self.heap else math.inf
 
     def run(self) -> float:
@@ -300,7 +300,7 @@ class _PieceSearch:
 
     # -- propagation ---------------------------------------------------------------------
 
-    def file(self, nodes: _Boxes) -> None:
+    def queue(self, nodes: _Boxes) -> None:
         """Shrink boxes, close what can be closed, queue the rest."""
         for _ in range(ROUNDS):
             nodes = self.shrink(nodes)
@@ -587,7 +587,7 @@ class _PieceSearch:
             last, first = n.last.copy(), n.first.copy()
             last[rows, axis], first[rows, axis] = cut, cut + 1
             below, above = replace(n, last=last, masks=low_masks), replace(n, first=first, masks=high_masks)
-            self.file(_Boxes.joined([below, above]))
+            self.queue(_Boxes.joined([below, above]))
         n = nodes.at(np.flatnonzero(decided))
         if not len(n.least):
             return
@@ -608,4 +608,4 @@ class _PieceSearch:
         high, low = n.high.copy(), n.low.copy()
         high[rows, axis] = np.where(whole, np.floor(middle), middle)
         low[rows, axis] = np.where(whole, np.floor(middle) + 1, middle)
-        self.file(_Boxes.joined([replace(n, high=high), replace(n, low=low)]))
+        self.queue(_Boxes.joined([replace(n, high=high), replace(n, low=low)]))

@@ -173,7 +173,7 @@ class PieceModel(SatModel):
         return _Whole(expression, unit, error, least, most)
 
     def _at_most(self, form: _Whole, most: float, *when: Any) -> None:
-        """form <= most wherever the literals hold."""
+        """Add form <= most where the literals hold."""
         limit = math.floor(Fraction(most) * form.unit + form.error) if math.isfinite(most) else form.most
         if most == -math.inf or limit < form.least:
             self.model.add_bool_or([literal.negated() for literal in when])
@@ -181,7 +181,7 @@ class PieceModel(SatModel):
             self.model.add(form.expression <= limit).only_enforce_if(*when)
 
     def _at_least(self, form: _Whole, least: float, *when: Any) -> None:
-        """form >= least wherever the literals hold."""
+        """Add form >= least where the literals hold."""
         limit = math.ceil(Fraction(least) * form.unit - form.error) if math.isfinite(least) else form.least
         if least == math.inf or limit > form.most:
             self.model.add_bool_or([literal.negated() for literal in when])
@@ -191,7 +191,7 @@ class PieceModel(SatModel):
     # -- constraints ---------------------------------------------------------------------
 
     def _columns(self) -> None:
-        """A column is in a cell only where its form, rounded to a double, may lie in that cell."""
+        """Add rows: a column is in a cell only where its form, rounded to a double, may lie in that cell."""
         piece = self.piece
         for i, (column, form) in enumerate(zip(piece.columns, self._wholes(piece.forms), strict=True)):
             exact = bool(piece.forms.exact[i])
@@ -203,7 +203,7 @@ class PieceModel(SatModel):
                 self._at_least(form, start, self.at[i][k].negated())
 
     def _ball(self, weights: Array) -> None:
-        """sum of w r^2 + l <= 0, with residuals rounded towards zero and their weights down."""
+        """Add the ball, sum of w r^2 + l <= 0, with residuals rounded towards zero and weights down."""
         piece, sizes, squares = self.piece, [], []
         for k, form in enumerate(self._wholes(piece.residuals)):
             coarse = max(0, form.size.bit_length() - GRID_BITS)

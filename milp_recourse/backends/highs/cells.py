@@ -23,7 +23,7 @@ _ROOM = 1e-5  # how much lower the score's row ends than the goal, in units of t
 
 
 def watched(highs: Any, watch: Watch) -> None:
-    """Call ``watch`` on every better point, and with the bound whenever HiGHS would print a line."""
+    """Make HiGHS call ``watch`` for every better point, and whenever it would print a line."""
 
     def tell(event: Any) -> None:
         cost, bound = event.data_out.mip_primal_bound, event.data_out.mip_dual_bound

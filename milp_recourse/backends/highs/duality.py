@@ -35,7 +35,7 @@ class Rows:
         self.upper = np.array([row.upper for row in rows], dtype=np.float64)
 
     def add(self, coefficients: Mapping[int, float], upper: float) -> None:
-        """One more row, coefficients x <= upper."""
+        """Add a row, coefficients x <= upper."""
         count = len(coefficients)
         self.row = np.append(self.row, np.full(count, len(self.lower)))
         self.column = np.append(self.column, np.fromiter(coefficients.keys(), np.int64, count))

@@ -94,13 +94,13 @@ class HighsModel:
     # -- tangents ------------------------------------------------------------------------
 
     def cost_tangent(self, values: Array) -> None:
-        """theta >= the cost's tangent at column values."""
+        """Add the row theta >= the cost's tangent at column values."""
         row, constant = cost_tangent(self.model, values)
         over = {k: c / self.scale for k, c in row.items()} | {self.theta: -1.0}
         self._add(LinearRow("cost", over, -np.inf, -constant / self.scale))
 
     def ball_tangent(self, values: Array) -> None:
-        """The plausibility ball's tangent halfspace at column values."""
+        """Add the plausibility ball's tangent at column values as a row."""
         row = ball_tangent(self.model, values)
         if row is not None:
             self._add(row)
