@@ -25,7 +25,7 @@ from verify.files.reading import parse_json
 from verify.kernel.certificate import check
 from verify.kernel.checks import Rejected
 from verify.kernel.forms import Configuration
-from verify.kernel.prices import Gone, Prices
+from verify.kernel.prices import Prices, Removed
 from verify.kernel.problem import total
 from verify.kernel.trees import float32
 
@@ -77,9 +77,9 @@ def points(configuration, prices):
             min(max(factual[f], cells[c][0]), cells[c][1])
             for f, cells, c in zip(configuration.acted, prices.tables.cells, chosen, strict=True)
         ]
-        inside = list(prices.seen)
+        inside = list(prices.compared)
         for j, c in zip(prices.actions, chosen, strict=True):
-            inside[j] = (prices.seen[j][c],)
+            inside[j] = (prices.compared[j][c],)
         leaves = []
         for tree in forest.trees:
             [(number, value)] = [(n, v) for n, v, _ in forest.reached(tree, tuple(inside))]
@@ -95,9 +95,9 @@ def points(configuration, prices):
             yield cells, cost, {("leaf", t, number) for t, (number, _) in enumerate(leaves)}
 
 
-def left_by(gone, cells, leaves):
+def left_by(removed, cells, leaves):
     """Whether a point is left."""
-    return not gone & (cells | leaves)
+    return not removed & (cells | leaves)
 
 
 def walks(prices, fast, configuration, rng, room):
@@ -106,19 +106,19 @@ def walks(prices, fast, configuration, rng, room):
     A table's target is what some cell or leaf reaches by it, less what rounding may take.
     """
     ends = list(configuration.box)
-    gone, left = Gone(), fast.everything
+    removed, left = Removed(), fast.everything
     for _ in range(6):
         kind = rng.choice(["t", "t", "m", "s"])
         if kind == "t":
             k = rng.randrange(len(prices.tables.listed))
-            total, rises = prices._terms(k, ends, gone)
+            total, rises = prices._terms(k, ends, removed)
             if total == math.inf:
                 return
             reached = sorted({more for more in rises.values() if more < math.inf})
             target = total + rng.choice(reached[len(reached) // 2 :]) - room
-            gone, left = prices.taken_out(k, ends, gone, target), fast.taken_out(k, ends, left, target)
+            removed, left = prices.taken_out(k, ends, removed, target), fast.taken_out(k, ends, left, target)
         elif kind == "m":
-            gone, left = prices.merged(ends, gone), fast.merged(ends, left)
+            removed, left = prices.merged(ends, removed), fast.merged(ends, left)
         else:
             i = rng.randrange(len(ends))
             cells = prices.tables.cells[i]
@@ -128,7 +128,7 @@ def walks(prices, fast, configuration, rng, room):
             ends[i] = rng.choice([(ends[i][0], min(ends[i][1], below)), (max(ends[i][0], t), ends[i][1])])
             if ends[i][0] > ends[i][1]:
                 return
-        yield kind, list(ends), gone, left
+        yield kind, list(ends), removed, left
 
 
 def living(fast, left, ends):
@@ -149,18 +149,18 @@ def test_the_fast_path_takes_out_what_the_kernel_does(trees, ways, size, tmp_pat
         prices, fast = (kind(configuration, listed) for kind in (Prices, Fast))
         room = (trees + len(configuration.acted) + 4) * Fraction(UNIT) / 2**24
         steps = (walks(prices, fast, configuration, rng, 2 * room) for _ in range(ways))
-        for kind, ends, gone, left in chain.from_iterable(steps):
+        for kind, ends, removed, left in chain.from_iterable(steps):
             for k in range(len(listed.listed)):
-                slow, quick = prices.bound(k, ends, gone), fast.bound(k, ends, left)
+                slow, quick = prices.bound(k, ends, removed), fast.bound(k, ends, left)
                 assert (slow == math.inf) == (quick == math.inf), (seed, kind)
                 assert slow == math.inf or slow - room <= quick <= slow, (seed, kind)
-            if not all(prices._inside(ends, gone)):
+            if not all(prices._inside(ends, removed)):
                 continue
             inside, leaves = living(fast, left, ends)
-            cells = prices._inside(ends, gone)
+            cells = prices._inside(ends, removed)
             assert [sum(1 << c for c, _ in cells[j]) for j in prices.actions] == inside, (seed, kind)
             for t in range(trees):
-                assert leaves[t] == {n for (_, _, n), *_ in prices._leaves(t, cells, gone)}, (seed, kind)
+                assert leaves[t] == {n for (_, _, n), *_ in prices._leaves(t, cells, removed)}, (seed, kind)
             seen += 1
     assert seen > 60 * ways
 
@@ -175,20 +175,20 @@ def test_no_table_takes_out_a_cheap_accepted_action(tmp_path):
         if not accepted or len(accepted) > 4000:
             continue
         target = sorted(cost for _, cost, _ in accepted)[len(accepted) // 3] + Fraction(1, 10**9)
-        gone = Gone()
+        removed = Removed()
         for _ in range(5):
-            before = [one for one in accepted if one[1] < target and left_by(gone, one[0], one[2])]
+            before = [one for one in accepted if one[1] < target and left_by(removed, one[0], one[2])]
             if rng.random() < 0.7:
-                more = prices.taken_out(rng.randrange(3), configuration.box, gone, target)
+                more = prices.taken_out(rng.randrange(3), configuration.box, removed, target)
                 assert all(left_by(more, cells, leaves) for cells, _, leaves in before), seed
-                taken += more != gone
+                taken += more != removed
             else:
-                more = prices.merged(configuration.box, gone)
+                more = prices.merged(configuration.box, removed)
                 after = [one for one in before if left_by(more, one[0], one[2])]
                 least = [min((cost for _, cost, _ in some), default=None) for some in (before, after)]
                 assert least[0] == least[1], seed
-                merged += more != gone
-            gone = more
+                merged += more != removed
+            removed = more
     assert taken > 20 and merged > 5
 
 

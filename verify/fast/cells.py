@@ -69,6 +69,9 @@ class Ordered:
     ----------
     levers
         Per action, its cells.
+    columns
+        Per column of the classifier: (action, the column's number among the action's); or the number compared
+        there, if no action moves it; or None if that is missing.
     classes
         Per tree, for each action that it looks at, in order, every cell's class.
     leaves
@@ -79,16 +82,16 @@ class Ordered:
 
     def __init__(self, prices: Prices, all_classes: Sequence[Mapping[int, Sequence[int]]]) -> None:
         at = {j: i for i, j in enumerate(prices.actions)}
-        columns = [(j, k, prices.seen[j]) for j, k in prices.forests[0].places]
+        columns = [(j, k, prices.compared[j]) for j, k in prices.forests[0].places]
         self.columns = [
             (at[j], k) if j in at else ranges and ranges[k][0] for j, k, [(_, ranges), *_] in columns
         ]
         self.levers = []
         for cells, j in zip(prices.tables.cells, prices.actions, strict=True):
-            ranges = [seen for _, seen in prices.seen[j]]
-            (least, most), rows = zip(*(seen[0] for seen in ranges), strict=True), None
+            each = [ranges for _, ranges in prices.compared[j]]
+            (least, most), rows = zip(*(ranges[0] for ranges in each), strict=True), None
             if prices.configuration.model.features[j].table is not None:
-                rows = [[low for low, _ in seen] for seen in ranges]
+                rows = [[low for low, _ in ranges] for ranges in each]
             self.levers.append(Lever(list(cells), list(least), list(most), rows))
         if any(a[1] >= b[0] for lever in self.levers for a, b in pairwise(lever.cells)):
             raise Unsuited
@@ -111,9 +114,9 @@ class Ordered:
             if own[0] or not {b - a for a, b in pairwise(own)} <= steps:
                 return False
         for node in tree:
-            if isinstance(node, float) or not isinstance(seen := self.columns[node[0]], tuple):
+            if isinstance(node, float) or not isinstance(source := self.columns[node[0]], tuple):
                 continue
-            (i, _), threshold = seen, node[1]
+            (i, _), threshold = source, node[1]
             lever, own = self.levers[i], classes.get(i, ())
             if len(own) != len(lever.cells):
                 return False
@@ -146,11 +149,11 @@ class Ordered:
     def _child(self, node: Inner, allowed: Allowed, left: bool) -> Allowed | None:
         """The cells that go on to a child; None where there are none."""
         column, threshold, _, _, missing_left = node
-        seen = self.columns[column]
-        if not isinstance(seen, tuple):
-            goes_left = bool(missing_left) if seen is None else seen <= threshold
+        source = self.columns[column]
+        if not isinstance(source, tuple):
+            goes_left = bool(missing_left) if source is None else source <= threshold
             return allowed if goes_left == left else None
-        i, k = seen
+        i, k = source
         lever = self.levers[i]
         before = allowed.get(i)
         if lever.numbers is not None:

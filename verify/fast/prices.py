@@ -187,7 +187,7 @@ class Prices(kernel.Prices):
                         own[a] = own.get(a, 0) + number
                         own[b] = own.get(b, 0) - number
         each = enumerate(zip(left.cells, steps, strict=True))
-        kept = tuple(self._dearer_gone(i, cells, ends[i], own, left) for i, (cells, own) in each)
+        kept = tuple(self._cheapest_cells(i, cells, ends[i], own, left) for i, (cells, own) in each)
         return self.cut(left, kept)
 
     def _runs(self, t: int, i: int, mask: int) -> Sequence[Pair]:
@@ -200,7 +200,7 @@ class Prices(kernel.Prices):
         first = self.firsts[t][i]
         return ((first[_lowest(mask)], first[mask.bit_length()]),)
 
-    def _dearer_gone(self, i: int, cells: int, box: Interval, steps: dict[int, int], left: Left) -> int:
+    def _cheapest_cells(self, i: int, cells: int, box: Interval, steps: dict[int, int], left: Left) -> int:
         """An action's cells without those that lead to the same leaves as a cheaper one.
 
         Parameters

@@ -61,12 +61,12 @@ def places(files: list[Path]) -> Iterator[Place]:
 
     Raises :class:`Rejected` where an applicant or a name is there twice.
     """
-    seen: set[int | str] = set()
+    known: set[int | str] = set()
     for place in _every(files):
         key = int(place.number) if place.number.isdecimal() and place.name.endswith(".gz") else place.name
-        if key in seen:
+        if key in known:
             raise Rejected(f"{place.name}: there twice, in a file or archive each")
-        seen.add(key)
+        known.add(key)
         yield place
 
 

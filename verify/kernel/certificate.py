@@ -227,12 +227,13 @@ class Tree:
             case ["o"]:
                 return vars(region), "case", region.case, alternatives(region.case)
             case ["t", k]:
-                left = self.prices.taken_out(k, region.ends, region.gone, self.target)
-                return vars(region), "gone", region.gone, [left]
+                left = self.prices.taken_out(k, region.ends, region.removed, self.target)
+                return vars(region), "removed", region.removed, [left]
             case ["m"]:
                 if configuration.model.plausible or region.case:
                     raise Rejected("cells stand for others only where nothing else is asked")
-                return vars(region), "gone", region.gone, [self.prices.merged(region.ends, region.gone)]
+                merged = self.prices.merged(region.ends, region.removed)
+                return vars(region), "removed", region.removed, [merged]
         with suppress(Empty):  # the box holds nothing, which closes the leaf
             self.leaf(node)
         return None
@@ -244,7 +245,7 @@ class Tree:
             case ["e"]:
                 holds = any(closed(one, region, target) for one in self.arithmetics)
             case ["p", k]:
-                holds = self.prices.bound(k, region.ends, region.gone) >= target
+                holds = self.prices.bound(k, region.ends, region.removed) >= target
             case ["d", *leaf]:
                 holds = any(proven(one, region, leaf, target) >= target for one in self.arithmetics)
         if not holds:

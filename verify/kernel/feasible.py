@@ -37,9 +37,8 @@ class Point:
             return "the classifier does not accept the counterfactual"
         if self.impossible():
             return "the counterfactual has density zero"
-        energy = configuration.energy
-        squares = sum(w * max(map(abs, box.interval(r))) ** 2 for w, r in energy.squares)
-        implausible = box.most(energy.rest) + squares > 0
+        squares = sum(w * max(map(abs, box.interval(r))) ** 2 for w, r in configuration.energy.squares)
+        implausible = box.most(configuration.energy.rest) + squares > 0
         return "the counterfactual is less plausible than the factual" if implausible else None
 
     def impossible(self) -> bool:

@@ -153,9 +153,9 @@ class Configuration:
         rows = [(f, side, end) for f, ends in found.items() for side, end in zip((1, -1), ends, strict=True)]
         return {(f, s): combined((s, -s * e), (self.values[f], UNIT)) for f, s, e in rows if abs(e) < inf}
 
-    def accepts(self, seen: Mapping[str, tuple[Number, Number]], pick: Any) -> bool:
+    def accepts(self, values: Mapping[str, tuple[Number, Number]], pick: Any) -> bool:
         """Whether the trees accept all values in these intervals (``min``), or may accept some (``max``)."""
-        known = [(f.table, None if f.name in self.missing else seen[f.name]) for f in self.model.features]
+        known = [(f.table, None if f.name in self.missing else values[f.name]) for f in self.model.features]
         inside = tuple(options(table, ends, self.forests[0].single) for table, ends in known)
         return (any if self.one_suffices else all)(one.accepts(inside, pick) for one in self.forests)
 

@@ -28,7 +28,7 @@ class Region:
         double that splits on its value leave.
     case
         The rows of conditions that hold here, and the alternatives that are still open.
-    gone
+    removed
         The cells and leaves that tables of prices took out (section 7.5).
     """
 
@@ -36,7 +36,7 @@ class Region:
     case: tuple[Demand, ...]
     signs: dict[int, int] = field(default_factory=dict)
     cells: dict[str, Range] = field(default_factory=dict)
-    gone: Any = frozenset()
+    removed: Any = frozenset()
 
 
 def closed(arithmetic: Exact, region: Region, target: Fraction) -> bool:
@@ -54,10 +54,10 @@ def _nothing(arithmetic: Exact, region: Region) -> bool:
         return True
     if configuration.forests:
         ends = {f: box.interval(value) for f, value in values.items()}
-        seen: dict[str, Range] = {f: (float64(low), float64(high)) for f, (low, high) in ends.items()}
+        doubles: dict[str, Range] = {f: (float64(low), float64(high)) for f, (low, high) in ends.items()}
         for f, (least, most) in region.cells.items():
-            seen[f] = max(seen[f][0], least), min(seen[f][1], most)
-        if any(low > high for low, high in seen.values()) or not configuration.accepts(seen, max):
+            doubles[f] = max(doubles[f][0], least), min(doubles[f][1], most)
+        if any(low > high for low, high in doubles.values()) or not configuration.accepts(doubles, max):
             return True
     rest = box.least(energy.rest)
     for weight, residual in energy.squares:

@@ -46,14 +46,15 @@ class Tables(Protocol):
         """The k-th table; raises :class:`Rejected` where there is none."""
 
 
-Gone = frozenset[Key]
+Removed = frozenset[Key]
 """The cells and leaves that tables took out on the way to a node (section 7.5)."""
 
 
 class Prices:
     """The bounds that a configuration's tables prove.
 
-    Raises :class:`Rejected` where an action moves another feature, or one of several parts suffices.
+    ``compared`` has, for every feature, its cells as trees compare them. Raises :class:`Rejected` where an
+    action moves another feature, or one of several parts suffices.
     """
 
     def __init__(self, configuration: Configuration, tables: Tables) -> None:
@@ -65,34 +66,34 @@ class Prices:
         self.goals = [score_needed(forest) for forest in self.forests]
         self.actions = [j for j, f in enumerate(features) if f.name in configuration.acted]
         check_cells(configuration, tables.cells)
-        cells, self.seen = dict(zip(self.actions, tables.cells, strict=True)), list[Any]()
+        cells, self.compared = dict(zip(self.actions, tables.cells, strict=True)), list[Any]()
         for j, f in enumerate(features):
             value = configuration.values[f.name]
             if j not in cells and not value.keys() <= {ONE}:
                 raise Rejected("prices need actions that move nothing else (section 7.3)")
             known = cells.get(j, [(value.get(ONE, ZERO),) * 2])
             ends = [None] if f.name in configuration.missing else known
-            seen = [options(f.table, both, self.forests[0].single) for both in ends]
-            self.seen.append(tuple((c, ranges) for c, [(_, ranges)] in enumerate(seen)))
+            each = [options(f.table, both, self.forests[0].single) for both in ends]
+            self.compared.append(tuple((c, ranges) for c, [(_, ranges)] in enumerate(each)))
 
-    def bound(self, k: int, ends: Sequence[Interval], gone: Any) -> Fraction | float:
+    def bound(self, k: int, ends: Sequence[Interval], removed: Any) -> Fraction | float:
         """The least cost, by table k, of an accepted action in what is left of a box.
 
         Infinite where nothing is left.
         """
-        return self._terms(k, ends, gone)[0]
+        return self._terms(k, ends, removed)[0]
 
-    def taken_out(self, k: int, ends: Sequence[Interval], gone: Any, target: Fraction) -> Any:
-        """``gone`` and the cells and leaves whose use raises the bound to the target: node ``["t", k]``."""
-        bound, rises = self._terms(k, ends, gone)
-        return gone | {key for key, more in rises.items() if bound + more >= target}
+    def taken_out(self, k: int, ends: Sequence[Interval], removed: Any, target: Fraction) -> Any:
+        """``removed`` and the cells and leaves whose use raises the bound to the target (``["t", k]``)."""
+        bound, rises = self._terms(k, ends, removed)
+        return removed | {key for key, more in rises.items() if bound + more >= target}
 
-    def merged(self, ends: Sequence[Interval], gone: Any) -> Any:
-        """``gone`` and, of cells that lead to the same leaves, all but the cheapest: node ``["m"]``."""
-        inside, found = self._inside(ends, gone), set(gone)
+    def merged(self, ends: Sequence[Interval], removed: Any) -> Any:
+        """``removed`` and, of cells that lead to the same leaves, all but the cheapest: node ``["m"]``."""
+        inside, found = self._inside(ends, removed), set(removed)
         met: dict[Key, list[Key]] = {cell: [] for cell in self._cells(inside)}
         for t in range(len(self.trees)):
-            for leaf, _, left in self._leaves(t, inside, gone):
+            for leaf, _, left in self._leaves(t, inside, removed):
                 for cell in self._cells(left):
                     met[cell].append(leaf)
         for i, j in enumerate(self.actions):
@@ -111,27 +112,27 @@ class Prices:
         """The keys of the actions' cells."""
         return [("cell", j, c) for j in self.actions for c, _ in inside[j]]
 
-    def _inside(self, ends: Sequence[Interval], gone: Gone) -> Inside:
+    def _inside(self, ends: Sequence[Interval], removed: Removed) -> Inside:
         """For each feature, the cells that a box still holds."""
-        found = list(self.seen)
+        found = list(self.compared)
         for j, own, (low, high) in zip(self.actions, self.tables.cells, ends, strict=True):
             met = [c for c, (first, last) in enumerate(own) if first <= high and low <= last]
-            found[j] = tuple(self.seen[j][c] for c in met if ("cell", j, c) not in gone)
+            found[j] = tuple(self.compared[j][c] for c in met if ("cell", j, c) not in removed)
         return tuple(found)
 
-    def _leaves(self, t: int, inside: Inside, gone: Gone) -> Iterator[tuple[Key, float, Inside]]:
+    def _leaves(self, t: int, inside: Inside, removed: Removed) -> Iterator[tuple[Key, float, Inside]]:
         """A tree's leaves that are left: key, value, and the cells from which the leaf is reached."""
         part, tree = self.trees[t]
         for number, value, left in self.forests[part].reached(tree, inside) if all(inside) else ():
-            if (key := ("leaf", t, number)) not in gone:
+            if (key := ("leaf", t, number)) not in removed:
                 yield key, value, left
 
-    def _terms(self, k: float, ends: Sequence[Interval], gone: Gone) -> tuple[Any, dict[Key, Any]]:
+    def _terms(self, k: float, ends: Sequence[Interval], removed: Removed) -> tuple[Any, dict[Key, Any]]:
         """The bound, and for every cell and leaf by how much the bound rises if an action uses it.
 
         An infinite bound or rise says that nothing is left.
         """
-        table, inside, rises = self.tables.table(k), self._inside(ends, gone), dict[Key, Any]()
+        table, inside, rises = self.tables.table(k), self._inside(ends, removed), dict[Key, Any]()
         share = multipliers(table.shares, len(ends), most=1)
         rates = multipliers(table.rates, len(self.forests))
         if not all(inside):
@@ -148,7 +149,7 @@ class Prices:
         for t, ((part, _), prices) in enumerate(zip(self.trees, table.prices, strict=True)):
             least: dict[Key, Any] = dict.fromkeys(cells, math.inf)
             found = list[Key]()
-            for leaf, value, left in self._leaves(t, inside, gone):
+            for leaf, value, left in self._leaves(t, inside, removed):
                 lows = {j: min(paid[c] for c, _ in left[j]) for j, paid in prices.items()}
                 rises[leaf] = here = sum(lows.values()) - rates[part] * Fraction(value)
                 found.append(leaf)

@@ -147,8 +147,8 @@ def predict(
     from milp_recourse.instance import Preferences
 
     kind: Kind = "constant"
-    model = _model(checkpoint, kind)
     if applicants.suffix == ".csv":
+        model = _model(checkpoint, kind)
         try:
             frame = pd.read_csv(applicants)
         except (OSError, ValueError) as error:
